@@ -1,0 +1,33 @@
+# Each target makes what it needs first: .venv in the versions of uv.lock, and a Java where the machine has none.
+# PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=4 runs the tests in four processes.
+BIN := .venv/bin
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench clean
+
+help: ## say what each target does
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
+
+setup: ## make .venv; nothing when it is there and complete
+	@sh scripts/setup.sh
+
+demo: setup ## run the whole flow on bundled text and say where the report is
+	@$(BIN)/corpusveil demo
+
+test: lint ## lint, then the whole test suite
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+
+lint: setup ## style, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: setup ## measure, and print the tables that the README shows
+	$(BIN)/python -m benchmarks
+
+clean: ## remove everything that the other targets made
+	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build dist demo-output spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

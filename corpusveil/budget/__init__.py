@@ -1,0 +1,5 @@
+"""Document budgets, token budgets, and what they promise."""
+
+from corpusveil.budget.budget import Budget
+
+__all__ = ["Budget"]

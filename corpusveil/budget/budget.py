@@ -1,0 +1,57 @@
+"""How much epsilon each token of a document gets, and what that promises for the document."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.sampling import grid
+from corpusveil.sampling.weights import check_epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A budget of ``epsilon`` a token or a document.
+
+    ``per="token"``: every replaced token gets epsilon. ``per="document"``: a document with m replaced tokens gets
+    epsilon / m each, rounded down to the public grid 2^(j/8), so that m shares never exceed epsilon. Tokens that are
+    replaced by a public draw count towards m, too: m is then what a reader of the output can count anyway, and does
+    not depend on which words the vocabulary has. Raises UserError for values out of range.
+    """
+
+    epsilon: float
+    per: Literal["token", "document"] = "token"
+    allocation: Literal["uniform"] = "uniform"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        if self.per not in ("token", "document"):
+            raise UserError(f"per = {self.per!r}: a budget is per token or per document.")
+        if self.allocation != "uniform":
+            raise UserError(f"allocation = {self.allocation!r}: this version has one allocation, uniform.")
+
+    def shares(self, replaced: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return each document's epsilon a token; ``replaced`` int64 [D] counts its replaced tokens."""
+        if self.per == "token":
+            return np.full(replaced.size, self.epsilon)
+        return grid.share(self.epsilon, np.maximum(replaced, 1))
+
+    def promises(self) -> tuple[str, ...]:
+        """Say what holds for a whole document, in words: three readings of one bound."""
+        each = f"{self.epsilon:g}" if self.per == "token" else f"{self.epsilon:g} / m"
+        largest = f"{self.epsilon:g} times m" if self.per == "token" else f"{self.epsilon:g}"
+        neighbors = "A document with m replaced words, against one with as many tokens and the same ones unreplaced"
+        return (
+            f"{neighbors}: the log-ratio of any output is at most {each} times the sum of the words' distances;",
+            f"put otherwise, at most {largest} times the largest of these distances;",
+            f"when one word differs, at most {each} times its distance.",
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, for a digest or a manifest."""
+        return dataclasses.asdict(self)

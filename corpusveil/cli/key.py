@@ -1,0 +1,27 @@
+"""``corpusveil key``: secret keys."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from corpusveil.sampling.keys import Key
+
+app = typer.Typer(help="Make secret keys.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _key() -> None:
+    """Make secret keys."""
+
+
+@app.command()
+def new(path: Annotated[str, typer.Argument(help="Where the key goes; nothing may be there yet.")]) -> None:
+    """Write a new key: 32 random bytes, readable by you alone.
+
+    Example: corpusveil key new release.key
+    """
+    key = Key.generate()
+    key.save(path)
+    print(f"{path}: a new key, mode 0600, fingerprint {key.fingerprint()}. Keep it apart from what is made with it.")

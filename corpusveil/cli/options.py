@@ -1,0 +1,15 @@
+"""Option types that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+Engine = Literal["local", "spark", "beam"]
+Progress = Literal["auto", "bar", "lines", "none"]
+
+ProgressOption = Annotated[Progress, typer.Option(help="How progress is shown: a bar needs a terminal.")]
+SpaceOption = Annotated[str, typer.Option(help="The space: a folder or URL made by 'corpusveil space'.", metavar="URL")]
+OutputOption = Annotated[str, typer.Option(help="Where the result goes: a new folder or URL.", metavar="URL")]
+EngineOption = Annotated[Engine, typer.Option(help="What runs the shard tasks; the output is the same for all.")]

@@ -1,0 +1,159 @@
+"""``corpusveil privatize``: a corpus to a release."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from corpusveil.budget import Budget
+from corpusveil.cli.options import EngineOption, OutputOption, ProgressOption, SpaceOption
+from corpusveil.cli.progress import watcher
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import load_space
+from corpusveil.storage import files
+from corpusveil.storage.formats import Columns
+from corpusveil.text.policy import Policy, TextPolicy
+from corpusveil.transforms.corpus import Engine, privatize_corpus
+from corpusveil.transforms.manifest import NOT_PRIVATE
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.statement import statement
+
+NEARLY_ALL = 0.9
+EXAMPLE_LENGTHS = (10, 100, 1000)
+
+
+def privatize(
+    context: typer.Context,
+    inputs: Annotated[
+        list[str], typer.Argument(help="Files, folders or quoted globs, at any fsspec URL.", metavar="INPUT...")
+    ],
+    space: SpaceOption,
+    output: OutputOption,
+    mechanism: Annotated[str, typer.Option(help="A name from 'corpusveil mechanisms'.")],
+    epsilon: Annotated[float, typer.Option(help="The budget, above 0.")],
+    per: Annotated[Literal["token", "document"], typer.Option(help="What the budget is for.")] = "token",
+    text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
+    id: Annotated[str | None, typer.Option(help="A column that identifies a document.", metavar="COLUMN")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Another column to write, in the clear.", metavar="COLUMN")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="The key file. None given: one is made and named.", metavar="PATH")
+    ] = None,
+    test_key: Annotated[bool, typer.Option("--test-key", help="Use the published key: NOT PRIVATE.")] = False,
+    records: Annotated[
+        str | None, typer.Option(help="Private records; default <output>.records.", metavar="URL")
+    ] = None,
+    engine: EngineOption = "local",
+    workers: Annotated[int | None, typer.Option(help="Processes; default 1 (local), all cores (Spark).", min=1)] = None,
+    master: Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")] = None,
+    runner: Annotated[str, typer.Option(help="The Beam runner; its options go behind '--'.")] = "FnApiRunner",
+    rows_per_task: Annotated[
+        int | None, typer.Option(help="Split larger shards into tasks of so many rows, a multiple of 8192.", min=1)
+    ] = None,
+    unknown_words: Annotated[Policy, typer.Option(help="Words outside the vocabulary.")] = "resample",
+    stop_words: Annotated[Policy, typer.Option(help="Function words.")] = "privatize",
+    numbers: Annotated[Policy, typer.Option(help="Numbers.")] = "resample",
+    contacts: Annotated[Policy, typer.Option(help="URLs, e-mail addresses, handles.")] = "mask",
+    punctuation: Annotated[Policy, typer.Option(help="Punctuation.")] = "keep",
+    other: Annotated[Policy, typer.Option(help="Symbols, emoji, control characters.")] = "drop",
+    layout: Annotated[Literal["normalize", "keep"], typer.Option(help="White space.")] = "normalize",
+    case: Annotated[Literal["lower", "restore"], typer.Option(help="Capitals of replacements.")] = "lower",
+    accept_no_guarantee: Annotated[
+        bool, typer.Option("--accept-no-guarantee", help="Release by a mechanism that has no guarantee.")
+    ] = False,
+    progress: ProgressOption = "auto",
+) -> None:
+    """Privatize a corpus: shards in, private shards and a manifest out.
+
+    Example: corpusveil privatize 'c4/c4-train.*.json.gz' --space spaces/glove --mechanism ring-geometric --epsilon 1
+    --key release.key --output private/2026-11
+    """
+    budget = Budget(epsilon, per)
+    policy = TextPolicy(
+        unknown_words=unknown_words, stop_words=stop_words, numbers=numbers, contacts=contacts,
+        punctuation=punctuation, other=other, layout=layout, case=case,
+    )  # fmt: skip
+    columns = Columns(text, id, tuple(keep or ()))
+    chosen = make(mechanism, load_space(space))
+    if not chosen.private and not accept_no_guarantee:
+        raise UserError(f"{mechanism} has no guarantee; release with it only by adding --accept-no-guarantee.")
+    if test_key and key is not None:
+        raise UserError("--test-key and --key exclude each other; leave one out.")
+    passed = tuple(context.obj["passed"])
+    if passed and engine != "beam":
+        raise UserError("Options behind '--' are for the Beam runner; add --engine beam or leave them out.")
+    release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output))
+    _announce(release)
+    outcome = privatize_corpus(
+        release, inputs, output, _engine(engine, workers, master, runner, passed),
+        columns=columns, records=records, rows_per_task=rows_per_task, debug=context.obj["debug"],
+        watch=watcher(progress),
+    )  # fmt: skip
+    print(
+        f"{output}: {outcome.shards} shards, {outcome.counts.documents:,} documents, "
+        f"{outcome.counts.tokens_written:,} tokens, {outcome.seconds:.1f} s"
+    )
+    print(f"content sha256 {outcome.content_sha256}")
+    print(f"private records (do not publish): {records or output.rstrip('/') + '.records'}")
+
+
+def _engine(name: str, workers: int | None, master: str | None, runner: str, options: tuple[str, ...]) -> Engine:
+    if name == "spark":
+        from corpusveil.jobs.spark import SparkEngine
+
+        return SparkEngine(master, workers)
+    if master is not None:
+        raise UserError("--master is for --engine spark; add that or leave it out.")
+    if name == "beam":
+        from corpusveil.pipelines.beam import BeamEngine
+
+        return BeamEngine(runner, workers or 1, options)
+    from corpusveil.pipelines.local import LocalEngine
+
+    return LocalEngine(workers or 1)
+
+
+def find_key(path: str | None, output: str) -> Key:
+    """Load the named key, or make (or find again) one for this output in the user's key folder, and name it."""
+    if path is not None:
+        return Key.load(path)
+    absolute = files.absolute(output)
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    mark = hashlib.sha256(absolute.encode()).hexdigest()[:12]
+    target = base / "corpusveil" / "keys" / f"{mark}.key"
+    if not target.exists():
+        Key.generate().save(target)
+    print(f"No --key: this output's own key is {target}; the same output finds it again.", file=sys.stderr)
+    return Key.load(target)
+
+
+def _announce(release: Release) -> None:
+    """Print what will come back unchanged, and what the release promises."""
+    if release.key.test:
+        print(NOT_PRIVATE, file=sys.stderr)
+    mechanism, budget = release.mechanism, release.budget
+    if budget.per == "token":
+        share = mechanism.retention(budget.epsilon)
+        print(f"Expected share of words that come back unchanged: {share:.1%}")
+    else:
+        import numpy as np
+
+        shares = budget.shares(np.array(EXAMPLE_LENGTHS))
+        kept = [mechanism.retention(float(value)) for value in shares]
+        share = max(kept)
+        examples = ", ".join(f"{k:.1%} of {n}" for k, n in zip(kept, EXAMPLE_LENGTHS, strict=True))
+        print(f"Expected share of words that come back unchanged, by the words of a document: {examples}")
+    if share > NEARLY_ALL:
+        print(f"warning: at epsilon {budget.epsilon:g} nearly every word stays as it is.", file=sys.stderr)
+    said = statement(release)
+    for line in said["guarantee_in_words"]:
+        print(f"- {line}")
+    print(f"Disclosed: {'; '.join(said['guarantee']['disclosed'])}.")

@@ -1,0 +1,1 @@
+"""Privacy statistics, attacks, utility tasks and the report (next release)."""

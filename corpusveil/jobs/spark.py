@@ -1,0 +1,65 @@
+"""The Spark engine: one Spark task a shard task."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from corpusveil.errors import UserError, WorkError
+from corpusveil.jobs.java import ensure_java
+from corpusveil.storage.tasks import ShardTask
+
+
+def spark_session(master: str | None = None, workers: int | None = None) -> Any:
+    """Return the active session, else one on ``master``, the submit's master, or ``local[workers]``, in this order.
+
+    Raises UserError without pyspark or Java.
+    """
+    try:
+        from pyspark import SparkConf
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UserError("--engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    ensure_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
+    if master is not None:
+        builder = builder.master(master)
+    elif not SparkConf().contains("spark.master"):
+        builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _each(function: Callable[[ShardTask], None]) -> Callable[[Iterable[ShardTask]], Iterable[int]]:
+    def run(tasks: Iterable[ShardTask]) -> Iterable[int]:
+        for task in tasks:
+            function(task)
+            yield task.shard
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEngine:
+    """Runs tasks as a Spark job, on the active session or one made for ``master``."""
+
+    master: str | None = None
+    workers: int | None = None
+
+    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
+        """Run ``function`` on every task. Raises WorkError when the job fails."""
+        context = spark_session(self.master, self.workers).sparkContext
+        try:
+            context.parallelize(list(tasks), max(1, len(tasks))).mapPartitions(_each(function)).count()
+        except Exception as error:  # noqa: BLE001 - engines raise what they like
+            known = [line for line in str(error).splitlines() if "WorkError: " in line]
+            sentence = known[0].split("WorkError: ")[-1] if known else f"{type(error).__name__}."
+            raise WorkError(f"The Spark job failed: {sentence} What was finished is kept; run again.") from None

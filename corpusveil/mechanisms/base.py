@@ -1,0 +1,121 @@
+"""What every mechanism is: a frozen value over a space that samples, states its law, and states its guarantee."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.sampling import grid
+from corpusveil.sampling.draws import Draws
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces import Space
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """What holds for one token at one epsilon.
+
+    ``epsilon`` and ``plain_ldp`` (nats) are None where nothing holds. ``metric`` says what distance is, ``neighbors``
+    between which inputs the promise holds, ``disclosed`` what is outside it, ``assumptions`` what it rests on,
+    ``claim`` what the paper says and ``holds`` whether that is true.
+    """
+
+    mechanism: str
+    metric: str
+    epsilon: float | None
+    plain_ldp: float | None
+    neighbors: str
+    disclosed: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    claim: str
+    holds: bool
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, for a manifest."""
+        return dataclasses.asdict(self)
+
+
+COMPUTATIONAL = (
+    "The draws come from AES-128 and BLAKE2b under a secret key, so the promise holds against readers who do not have "
+    "the key and cannot break these (computational, not information-theoretic)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism(abc.ABC):
+    """A word-level mechanism over the vocabulary of ``space``: V words, ids 0 to V - 1."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+    private: ClassVar[bool] = True
+    """False where no guarantee holds: such a mechanism releases only with ``--accept-no-guarantee``."""
+
+    space: Space
+
+    @abc.abstractmethod
+    def privatize(
+        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
+    ) -> npt.NDArray[np.int32]:
+        """Replace words; int32 [T] -> int32 [T].
+
+        ``epsilon`` is one number, taken exactly, or float64 [T], each rounded down to the grid 2^(j/8). ``draws`` are
+        those of the same T tokens. Raises UserError for an epsilon that is not a finite number above 0.
+        """
+
+    @abc.abstractmethod
+    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the law of the output for the input id ``word``, as it is sampled; float64 [V].
+
+        Raises NoClosedForm where there is none.
+        """
+
+    @abc.abstractmethod
+    def guarantee(self, epsilon: float) -> Guarantee:
+        """Return what holds for one token at this epsilon."""
+
+    @property
+    @abc.abstractmethod
+    def distance(self) -> str:
+        """What distance is for this mechanism, in words, whatever the epsilon."""
+
+    @abc.abstractmethod
+    def retention(self, epsilon: float) -> float:
+        """Return the probability that a word comes back unchanged (the mean over the vocabulary where it varies)."""
+
+    @abc.abstractmethod
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+        """Return the largest ``|ln(public[u] / P[w, u])|``: how far a resampled word can be told from a known one.
+
+        ``public`` float64 [V] is the law of resampling; in nats.
+        """
+
+    def parameters(self) -> dict[str, Any]:
+        """Return everything but the space that shapes the law, for the release digest."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "space"}
+
+    def check_id(self, word: int) -> int:
+        """Return the id as int. Raises UserError when the vocabulary has no such id."""
+        if not 0 <= int(word) < len(self.space):
+            raise UserError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}.")
+        return int(word)
+
+
+def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:
+    """Return the distinct epsilons to prepare tables for, and which of them each token has (None: all the first)."""
+    if np.ndim(epsilon) == 0:
+        return [check_epsilon(float(epsilon))], None
+    values = np.asarray(epsilon, dtype=np.float64)
+    if values.shape != (tokens,):
+        raise UserError(f"epsilon has shape {values.shape} for {tokens} tokens; give one number or one a token.")
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise UserError("epsilon: each is a finite number above 0.")
+    distinct, which = np.unique(grid.round_down(values), return_inverse=True)
+    return distinct.tolist(), which.astype(np.int32)

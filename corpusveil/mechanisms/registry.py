@@ -1,0 +1,61 @@
+"""Mechanisms by name. Every module of this package is looked at; there is no list to edit."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import importlib
+import pkgutil
+from typing import Any, TypeVar
+
+import corpusveil.mechanisms as package
+from corpusveil.errors import UserError
+from corpusveil.mechanisms.base import Mechanism
+from corpusveil.spaces import Space
+
+_BY_NAME: dict[str, type[Mechanism]] = {}
+
+M = TypeVar("M", bound=type[Mechanism])
+
+
+def register(cls: M) -> M:
+    """Enter a mechanism class under its ``name``; a class decorator."""
+    if _BY_NAME.setdefault(cls.name, cls) is not cls:
+        message = f"two mechanisms are named {cls.name}"
+        raise ValueError(message)
+    return cls
+
+
+@functools.cache
+def _load_all() -> None:
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def names() -> list[str]:
+    """Return the names of all mechanisms, sorted."""
+    _load_all()
+    return sorted(_BY_NAME)
+
+
+def find(name: str) -> type[Mechanism]:
+    """Return the class of a mechanism. Raises UserError for an unknown name, with the nearest known one."""
+    _load_all()
+    if name not in _BY_NAME:
+        near = difflib.get_close_matches(name, _BY_NAME, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names())}."
+        raise UserError(f"{name}: no mechanism has this name; {hint}")
+    return _BY_NAME[name]
+
+
+def make(name: str, space: Space, **parameters: Any) -> Mechanism:
+    """Return a mechanism over a space. Raises UserError for an unknown name or parameter."""
+    cls = find(name)
+    known = [field.name for field in dataclasses.fields(cls) if field.name != "space"]
+    for given in parameters:
+        if given not in known:
+            near = difflib.get_close_matches(given, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known) or 'none'}."
+            raise UserError(f"{given}: {name} has no such parameter; {hint}")
+    return cls(space=space, **parameters)

@@ -1,0 +1,50 @@
+"""The Beam engine: shard tasks as the elements of a pipeline, on any runner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from corpusveil.errors import UserError, WorkError
+from corpusveil.storage.tasks import ShardTask
+
+DEFAULT_RUNNER = "FnApiRunner"
+_LOSES_OUTPUT = "DaskRunner"
+
+
+@dataclass(frozen=True, slots=True)
+class BeamEngine:
+    """Runs tasks as a Beam pipeline; ``options`` go to the runner as they are, ``workers`` is for local runners."""
+
+    runner: str = DEFAULT_RUNNER
+    workers: int = 1
+    options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.runner == _LOSES_OUTPUT:
+            raise UserError("--runner DaskRunner: this runner loses output (Beam 2.77); choose another one.")
+
+    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
+        """Run ``function`` on every task. Raises UserError without Beam, WorkError when the pipeline fails."""
+        try:
+            import apache_beam as beam
+            from apache_beam.options.pipeline_options import PipelineOptions
+        except ImportError:
+            raise UserError("--engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
+        logging.getLogger("apache_beam").setLevel(logging.ERROR)
+        flags = [f"--runner={self.runner}", *self.options]
+        if self.workers > 1:
+            flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
+        try:
+            with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
+                _ = (
+                    pipeline
+                    | "Shard tasks" >> beam.Create(list(tasks))
+                    | "One a worker" >> beam.Reshuffle()
+                    | "Privatize shards" >> beam.Map(function)
+                )
+        except Exception as error:  # noqa: BLE001 - engines raise what they like
+            known = [line for line in str(error).splitlines() if "WorkError" in line]
+            sentence = known[-1].split("WorkError: ")[-1] if known else f"{type(error).__name__}."
+            raise WorkError(f"The Beam pipeline failed: {sentence} What was finished is kept; run again.") from None

@@ -1,0 +1,1 @@
+"""Keys, keyed draws and samplers over integer weights."""

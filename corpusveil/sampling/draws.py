@@ -1,0 +1,123 @@
+"""Keyed draws: every random number is a function of (key, release, document, token position, purpose, attempt).
+
+A document's tag is a 128-bit keyed BLAKE2b over its column, id and content. The block of a draw is
+``AES-128(tag + (token << 64 | purpose << 32 | attempt) mod 2^128)``, and the draw is its first 64 bits, both read as
+little-endian integers. A retry, a speculative copy or another engine draws the same numbers; without the key they are
+unpredictable (PRF assumption on AES).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from corpusveil.sampling.keys import Key
+
+AES_BYTES = 16
+TAG_KEY_BYTES = 32
+
+MECHANISM, RESAMPLE, LIST = 1, 2, 3
+"""Purposes of draws. A number is never given a second meaning."""
+
+RowId = tuple[str, int]
+
+
+def _encode_id(identity: Any) -> bytes:
+    """Encode a document id with its type, so that 1, "1" and row 1 are three documents."""
+    if isinstance(identity, str):
+        return b"s" + identity.encode("utf-8", "surrogatepass")
+    if isinstance(identity, bytes):
+        return b"b" + identity
+    if isinstance(identity, bool):
+        return b"t" if identity else b"f"
+    if isinstance(identity, int):
+        return b"i" + str(identity).encode()
+    if isinstance(identity, tuple):
+        path, row = identity
+        return b"r" + struct.pack("<Q", row) + str(path).encode("utf-8", "surrogatepass")
+    return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
+
+
+def _prefixed(part: bytes) -> bytes:
+    return struct.pack("<Q", len(part)) + part
+
+
+@dataclass(frozen=True, slots=True)
+class DrawKey:
+    """The part of a key that one release's workers need: an AES key and a tag key. Its text form never shows them."""
+
+    aes: bytes = field(repr=False)
+    tag: bytes = field(repr=False)
+
+    @classmethod
+    def derive(cls, key: Key, release_digest: str) -> Self:
+        """Derive from a key and a release digest (hex), so that no two configurations share noise."""
+        material = key.derive("draws", bytes.fromhex(release_digest), AES_BYTES + TAG_KEY_BYTES)
+        return cls(material[:AES_BYTES], material[AES_BYTES:])
+
+    def tags(
+        self, column: str, identities: Sequence[Any], data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint64]:
+        """Return the tag of each document; uint64 [D, 2], low half first.
+
+        The tag covers the column name, the id with its type, and the raw bytes of the content.
+        """
+        base = hashlib.blake2b(_prefixed(column.encode()), digest_size=16, key=self.tag)
+        view = memoryview(np.ascontiguousarray(data).data)
+        tags = bytearray()
+        for number, identity in enumerate(identities):
+            start, end = int(documents[number]), int(documents[number + 1])
+            state = base.copy()
+            state.update(_prefixed(_encode_id(identity)) + struct.pack("<Q", end - start))
+            state.update(view[start:end])
+            tags += state.digest()
+        return np.frombuffer(bytes(tags), dtype="<u8").reshape(-1, 2)
+
+
+@numba.njit(cache=True)
+def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
+    for t in range(positions.size):
+        document = documents[t]
+        low = tags[document, 0] + offset
+        carry = np.uint64(1) if low < offset else np.uint64(0)
+        out[2 * t] = low
+        out[2 * t + 1] = tags[document, 1] + np.uint64(positions[t]) + carry
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Draws for T tokens: token t stands at ``positions[t]`` of document ``documents[t]``, whose tag is in ``tags``.
+
+    ``tags`` uint64 [D, 2]; ``documents`` and ``positions`` int64 [T].
+    """
+
+    key: DrawKey
+    tags: npt.NDArray[np.uint64]
+    documents: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.positions.size
+
+    @classmethod
+    def of_tokens(cls, key: DrawKey, count: int, *, document: str = "tokens") -> Self:
+        """Return draws for ``count`` tokens of one document that is known by name only; for trials and examples."""
+        tags = key.tags("", [document], np.empty(0, dtype=np.uint8), np.zeros(2, dtype=np.int64))
+        return cls(key, tags, np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64))
+
+    def uint64(self, purpose: int, attempt: int = 0) -> npt.NDArray[np.uint64]:
+        """Return one uniform 64-bit integer a token; uint64 [T]. Same purpose and attempt, same numbers."""
+        blocks = np.empty(2 * len(self), dtype=np.uint64)
+        _counters(self.tags, self.documents, self.positions, np.uint64((purpose << 32) | attempt), blocks)
+        cipher = Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
+        out = bytearray(blocks.nbytes + AES_BYTES)
+        cipher.update_into(blocks.view(np.uint8).data, out)
+        return np.frombuffer(out, dtype="<u8", count=2 * len(self))[::2]

@@ -1,0 +1,109 @@
+"""Secret keys: 32 random bytes, and what is derived from them.
+
+Derivation is HKDF-SHA256 (RFC 5869) with a purpose as its info string, so that no two purposes, and no two release
+configurations, share a bit.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from corpusveil.errors import UserError
+
+KEY_BYTES = 32
+_SALT = b"corpusveil key derivation 1"
+_TEST_SECRET = bytes(range(KEY_BYTES))
+
+
+def _check(secret: bytes, source: str) -> bytes:
+    if len(secret) != KEY_BYTES:
+        raise UserError(
+            f"{source}: a key is exactly {KEY_BYTES} random bytes and this has {len(secret)}; "
+            "make one with 'corpusveil key new PATH'."
+        )
+    if len(set(secret)) < 8 or all(0x09 <= byte <= 0x7E for byte in secret):
+        raise UserError(
+            f"{source}: this looks like a passphrase, and a passphrase can be guessed; "
+            "make a random key with 'corpusveil key new PATH'."
+        )
+    return secret
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A secret of 32 bytes. Its text form never shows it."""
+
+    secret: bytes = field(repr=False)
+    test: bool = False
+    """A public test key: whatever it touches is marked NOT PRIVATE."""
+
+    def __post_init__(self) -> None:
+        if not self.test:
+            _check(self.secret, "Key")
+
+    @classmethod
+    def generate(cls) -> Key:
+        """Return a new key from the operating system's entropy."""
+        return cls(secrets.token_bytes(KEY_BYTES))
+
+    @classmethod
+    def for_tests(cls) -> Key:
+        """Return the published test key. It protects nothing."""
+        return cls(_TEST_SECRET, test=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Key:
+        """Read a key file of exactly 32 bytes. Raises UserError when it is missing, unreadable or not a key."""
+        name = os.fspath(path)
+        try:
+            with open(name, "rb") as file:
+                secret = file.read(KEY_BYTES + 1)
+        except FileNotFoundError:
+            raise UserError(f"{name}: there is no such key file; make one with 'corpusveil key new {name}'.") from None
+        except IsADirectoryError:
+            raise UserError(f"{name}: this is a folder; name the key file in it.") from None
+        except OSError as error:
+            raise UserError(f"{name}: the key file could not be read ({error.strerror}).") from None
+        return cls(_check(secret, name))
+
+    @classmethod
+    def from_environment(cls, name: str) -> Key:
+        """Read a key of 64 hexadecimal digits from an environment variable. Raises UserError when it is none."""
+        text = os.environ.get(name)
+        if not text:
+            raise UserError(f"{name}: this environment variable is not set; it should hold a key as 64 hex digits.")
+        try:
+            secret = bytes.fromhex(text.strip())
+        except ValueError:
+            raise UserError(f"{name}: this environment variable should hold a key as 64 hex digits.") from None
+        return cls(_check(secret, name))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the key to a new file of mode 0600. Raises UserError where a file is already: it is never replaced."""
+        target = Path(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise UserError(f"{target}: a file is here already, and a key is never overwritten.") from None
+        except OSError as error:
+            raise UserError(f"{target}: the key could not be written ({error.strerror}).") from None
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(self.secret)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def derive(self, purpose: str, context: bytes = b"", length: int = KEY_BYTES) -> bytes:
+        """Return ``length`` bytes derived for one purpose and context."""
+        info = purpose.encode() + b"\0" + context
+        return HKDF(algorithm=SHA256(), length=length, salt=_SALT, info=info).derive(self.secret)
+
+    def fingerprint(self) -> str:
+        """Return a public name of the key: 16 hex digits that say nothing about it."""
+        return self.derive("fingerprint", length=8).hex()

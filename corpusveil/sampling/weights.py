@@ -1,0 +1,98 @@
+"""Distributions as integer weights that total exactly 2^64, so that one 64-bit draw picks a cell.
+
+Rule A of ``docs/mathematics.md``: of n cells, cell u gets ``floor((2^64 - n 2^20) p_u) + 2^20`` and the largest cell
+takes the remainder. The additive floor is a uniform mixture: every cell can be drawn at any epsilon, and a log-ratio
+grows by at most 2^-19. All arithmetic is on integers or correctly rounded decimals, so that tables are equal on every
+machine.
+"""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+
+TOTAL = 1 << 64
+FLOOR = 1 << 20
+EXTRA_LOG_RATIO = 2.0**-19
+"""What integer weights can add to a log-ratio."""
+
+PRECISION_BITS = 192
+_CONTEXT = decimal.Context(prec=90, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Return epsilon as a float; raises UserError unless it is a finite number above 0."""
+    value = float(epsilon)
+    if not (0 < value < float("inf")):
+        raise UserError(f"epsilon = {epsilon}: epsilon is a finite number above 0.")
+    return value
+
+
+def exp_fixed(exponent: float) -> int:
+    """Return ``exp(exponent)``, exponent <= 0, as an integer over 2^192, rounded down; equal on every machine."""
+    power = _CONTEXT.exp(decimal.Decimal(exponent))
+    return int(_CONTEXT.multiply(power, decimal.Decimal(1 << PRECISION_BITS)))
+
+
+def ln(value: decimal.Decimal) -> decimal.Decimal:
+    """Return the natural logarithm, correctly rounded to 90 digits."""
+    return _CONTEXT.ln(value)
+
+
+def divide(numerator: decimal.Decimal, denominator: decimal.Decimal) -> decimal.Decimal:
+    """Return the quotient, correctly rounded to 90 digits."""
+    return _CONTEXT.divide(numerator, denominator)
+
+
+def integer_weights(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Return weights proportional to counts, by the rule above; uint64 [n], total 2^64. All counts 0: uniform."""
+    cells = [int(count) for count in counts]
+    total = sum(cells)
+    if total == 0:
+        cells, total = [1] * len(cells), len(cells)
+    scale = TOTAL - len(cells) * FLOOR
+    weights = [scale * cell // total + FLOOR for cell in cells]
+    weights[weights.index(max(weights))] += TOTAL - sum(weights)
+    return np.array(weights, dtype=np.uint64)
+
+
+@numba.njit(cache=True)
+def _search(lower_bounds: Any, guide: Any, draws: Any, out: Any) -> None:
+    shift = np.uint64(64 - 12)
+    for t in range(draws.size):
+        draw = draws[t]
+        bucket = np.int64(draw >> shift)
+        low = guide[bucket]
+        high = guide[bucket + 1]
+        while low < high:
+            middle = (low + high + 1) // 2
+            if lower_bounds[middle] <= draw:
+                low = middle
+            else:
+                high = middle - 1
+        out[t] = low
+
+
+class WeightTable:
+    """Cells by integer weight: draw d falls in the last cell whose lower bound is at most d."""
+
+    __slots__ = ("guide", "lower_bounds")
+
+    def __init__(self, weights: npt.NDArray[np.uint64]) -> None:
+        bounds = np.zeros(weights.size, dtype=np.uint64)
+        np.cumsum(weights[:-1], out=bounds[1:])
+        edges = np.arange(1 << 12, dtype=np.uint64) << np.uint64(64 - 12)
+        self.lower_bounds = bounds
+        self.guide = np.append(np.searchsorted(bounds, edges, side="right") - 1, weights.size - 1).astype(np.int64)
+
+    def cells(self, draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+        """Return the cell of each draw; uint64 [T] -> int32 [T]."""
+        out = np.empty(draws.size, dtype=np.int32)
+        _search(self.lower_bounds, self.guide, draws, out)
+        return out

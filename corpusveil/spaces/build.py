@@ -1,0 +1,124 @@
+"""Build a space: choose the vocabulary, order the lists, hash the content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.spaces.order import ORDERS
+from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.vocabulary import Vocabulary
+
+
+def build_space(
+    vectors: Vectors | Sequence[Vectors],
+    *,
+    lists: int = 1,
+    seed: int = 0,
+    counts: npt.NDArray[np.int64] | None = None,
+    order: str = "greedy",
+) -> Space:
+    """Build a space of one embedding, or of several over the words that all have.
+
+    Lists over different words would void the guarantee of their mixture (``mechanisms.md`` §4), so every list holds
+    the whole vocabulary.
+
+    Args:
+        vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
+        lists: lists an embedding, each from another start word; 0 for mechanisms that need none.
+        seed: of the start words (PCG64). Public, like everything in a space.
+        counts: int64 [V of the first embedding], public counts; by default those that came with it.
+        order: how lists are ordered, a name in ``ORDERS``.
+
+    Raises:
+        UserError: an argument is out of range, or the embeddings share fewer than two words.
+    """
+    embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
+    _check(embeddings, seed, order)
+    public = _public_counts(embeddings[0], counts)
+    rows = _common_rows(embeddings)
+    words = [embeddings[0].words[row] for row in rows[0]]
+    if not 0 <= lists <= len(words):
+        raise UserError(f"lists={lists}: 0 to {len(words)}, since each starts from another word.")
+    vocabulary = Vocabulary.from_words(words, None if public is None else public[rows[0]])
+    bits = np.random.PCG64(seed)
+    starts = [_starts(bits, lists, len(words)) for _ in embeddings]
+    restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
+    orders = np.concatenate([ORDERS[order](v, s) for v, s in zip(restricted, starts, strict=True)])
+    digest = content_digest(vocabulary, restricted[0], orders)
+    made = {
+        "by": f"corpusveil {_package_version()}",
+        "sources": [{"name": e.source, "words": len(e), "dimensions": e.vectors.shape[1]} for e in embeddings],
+        "order": order,
+        "seed": seed,
+        "lists": [
+            {"source": e.source, "start": words[start]}
+            for e, chosen in zip(embeddings, starts, strict=True)
+            for start in chosen
+        ],
+    }
+    info = {
+        "kind": KIND,
+        "version": VERSION,
+        "digest": digest,
+        "words": len(words),
+        "dimensions": int(restricted[0].shape[1]),
+        "lists": len(orders),
+        "counts": public is not None,
+        "made": made,
+    }
+    return Space(vocabulary, restricted[0], orders, digest, None, info)
+
+
+def _check(embeddings: Sequence[Vectors], seed: int, order: str) -> None:
+    if not embeddings:
+        raise UserError("No embedding is given; a space needs at least one.")
+    if order not in ORDERS:
+        raise UserError(f"order={order!r} is not known; it may be {', '.join(ORDERS)}.")
+    if seed < 0:
+        raise UserError(f"seed={seed}: a seed is 0 or more.")
+
+
+def _public_counts(first: Vectors, given: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
+    """Return the counts to store, None when there are none (or all are 0, which is the same)."""
+    counts = first.counts if given is None else np.asarray(given, np.int64)
+    if counts is not None and counts.shape != (len(first),):
+        raise UserError(f"{len(counts)} counts for {len(first)} words; give one for each word of the first embedding.")
+    return counts if counts is not None and counts.any() else None
+
+
+def _common_rows(embeddings: Sequence[Vectors]) -> list[npt.NDArray[np.int64]]:
+    """Return, for each embedding, the rows of the words that all have, in the first one's order: int64 [V] each."""
+    if len(embeddings) == 1:
+        return [np.arange(len(embeddings[0]))]
+    indices: list[dict[str, int]] = [{word: row for row, word in enumerate(e.words)} for e in embeddings]
+    common = [word for word in embeddings[0].words if all(word in index for index in indices)]
+    if len(common) < 2:
+        names = ", ".join(e.source for e in embeddings)
+        raise UserError(f"{names}: {len(common)} words are in all of them; a space needs at least two.")
+    return [np.array([index[word] for word in common]) for index in indices]
+
+
+def _taken(vectors: npt.NDArray[np.float32], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    return vectors if len(rows) == len(vectors) and (rows == np.arange(len(rows))).all() else vectors[rows]
+
+
+def _starts(bits: Any, lists: int, size: int) -> list[int]:
+    """Draw different start words from the raw stream, whose values NumPy never changes (unlike Generator's)."""
+    starts: dict[int, None] = {}
+    while len(starts) < lists:
+        starts[int(bits.random_raw()) % size] = None
+    return list(starts)
+
+
+def _package_version() -> str:
+    try:
+        return metadata.version("corpusveil")
+    except metadata.PackageNotFoundError:
+        return "unknown"

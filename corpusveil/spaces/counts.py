@@ -1,0 +1,111 @@
+"""Public word counts for a vocabulary: from n-gram counts (Parquet) or a table of words (TSV, CSV)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.errors import UserError
+from corpusveil.spaces.formats.table import open_plain
+from corpusveil.spaces.vocabulary import Vocabulary, parts
+from corpusveil.storage import files
+
+Pairs = tuple[Any, npt.NDArray[np.int64]]  # Arrow strings, their counts
+ROWS = 1 << 16
+
+
+def read_counts(url: str, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
+    """Return the count of every word of ``vocabulary``, int64 [V]; 0 for a word that the file does not have.
+
+    Args:
+        url: an n-gram counts artefact or one of its Parquet files (``ngram, n, count``; a collocation ``new_york``
+            has the count of the n-gram ``new york``), or a table ``word<TAB>count`` (``.csv``: comma), also ``.gz``.
+            A word that occurs in several rows has their sum.
+
+    Raises:
+        UserError: a row is unusable, or no word of the vocabulary has a count.
+    """
+    spaced = [" ".join(parts(word)) for word in vocabulary.words]
+    known = pa.array(
+        [*vocabulary.words, *(s if s != w else None for s, w in zip(spaced, vocabulary.words, strict=True))]
+    )
+    totals = np.zeros(2 * len(vocabulary), np.int64)
+    for words, counts in _pairs(url):
+        ids = pc.index_in(words, value_set=known, skip_nulls=True)
+        found = ids.is_valid().to_numpy(zero_copy_only=False)
+        np.add.at(totals, ids.drop_null().to_numpy(), counts[found])
+    total: npt.NDArray[np.int64] = totals.reshape(2, -1).sum(axis=0)
+    if not total.any():
+        raise UserError(f"{url}: has no count of any of the {len(vocabulary):,} words of the vocabulary; another file?")
+    return total
+
+
+def _pairs(url: str) -> Iterator[Pairs]:
+    if url.endswith(".parquet"):
+        yield from _parquet(url)
+        return
+    fs, path = files.resolve(url)
+    if fs.isfile(path):
+        yield from _table(url)
+        return
+    for folder in (url, files.join(url, "data")):
+        shards = [
+            name for name in files.listing(folder) if name.endswith(".parquet") and not name.startswith((".", "_"))
+        ]
+        for name in shards:
+            yield from _parquet(files.join(folder, name))
+        if shards:
+            return
+    raise UserError(f"{url}: there are no counts here, neither a table nor a folder of Parquet files.")
+
+
+def _parquet(url: str) -> Iterator[Pairs]:
+    with files.open_read(url) as file:
+        try:
+            for batch in pq.ParquetFile(file).iter_batches(ROWS, columns=["ngram", "count"]):
+                counts = batch["count"].cast(pa.int64())
+                batch.validate(full=True)
+                if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:
+                    raise UserError(f"{url}: an empty n-gram or count, or a negative count; count again.")
+                yield batch["ngram"].cast(pa.string()), counts.to_numpy()
+        except (pa.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{url}: not a Parquet file with columns 'ngram' and 'count' ({error}).") from None
+
+
+def _table(url: str) -> Iterator[Pairs]:
+    comma = url.removesuffix(".gz").endswith(".csv")
+    with open_plain(url) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        rows = csv.reader(text, delimiter=",") if comma else csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
+        words: list[str] = []
+        counts: list[int] = []
+        try:
+            for fields in rows:
+                if rows.line_num == 1 and len(fields) == 2 and fields[1].strip().lower() == "count":
+                    continue
+                word, count = _row(fields, url, rows.line_num)
+                words.append(word)
+                counts.append(count)
+                if len(words) == ROWS:
+                    yield pa.array(words), np.array(counts, np.int64)
+                    words, counts = [], []
+        except UnicodeDecodeError:
+            raise UserError(f"{url}: not UTF-8 after row {rows.line_num}; convert the file to UTF-8.") from None
+        except csv.Error as error:
+            raise UserError(f"{url}, row {rows.line_num}: {error}.") from None
+        if words:
+            yield pa.array(words), np.array(counts, np.int64)
+
+
+def _row(fields: list[str], url: str, row: int) -> tuple[str, int]:
+    if len(fields) != 2 or not fields[1].strip().isdecimal() or len(fields[1]) > 18:
+        raise UserError(f"{url}, row {row}: should be a word and its count, a whole number. Correct or delete it.")
+    return fields[0], int(fields[1])

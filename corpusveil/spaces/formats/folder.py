@@ -1,0 +1,22 @@
+"""A vectors artefact: a folder with ``vectors.npy`` [V, d] and ``vocabulary.parquet`` (``id, token, words, count``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from corpusveil.errors import UserError
+from corpusveil.spaces.formats.table import BROKEN_ARRAY, Table
+from corpusveil.spaces.vocabulary import read_vocabulary
+from corpusveil.storage import files
+
+
+def read(url: str) -> Table:
+    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    matrix = files.join(url, "vectors.npy")
+    with files.open_read(matrix) as file:
+        try:
+            vectors = np.load(file, allow_pickle=False)
+        except BROKEN_ARRAY:
+            raise UserError(f"{matrix}: not a sound NumPy array of numbers; write the artefact again.") from None
+    vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
+    return Table(list(vocabulary.words), vectors, 1, vocabulary.counts)

@@ -1,0 +1,55 @@
+"""NumPy archives: ``vocab`` (strings [V]) and ``vectors`` ([V, d]); never unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.spaces.formats.table import BROKEN_ARRAY, Table, decode
+from corpusveil.storage import files
+
+BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+def read(url: str) -> Table:
+    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    with files.open_read(url) as file:
+        try:
+            archive = np.load(file, allow_pickle=False)
+        except (*BROKEN_ARRAY, *BROKEN_ZIP):
+            raise UserError(f"{url}: not a sound .npz archive; write it with numpy.savez.") from None
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise UserError(f"{url}: a single array; an .npz archive with 'vocab' and 'vectors' is needed.")
+        words = _member(archive, "vocab", url)
+        vectors = _member(archive, "vectors", url)
+    if words.ndim != 1 or words.dtype.kind not in "US":
+        raise UserError(f"{url}: 'vocab' must be a one-dimensional array of strings, not {words.dtype} {words.shape}.")
+    return Table(_strings(words, url), vectors)
+
+
+def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
+    if name not in archive.files:
+        raise UserError(f"{url}: no array '{name}'; the archive must hold 'vocab' and 'vectors'.")
+    try:
+        array: npt.NDArray[Any] = archive[name]
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise UserError(f"{url}: '{name}' is damaged; write the archive again.") from None
+        raise UserError(
+            f"{url}: '{name}' is an array of Python objects, which is not opened; save it with a plain dtype."
+        ) from None
+    except (*BROKEN_ARRAY, *BROKEN_ZIP):
+        raise UserError(f"{url}: '{name}' is damaged; write the archive again.") from None
+    return array
+
+
+def _strings(words: npt.NDArray[Any], url: str) -> list[str]:
+    if words.dtype.kind == "U":
+        strings: list[str] = words.tolist()
+        return strings
+    return [decode(word, url, row) for row, word in enumerate(words.tolist(), 1)]

@@ -1,0 +1,94 @@
+"""Open a saved space: checked against its digest, memory-mapped, once a process."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.spaces.formats.table import BROKEN_ARRAY
+from corpusveil.spaces.space import ARTIFACT, KIND, LISTS, VECTORS, VERSION, VOCABULARY, Space, absolute, content_digest
+from corpusveil.spaces.vocabulary import read_vocabulary
+from corpusveil.storage import files
+
+_opened: dict[tuple[str, str], Space] = {}
+_lock = threading.Lock()
+
+
+def load_space(url: str, *, verify: bool = True) -> Space:
+    """Open the space saved at ``url``.
+
+    Args:
+        url: any fsspec URL; a remote space is copied to this machine's cache once.
+        verify: check the content against the digest (reads every file: about a second a gigabyte).
+
+    Raises:
+        UserError: there is no space, it is of another version, or its files are damaged.
+    """
+    url = absolute(url)
+    info = _read_info(url)
+    folder = files.local_folder(url, [VECTORS, LISTS, VOCABULARY], info["digest"])
+    where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
+    try:
+        vocabulary = read_vocabulary(str(folder / VOCABULARY))
+        space = Space(vocabulary, _mapped(folder / VECTORS), _mapped(folder / LISTS), info["digest"], url, info)
+    except UserError as error:
+        raise _damaged(where, str(error)) from None
+    found = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
+    if wrong := [name for name, size in found.items() if info.get(name) != size]:
+        raise _damaged(where, f"{ARTIFACT} says {info.get(wrong[0])} {wrong[0]}, the files hold {found[wrong[0]]}.")
+    if verify and content_digest(vocabulary, space.vectors, space.lists) != info["digest"]:
+        raise _damaged(where, "its content does not have the digest that it was saved with.")
+    return space
+
+
+def reopen(url: str, digest: str) -> Space:
+    """Return the space that was pickled as (``url``, ``digest``), opened once in this process."""
+    with _lock:
+        if (url, digest) not in _opened:
+            space = load_space(url)
+            if space.digest != digest:
+                raise UserError(f"{url}: another space than when this work was started; put it back or start again.")
+            _opened[url, digest] = space
+        return _opened[url, digest]
+
+
+def _read_info(url: str) -> dict[str, Any]:
+    artifact = files.join(url, ARTIFACT)
+    if not files.exists(artifact):
+        raise UserError(f"{url}: there is no space here (no {ARTIFACT}); make one with 'corpusveil space'.")
+    try:
+        info = json.loads(files.read_bytes(artifact))
+    except ValueError:
+        raise _damaged(url, f"{ARTIFACT} is not JSON.") from None
+    if not isinstance(info, dict) or info.get("kind") != KIND:
+        kind = info.get("kind") if isinstance(info, dict) else None
+        raise UserError(f"{url}: this is not a space but {kind or 'something else'}; make one with 'corpusveil space'.")
+    if info.get("version") != VERSION:
+        raise UserError(
+            f"{url}: a space of another version ({info.get('version')}, this release reads {VERSION}); "
+            "build it again, or use the release of corpusveil that built it."
+        )
+    if not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):
+        raise _damaged(url, f"{ARTIFACT} has no digest.")
+    return info
+
+
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    try:
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except BROKEN_ARRAY:
+        raise UserError(f"{path.name} is missing or cut short.") from None
+    return array
+
+
+def _damaged(where: str, how: str) -> UserError:
+    return UserError(
+        f"{where}: this space is damaged ({how.rstrip('.')}); copy it again from where it is whole or rebuild."
+    )

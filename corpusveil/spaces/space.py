@@ -1,0 +1,156 @@
+"""A space: a frozen vocabulary with what mechanisms measure distance on, vectors and one-dimensional lists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.spaces.vocabulary import Vocabulary, read_only, write_vocabulary
+from corpusveil.storage import files
+
+KIND = "space"
+VERSION = 1
+ARTIFACT = "_artifact.json"
+VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """V words, each with a vector and a position on each of L lists. Built by ``build_space``, read by ``load_space``.
+
+    Two spaces are equal when their contents are. A space that has been saved is pickled as its address and digest
+    only; the process that unpickles it opens it once and shares the machine's memory with the others.
+
+    Attributes:
+        vocabulary: the words, their ids and public counts.
+        vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
+        lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
+        digest: SHA-256 of the content (words, counts, vectors, lists; not of paths, time or encoding), hexadecimal.
+        url: where it is saved; None when it is not.
+        info: what ``_artifact.json`` says: sizes and how the space was made.
+    """
+
+    vocabulary: Vocabulary
+    vectors: npt.NDArray[np.float32]
+    lists: npt.NDArray[np.int32]
+    digest: str
+    url: str | None = None
+    info: dict[str, Any] = field(default_factory=dict, repr=False)
+    _positions: npt.NDArray[np.int32] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        size = len(self.vocabulary)
+        if size < 2:
+            raise UserError(f"A space of {size} words can't hide anything; at least two are needed.")
+        if self.vectors.dtype != np.float32 or self.vectors.ndim != 2 or len(self.vectors) != size:
+            raise UserError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) are needed.")
+        if self.lists.dtype != np.int32 or self.lists.ndim != 2 or self.lists.shape[1] != size:
+            raise UserError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) are needed.")
+        for number, row in enumerate(self.lists):
+            if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
+                raise UserError(f"List {number} does not hold every word once; build the space again.")
+        object.__setattr__(self, "vectors", read_only(self.vectors))
+        object.__setattr__(self, "lists", read_only(self.lists))
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self.vocabulary)
+
+    def id(self, word: str) -> int:
+        return self.vocabulary.id(word)
+
+    def word(self, id: int) -> str:
+        return self.vocabulary.word(id)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64] | None:
+        """Public counts of the words, int64 [V]; None when the space was built without."""
+        return self.vocabulary.counts
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.vectors.shape[1])
+
+    @property
+    def positions(self) -> npt.NDArray[np.int32]:
+        """int32 [L, V], id -> position on each list; computed at the first use."""
+        positions = self._positions
+        if positions is None:
+            positions = np.empty(self.lists.shape, np.int32)
+            for row, order in zip(positions, self.lists, strict=True):
+                row[order] = np.arange(len(self), dtype=np.int32)
+            positions.setflags(write=False)
+            object.__setattr__(self, "_positions", positions)
+        return positions
+
+    def save(self, url: str) -> Space:
+        """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
+
+        The same space already there is left as it is. ``_artifact.json`` is written last: without it there is no space.
+
+        Raises:
+            UserError: another artefact is there; a saved space is never overwritten.
+        """
+        url = absolute(url)
+        artifact = files.join(url, ARTIFACT)
+        if not files.exists(artifact):
+            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists)):
+                with files.open_write(files.join(url, name)) as file:
+                    np.save(file, array, allow_pickle=False)
+            write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
+            text = json.dumps(self.info, indent=2, ensure_ascii=False) + "\n"
+            if files.create_bytes(artifact, text.encode("utf-8")):
+                return replace(self, url=url)
+        _refuse_other(artifact, self.digest)
+        return replace(self, url=url)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        from corpusveil.spaces.load import reopen  # load.py builds spaces, so this file cannot import it earlier
+
+        if self.url is not None:
+            return reopen, (self.url, self.digest)
+        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info)
+
+
+def content_digest(vocabulary: Vocabulary, vectors: npt.NDArray[np.float32], lists: npt.NDArray[np.int32]) -> str:
+    """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
+    counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
+    sha = hashlib.sha256(f"corpusveil space {VERSION}\n".encode())
+    for name, array, dtype in (
+        ("text", vocabulary.text, "|u1"),
+        ("offsets", vocabulary.offsets, "<i8"),
+        ("counts", counts, "<i8"),
+        ("vectors", vectors, "<f4"),
+        ("lists", lists, "<i4"),
+    ):
+        sha.update(f"{name} {dtype} {array.shape}\n".encode())
+        sha.update(np.ascontiguousarray(array, np.dtype(dtype)).data.cast("B") if array.size else b"")
+    return sha.hexdigest()
+
+
+def absolute(url: str) -> str:
+    """Return ``url``, a local path made absolute, so that a process with another working folder finds it."""
+    return str(files.resolve(url)[1]) if files.is_local(url) else url
+
+
+def _refuse_other(artifact: str, digest: str) -> None:
+    try:
+        there = json.loads(files.read_bytes(artifact)).get("digest")
+    except (ValueError, AttributeError):
+        there = None
+    if there != digest:
+        raise UserError(
+            f"{artifact}: another artefact is saved here, which is never overwritten; choose another folder."
+        )

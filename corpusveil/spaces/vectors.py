@@ -1,0 +1,118 @@
+"""Word vectors as trained or downloaded: read from any known format, checked, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.spaces.formats import folder, keyedvectors, npz, parquet, text, word2vec
+from corpusveil.spaces.formats.table import Table
+from corpusveil.storage import files
+
+READERS: Mapping[str, Callable[[str], Table]] = {
+    ".npz": npz.read,
+    ".bin": word2vec.read,
+    ".kv": keyedvectors.read,
+    ".model": keyedvectors.read,
+    ".parquet": parquet.read,
+}
+"""Reader by suffix (``.gz`` aside); a folder is a vectors artefact, everything else is text."""
+
+BLANKS = frozenset(" \t\n\r\v\f\0")
+BLOCK = 8192
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """Words and their vectors.
+
+    Attributes:
+        words: V >= 2 different words, none empty, none with a blank.
+        vectors: float32 [V, d], finite, exactly as given (float64 is rounded to float32, nothing is normalised).
+        source: the file's name, without folders.
+        counts: int64 [V] where the source has them.
+        where, first_row: what errors call the source, and the row of the first word in it.
+
+    Raises:
+        UserError: a word or a vector is not as above; names the source and the row.
+    """
+
+    words: list[str]
+    vectors: npt.NDArray[np.float32]
+    source: str = "memory"
+    counts: npt.NDArray[np.int64] | None = None
+
+    where: InitVar[str | None] = None
+    first_row: InitVar[int] = 1
+
+    def __post_init__(self, where: str | None, first_row: int) -> None:
+        where = where or self.source
+        object.__setattr__(self, "vectors", _checked_matrix(self.vectors, len(self.words), where, first_row))
+        _check_words(self.words, where, first_row)
+        if self.counts is not None and (self.counts.shape != (len(self),) or self.counts.min() < 0):
+            raise UserError(f"{where}: counts must be one for each word, 0 or more.")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def read_vectors(url: str) -> Vectors:
+    """Read word vectors from a file or artefact at any fsspec URL.
+
+    Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz``; ``.npz`` (``vocab``, ``vectors``);
+    word2vec binary ``.bin[.gz]``; gensim ``KeyedVectors`` ``.kv`` or ``.model``; ``.parquet``; a vectors artefact.
+
+    Raises:
+        UserError: the file cannot be read, or a row is unusable; names the file and the row.
+    """
+    table = reader(url)(url)
+    name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
+    return Vectors(table.words, table.vectors, name, table.counts, where=url, first_row=table.first_row)
+
+
+def reader(url: str) -> Callable[[str], Table]:
+    """Return the reader of ``url`` by its suffix, or by its being a folder."""
+    name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz")
+    for suffix, read in READERS.items():
+        if name.endswith(suffix):
+            return read
+    return folder.read if files.exists(files.join(url, "vectors.npy")) else text.read
+
+
+def _checked_matrix(given: npt.NDArray[Any], words: int, where: str, first_row: int) -> npt.NDArray[np.float32]:
+    """Return the vectors as contiguous float32 [V, d], or say what is wrong with them."""
+    if given.dtype.kind not in "fiu" or given.ndim != 2 or given.shape[1] == 0:
+        raise UserError(f"{where}: the vectors must be numbers [words, dimensions], not {given.dtype} {given.shape}.")
+    if len(given) != words:
+        raise UserError(f"{where}: {words} words and {len(given)} vectors; there must be one for each.")
+    if words < 2:
+        raise UserError(f"{where}: {words} words; at least two are needed.")
+    with np.errstate(over="ignore"):
+        vectors = np.ascontiguousarray(given, np.float32)
+    for i in range(0, words, BLOCK):
+        bad = np.flatnonzero(~np.isfinite(vectors[i : i + BLOCK]).all(axis=1))
+        if len(bad):
+            row = first_row + i + int(bad[0])
+            raise UserError(f"{where}, row {row}: a number that is not finite (NaN, infinite or beyond float32).")
+    return vectors
+
+
+def _check_words(words: list[str], where: str, first_row: int) -> None:
+    seen: dict[str, int] = {}
+    for row, word in enumerate(words, first_row):
+        if not word or not BLANKS.isdisjoint(word):
+            raise UserError(
+                f"{where}, row {row}: the word {'holds a blank' if word else 'is empty'}. Correct or delete it."
+            )
+        if (earlier := seen.setdefault(word, row)) != row:
+            raise UserError(f"{where}, row {row}: the same word as in row {earlier}. Delete one of them.")
+    try:
+        "".join(words).encode("utf-8")
+    except UnicodeEncodeError:
+        row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
+        raise UserError(f"{where}, row {row}: the word is not valid Unicode. Correct or delete it.") from None

@@ -1,0 +1,146 @@
+"""A frozen vocabulary: words and ids, as bytes and offsets that compiled code can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """V different words, numbered from 0.
+
+    Attributes:
+        text: uint8, the words' UTF-8 bytes one after another.
+        offsets: int64 [V + 1]; word i is ``text[offsets[i]:offsets[i + 1]]``.
+        counts: int64 [V], how often each occurs in public text; None when not known.
+    """
+
+    text: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64] | None = None
+    _words: list[str] | None = field(default=None, init=False, repr=False)
+    _ids: dict[str, int] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.counts is not None and self.counts.shape != (len(self),):
+            raise UserError(f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give one for each.")
+        if self.counts is not None and len(self) and self.counts.min() < 0:
+            raise UserError(f"The count of word {int(self.counts.argmin())} is negative; counts are 0 or more.")
+        for name in ("text", "offsets", "counts"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, read_only(array))
+
+    @classmethod
+    def from_words(cls, words: Sequence[str], counts: npt.NDArray[np.int64] | None = None) -> Vocabulary:
+        encoded = [word.encode("utf-8") for word in words]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(word) for word in encoded], out=offsets[1:])
+        vocabulary = cls(np.frombuffer(b"".join(encoded), np.uint8), offsets, counts)
+        if len(vocabulary._index()) != len(words):
+            raise UserError("A vocabulary holds each word once; remove the duplicates.")
+        return vocabulary
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words by id, decoded once."""
+        words = self._words
+        if words is None:
+            text, ends = self.text.tobytes(), self.offsets.tolist()
+            words = [text[a:b].decode("utf-8") for a, b in pairwise(ends)]
+            object.__setattr__(self, "_words", words)
+        return words
+
+    def id(self, word: str) -> int:
+        """Return the id of ``word``; a ``UserError``, which does not repeat the word, when there is none."""
+        if (found := self._index().get(word)) is None:
+            raise UserError(f"The word asked for is not among the {len(self):,} words of this vocabulary.")
+        return found
+
+    def word(self, id: int) -> str:
+        if not 0 <= id < len(self):
+            raise UserError(f"There is no word {id}: the ids of this vocabulary are 0 to {len(self) - 1}.")
+        return self.words[id]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._index()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Vocabulary, (self.text, self.offsets, self.counts)
+
+    def _index(self) -> dict[str, int]:
+        ids = self._ids
+        if ids is None:
+            ids = {word: id for id, word in enumerate(self.words)}
+            object.__setattr__(self, "_ids", ids)
+        return ids
+
+
+def parts(token: str) -> list[str]:
+    """Return the words of a token: a collocation's are joined by ``_`` ("new_york"); else the token itself."""
+    words = token.split("_")
+    return words if all(words) else [token]
+
+
+def read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Return a view that can't be written to."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def write_vocabulary(vocabulary: Vocabulary, url: str) -> None:
+    """Write ``id: int32, token: string, words: int8, count: int64`` (0 when not known)."""
+    words = list(vocabulary.words)
+    counts = np.zeros(len(words), np.int64) if vocabulary.counts is None else vocabulary.counts
+    table = pa.table(
+        {
+            "id": pa.array(np.arange(len(words), dtype=np.int32)),
+            "token": pa.array(words, pa.string()),
+            "words": pa.array([min(len(parts(word)), 127) for word in words], pa.int8()),
+            "count": pa.array(counts),
+        }
+    )
+    with files.open_write(url) as file:
+        pq.write_table(table, file, compression="zstd")
+
+
+def read_vocabulary(url: str) -> Vocabulary:
+    """Read what ``write_vocabulary`` wrote; the ``UserError`` of a broken file names it."""
+    with files.open_read(url) as file:
+        try:
+            table = pq.read_table(file, columns=["id", "token", "count"]).combine_chunks()
+            ids, tokens = table["id"].to_numpy(), table["token"].cast(pa.large_string()).combine_chunks()
+            counts = table["count"].cast(pa.int64())
+            tokens.validate(full=True)
+        except (pa.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{url}: not a sound vocabulary ({error}); build the artefact again.") from None
+    if tokens.null_count or counts.null_count or not np.array_equal(ids, np.arange(len(ids))):
+        raise UserError(f"{url}: ids must run from 0 and nothing may be empty; build the artefact again.")
+    if pc.count_distinct(tokens).as_py() != len(tokens):
+        raise UserError(f"{url}: a word occurs twice; build the artefact again.")
+    offsets, text = _buffers(tokens)
+    counted = counts.to_numpy()
+    return Vocabulary(text, offsets, counted if counted.any() else None)
+
+
+def _buffers(strings: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Return the offsets, from 0, and the bytes of an Arrow array of large strings."""
+    _, offsets, text = strings.buffers()
+    ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
+    flat = np.frombuffer(text, np.uint8) if text is not None and text.size else np.empty(0, np.uint8)
+    return ends - ends[0], flat[ends[0] : ends[-1]]

@@ -1,0 +1,49 @@
+"""The private records of a run: what was done to each shard, and what was counted. Never part of the release."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+
+WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A folder of JSON files of mode 0600, each beginning with the warning."""
+
+    url: str
+
+    def address(self, *parts: str) -> str:
+        """Return the address of a file of the records."""
+        return files.join(self.url, *parts)
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Write one record, whole or not at all."""
+        text = json.dumps({"_": WARNING, **content}, indent=1, ensure_ascii=False) + "\n"
+        files.write_bytes(self.address(name), text.encode(), private=True)
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """Return one record, None when there is none. Raises UserError when it can't be read."""
+        try:
+            fs, path = files.resolve(self.address(name))
+            data = fs.cat_file(path)
+        except FileNotFoundError:
+            return None
+        try:
+            content: dict[str, Any] = json.loads(data)
+        except ValueError:
+            raise UserError(f"{self.address(name)}: this record is damaged; remove it and run again.") from None
+        return content
+
+    def remove(self, name: str) -> None:
+        """Remove one record if it is there."""
+        files.remove(self.address(name))
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the records in a folder of the records."""
+        return [name for name in files.listing(self.address(folder)) if name.endswith(".json")]

@@ -1,0 +1,105 @@
+"""What becomes of each kind of token: the text policy of a release."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+
+Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
+PRIVATIZE, RESAMPLE, MASK, DROP, KEEP = range(5)
+POLICIES = ("privatize", "resample", "mask", "drop", "keep")
+
+KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(7)
+"""Roles: a token's class, with words parted into known, unknown and stop words."""
+
+ROLE_NAMES = ("words", "unknown_words", "stop_words", "numbers", "punctuation", "contacts", "other")
+MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact]", "[other]")
+
+_LEFT_IN_THE_CLEAR = {
+    "unknown_words": "words outside the vocabulary",
+    "stop_words": "stop words",
+    "numbers": "numbers",
+    "contacts": "URLs, e-mail addresses and handles",
+    "punctuation": "punctuation",
+    "other": "symbols, emoji and control characters",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPolicy:
+    """How tokens that no mechanism replaces are treated; every class has a policy, and the defaults are the safe ones.
+
+    Each of the class policies is one of
+
+    * ``privatize`` (``stop_words`` only): by the mechanism, like any other word;
+    * ``resample``: a word drawn from the space's public counts, independent of the token;
+    * ``mask``: a fixed public symbol, such as ``[contact]``;
+    * ``drop``: nothing;
+    * ``keep``: the token itself, in the clear.
+
+    ``layout`` is ``normalize`` (one blank between tokens that stood apart) or ``keep`` (white space as it was);
+    ``case`` is ``lower`` or ``restore`` (replacements take the capitals of the token, which discloses them).
+    Raises UserError for a value that is none of these.
+    """
+
+    unknown_words: Policy = "resample"
+    stop_words: Policy = "privatize"
+    numbers: Policy = "resample"
+    contacts: Policy = "mask"
+    punctuation: Policy = "keep"
+    other: Policy = "drop"
+    layout: Literal["normalize", "keep"] = "normalize"
+    case: Literal["lower", "restore"] = "lower"
+    tokenizer: Literal["word"] = "word"
+
+    def __post_init__(self) -> None:
+        for name in ROLE_NAMES[1:]:
+            value = getattr(self, name)
+            if value not in POLICIES:
+                raise UserError(f"{name} = {value!r}: choose one of {', '.join(POLICIES)}.")
+            if value == "privatize" and name != "stop_words":
+                raise UserError(
+                    f"{name} = 'privatize': only words of the vocabulary can be privatized; "
+                    "choose resample, mask, drop or keep."
+                )
+        for name, choices in (("layout", ("normalize", "keep")), ("case", ("lower", "restore"))):
+            if getattr(self, name) not in choices:
+                raise UserError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(choices)}.")
+        if self.tokenizer != "word":
+            raise UserError(f"tokenizer = {self.tokenizer!r}: this version has one tokenizer, word.")
+
+    def actions(self) -> npt.NDArray[np.uint8]:
+        """Return the policy code of each role; uint8 [7]."""
+        codes = [PRIVATIZE, *(POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:])]
+        return np.array(codes, dtype=np.uint8)
+
+    def parts_stop_words(self) -> bool:
+        """Say whether stop words are treated otherwise than the words they are among."""
+        return self.stop_words != "privatize"
+
+    def disclosed(self) -> tuple[str, ...]:
+        """Name everything that a reader of the output sees unprotected, in words."""
+        shown = ["how many tokens a document has", "where sentences end, as far as kept punctuation shows it"]
+        for name, words in _LEFT_IN_THE_CLEAR.items():
+            value = getattr(self, name)
+            if value == "keep":
+                shown.append(f"{words}, as they are")
+            elif value == "mask":
+                shown.append(f"where {words} stand (not which)")
+        if self.layout == "keep":
+            shown.append("white space and line breaks, as they are")
+        else:
+            shown.append("which tokens touch and which stand apart")
+        if self.case == "restore":
+            shown.append("which words had capitals")
+        return tuple(shown)
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the fields by name, for a digest or a manifest."""
+        return dataclasses.asdict(self)

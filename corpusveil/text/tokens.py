@@ -1,0 +1,109 @@
+"""Documents as flat arrays of tokens, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.errors import UserError
+from corpusveil.text.scan import scan
+from corpusveil.text.utf8 import ASCII_LOWER, BYTE_KINDS, KINDS, LOWER
+from corpusveil.text.words import WordTable
+
+MAX_BYTES = (1 << 31) - 64
+"""Positions are int32: one call takes at most this many bytes of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of D documents of ``data`` (uint8, UTF-8), T in all.
+
+    ``starts``, ``ends`` int32 [T] are byte positions in ``data``; ``classes`` uint8 [T]; ``ids`` int32 [T], -1 for
+    anything but a word of the vocabulary; ``offsets`` int64 [D + 1] says which tokens a document has and ``documents``
+    int64 [D + 1] which bytes. What lies between two tokens of a document is white space.
+    """
+
+    data: npt.NDArray[np.uint8]
+    documents: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int32]
+    classes: npt.NDArray[np.uint8]
+    ids: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    def text(self, token: int) -> str:
+        """Return the token as it stands in the input."""
+        return self.data[self.starts[token] : self.ends[token]].tobytes().decode("utf-8", "replace")
+
+    def texts(self, document: int) -> list[str]:
+        """Return all tokens of a document, for looking at."""
+        return [self.text(token) for token in range(self.offsets[document], self.offsets[document + 1])]
+
+
+def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return the bytes of a string column and its int64 [rows + 1] offsets into them, without a copy of the bytes.
+
+    Raises UserError when the column is not of strings. A null counts as an empty text here.
+    """
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        try:
+            column = column.cast(pa.large_string())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+            raise UserError(
+                f"The text column is of type {column.type}; text is needed, as string or large_string."
+            ) from None
+        if not pa.types.is_large_string(column.type):
+            raise UserError("The text column could not be read as strings.")
+    width = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    _, offsets, data = column.buffers()
+    if len(column) == 0 or offsets is None:
+        return np.empty(0, dtype=np.uint8), np.zeros(len(column) + 1, dtype=np.int64)
+    spans = np.frombuffer(offsets, dtype=width)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    return np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8), spans
+
+
+class Tokenizer:
+    """Splits text into tokens and looks words up in one vocabulary; see ``scan`` for the rules."""
+
+    __slots__ = ("table",)
+
+    def __init__(self, table: WordTable) -> None:
+        self.table = table
+
+    @classmethod
+    def of_words(cls, words: Sequence[str]) -> Tokenizer:
+        """Return a tokenizer of a vocabulary given as strings; ids are positions."""
+        encoded = [word.encode() for word in words]
+        offsets = np.concatenate([[0], np.cumsum([len(word) for word in encoded], dtype=np.int64)])
+        return cls(WordTable.build(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets.astype(np.int64)))
+
+    def tokens(self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]) -> Tokens:
+        """Tokenise the documents ``data[documents[d]:documents[d + 1]]``; at most ``MAX_BYTES`` bytes."""
+        base = int(documents[0])
+        data = data[base : int(documents[-1])]
+        documents = documents - base
+        if data.size > MAX_BYTES:
+            raise UserError(f"A document or batch has {data.size:,} bytes of text; {MAX_BYTES:,} is the most.")
+        starts = np.empty(data.size, dtype=np.int32)
+        ends = np.empty(data.size, dtype=np.int32)
+        classes = np.empty(data.size, dtype=np.uint8)
+        ids = np.empty(data.size, dtype=np.int32)
+        offsets = np.empty(documents.size, dtype=np.int64)
+        table = self.table
+        count = scan(
+            data, documents, BYTE_KINDS, KINDS, LOWER, ASCII_LOWER, table.slots, table.keys, table.offsets,
+            starts, ends, classes, ids, offsets,
+        )  # fmt: skip
+        return Tokens(data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets)
+
+    def tokenize(self, texts: Sequence[str] | pa.Array) -> Tokens:
+        """Tokenise strings or an Arrow string array, a document each."""
+        column = texts if isinstance(texts, pa.Array) else pa.array(list(texts), type=pa.large_string())
+        return self.tokens(*string_buffers(column))

@@ -1,0 +1,158 @@
+"""Privatized tokens back to text: one pass over flat arrays into one byte buffer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from corpusveil.text import classes, policy
+from corpusveil.text.characters import LETTER, UPPER
+from corpusveil.text.utf8 import decode, kind_of, lower_into
+
+_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP = (
+    policy.PRIVATIZE,
+    policy.RESAMPLE,
+    policy.MASK,
+    policy.DROP,
+    policy.KEEP,
+)
+_PUNCTUATION_CLASS = classes.PUNCTUATION
+
+LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
+
+
+@numba.njit(cache=True)
+def assign_roles(token_classes: Any, ids: Any, is_stop: Any, roles: Any) -> None:
+    """Write the role of each token to ``roles`` uint8; ``is_stop`` says which ids are stop words."""
+    for t in range(ids.size):
+        if token_classes[t] == classes.WORD:
+            word = ids[t]
+            if word < 0:
+                roles[t] = policy.UNKNOWN_WORD
+            elif is_stop[word]:
+                roles[t] = policy.STOP_WORD
+            else:
+                roles[t] = policy.KNOWN_WORD
+        elif token_classes[t] == classes.NUMBER:
+            roles[t] = policy.NUMBER
+        elif token_classes[t] == classes.PUNCTUATION:
+            roles[t] = policy.PUNCTUATION
+        elif token_classes[t] == classes.CONTACT:
+            roles[t] = policy.CONTACT
+        else:
+            roles[t] = policy.OTHER
+
+
+@numba.njit(cache=True)
+def case_pattern(data: Any, start: int, end: int, kinds: Any) -> int:
+    """Return whether a token begins with a capital, is all capitals (two letters or more), or neither."""
+    letters = 0
+    upper = 0
+    first = False
+    i = start
+    while i < end:
+        code, length = decode(data, i, end)
+        if kind_of(code, kinds) == LETTER:
+            capital = kinds[code] & UPPER != 0
+            letters += 1
+            if capital:
+                upper += 1
+                if letters == 1:
+                    first = True
+        i += length
+    if letters > 1 and upper == letters:
+        return UPPER_CASE
+    return TITLE_CASE if first else LOWER_CASE
+
+
+@numba.njit(cache=True)
+def _copy(source: Any, start: int, end: int, out: Any, at: int) -> int:
+    for k in range(start, end):
+        out[at] = source[k]
+        at += 1
+    return at
+
+
+@numba.njit(cache=True)
+def output_bound(
+    documents: Any, starts: Any, ends: Any, roles: Any, actions: Any, drawn: Any, longest: Any, masks: Any, keep: bool
+) -> Any:
+    """Return a number of bytes that ``write_text`` will not exceed; ``longest`` int64 [V] is that of each word."""
+    total = np.int64(64)
+    for t in range(drawn.size):
+        action = actions[roles[t]]
+        if action == _PRIVATIZE or action == _RESAMPLE:
+            total += longest[drawn[t]] + 1
+        elif action == _MASK:
+            total += masks[roles[t] + 1] - masks[roles[t]] + 1
+        elif action == _KEEP:
+            total += (ends[t] - starts[t]) * 3 // 2 + 3
+    if keep:
+        total += documents[documents.size - 1] - documents[0]
+    return total
+
+
+@numba.njit(cache=True)
+def write_text(
+    data: Any, documents: Any, starts: Any, ends: Any, token_classes: Any, token_offsets: Any,
+    roles: Any, actions: Any, drawn: Any,
+    words: Any, word_offsets: Any, vocabulary: int, mask_bytes: Any, masks: Any,
+    keep_layout: bool, lower_case: bool, kinds: Any, lower: Any,
+    out: Any, out_offsets: Any,
+) -> int:  # fmt: skip
+    """Write the privatized documents to ``out`` uint8 and where each begins to ``out_offsets`` int64 [D + 1].
+
+    ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words`` and
+    ``word_offsets`` hold the vocabulary, once in lower case only, or three times (as it is, capitalised, all capitals)
+    when ``lower_case`` is off. Returns the number of tokens written.
+    """
+    at = np.int64(0)
+    written = 0
+    for document in range(documents.size - 1):
+        out_offsets[document] = at
+        begin = at
+        edge = documents[document]
+        apart = False
+        dropped = False
+        wordlike = False
+        for t in range(token_offsets[document], token_offsets[document + 1]):
+            start = np.int64(starts[t])
+            end = np.int64(ends[t])
+            if start > edge:
+                apart = True
+                if keep_layout:
+                    at = _copy(data, edge, start, out, at)
+            edge = end
+            action = actions[roles[t]]
+            if action == _DROP:
+                dropped = True
+                continue
+            is_word = token_classes[t] != _PUNCTUATION_CLASS
+            if keep_layout:
+                if dropped and not apart and wordlike and is_word:
+                    out[at] = 0x20
+                    at += 1
+            elif at > begin and (apart or (dropped and wordlike and is_word)):
+                out[at] = 0x20
+                at += 1
+            apart = False
+            dropped = False
+            wordlike = is_word
+            written += 1
+            if action == _PRIVATIZE or action == _RESAMPLE:
+                form = np.int64(drawn[t])
+                if not lower_case:
+                    form += case_pattern(data, start, end, kinds) * vocabulary
+                at = _copy(words, word_offsets[form], word_offsets[form + 1], out, at)
+            elif action == _MASK:
+                at = _copy(mask_bytes, masks[roles[t]], masks[roles[t] + 1], out, at)
+            elif lower_case:
+                at = lower_into(data, start, end, out, at, lower, kinds)
+            else:
+                at = _copy(data, start, end, out, at)
+        if keep_layout:
+            at = _copy(data, edge, documents[document + 1], out, at)
+    out_offsets[documents.size - 1] = at
+    return written

@@ -1,0 +1,1 @@
+"""A release, its batch kernel, and the Beam and Spark transforms that wrap it."""

@@ -1,0 +1,294 @@
+"""A corpus through a release: plan shard tasks, let an engine map over them, commit, write the manifest last."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import orjson
+import pyarrow as pa
+
+from corpusveil.errors import CorpusveilError, UserError, WorkError
+from corpusveil.storage import files, formats
+from corpusveil.storage.formats import BLOCK_ROWS, Columns
+from corpusveil.storage.inputs import find_shards, refuse_overlap
+from corpusveil.storage.records import Records
+from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest, plan, raw_chunks
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.manifest import write_manifest
+from corpusveil.transforms.release import Release
+
+HEARTBEAT_SECONDS = 1.0
+
+
+class Engine(Protocol):
+    """Maps a function over shard tasks, somewhere; what the function writes is the result."""
+
+    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShardJob:
+    """What an engine maps over shard tasks. It does one task, records it, and is safe to repeat."""
+
+    kernel: Kernel
+    columns: Columns
+    output: str
+    records: Records
+    release: str
+    record_key: bytes = field(repr=False)
+    debug: bool = False
+    """Let errors keep their text and traceback, which can quote documents."""
+
+    def __call__(self, task: ShardTask) -> None:
+        """Do one task, unless it is done already.
+
+        An error of the input is recorded, not raised: engines retry what raises, and this can't get better. Any other
+        error is raised without its text, which could quote a document.
+        """
+        try:
+            if not self.is_done(task):
+                self._work(task)
+        except CorpusveilError as error:
+            self.records.write(f"failed/{task.record_name}", {"status": error.exit_status, "sentence": str(error)})
+        except (OSError, MemoryError) as error:
+            if self.debug:
+                raise
+            raise WorkError(f"Shard {task.shard} could not be done: {type(error).__name__} {_reason(error)}.") from None
+        except Exception as error:
+            if self.debug:
+                raise
+            raise WorkError(f"Shard {task.shard} could not be done: {type(error).__name__}.") from None
+
+    def is_done(self, task: ShardTask) -> bool:
+        """Say whether the task's record is there and still describes both the input and the output."""
+        record = self.records.read(f"shards/{task.record_name}")
+        if record is None or record["release"] != self.release:
+            return False
+        if files.size(self.target(task)) != record["output"]["bytes"]:
+            return False
+        if plain_digest(self.target(task)) != record["output"]["blake2b"]:
+            return False
+        return bool(keyed_digest(task.url, self.record_key) == record["input"]["digest"])
+
+    def target(self, task: ShardTask) -> str:
+        """Return where the task writes: the shard in the release, or a piece of it among the private records."""
+        if task.piece is None:
+            return files.join(self.output, "data", task.shard_name)
+        return self.records.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")
+
+    def _work(self, task: ShardTask) -> None:
+        began = time.monotonic()
+        beat = began
+        form = formats.find(formats.form_of(task.url))
+        counts = Counts()
+        content = hashlib.sha256()
+        with files.open_read(task.url) as raw, files.open_write(self.target(task)) as sink:
+            source = KeyedReader(raw, self.record_key)
+            counting = CountingFile(sink)
+            writer = formats.find(task.suffix).writer(cast("Any", counting), self.columns, content)
+            row = task.start
+            for first, batch in form.batches(cast("Any", source), task.url, self.columns, task.start, task.stop):
+                texts, counted = self.kernel.privatize(
+                    batch.column("text"), self._identities(task, first, batch), self.columns.text
+                )
+                writer.write(texts, [batch.column(f"keep{number}") for number in range(len(self.columns.keep))])
+                counts += counted
+                row = first + batch.num_rows
+                if row % BLOCK_ROWS == 0:
+                    writer.end_block()
+                if time.monotonic() - beat > HEARTBEAT_SECONDS:
+                    beat = time.monotonic()
+                    self._beat(task, counts)
+            if row % BLOCK_ROWS:
+                writer.end_block()
+            input_digest = source.digest()
+        self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, time.monotonic() - began)
+
+    def _identities(self, task: ShardTask, first: int, batch: pa.RecordBatch) -> list[Any]:
+        if self.columns.id is not None:
+            return [orjson.loads(identity) for identity in batch.column("id").to_pylist()]
+        return [(task.relative, first + number) for number in range(batch.num_rows)]
+
+    def _beat(self, task: ShardTask, counts: Counts) -> None:
+        if files.is_local(self.records.url):
+            self.records.write(f"progress/{task.record_name}", {"tokens": counts.tokens_written})
+
+    def _commit(self, task: ShardTask, counts: Counts, content: str, output: str, source: str, seconds: float) -> None:
+        self.records.remove(f"failed/{task.record_name}")
+        self.records.write(
+            f"shards/{task.record_name}",
+            {
+                "release": self.release,
+                "input": {"path": task.relative, "bytes": task.size, "digest": source},
+                "output": {
+                    "name": task.shard_name,
+                    "sha256": content,
+                    "blake2b": output,
+                    "bytes": files.size(self.target(task)),
+                },
+                "counts": counts.private(),
+                "seconds": round(seconds, 3),
+            },
+        )
+        self.records.remove(f"progress/{task.record_name}")
+
+    def assemble(self, pieces: Sequence[ShardTask]) -> None:
+        """Join the pieces of one shard to its output file and record it as one."""
+        whole = ShardTask(
+            pieces[0].shard, pieces[0].shards, pieces[0].url, pieces[0].relative, pieces[0].size, pieces[0].suffix
+        )
+        if self.is_done(whole):
+            return
+        form = formats.find(whole.suffix)
+        counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
+        with files.open_write(self.target(whole)) as sink:
+            counting = CountingFile(sink)
+            for piece in pieces:
+                record = self.records.read(f"shards/{piece.record_name}")
+                if record is None:
+                    raise WorkError(f"{self.records.url}: the record of a piece of shard {piece.shard} is missing.")
+                counts += Counts.of(record["counts"])
+                seconds += record["seconds"]
+                sources.add(record["input"]["digest"])
+                with files.open_read(self.target(piece)) as file:
+                    for data in raw_chunks(file):
+                        counting.write(data)
+                with files.open_read(self.target(piece)) as file:
+                    for data in form.uncompressed(file, self.target(piece)):
+                        content.update(data)
+            if len(sources) > 1:
+                raise UserError(f"{whole.url}: the input changed while it was read; run again.")
+        self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
+        for piece in pieces:
+            files.remove(self.target(piece))
+
+
+def _reason(error: BaseException) -> str:
+    return f"({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did."""
+
+    counts: Counts
+    shards: int
+    content_sha256: str
+    seconds: float
+
+
+def privatize_corpus(
+    release: Release,
+    inputs: Sequence[str],
+    output: str,
+    engine: Engine,
+    *,
+    columns: Columns | None = None,
+    records: str | None = None,
+    rows_per_task: int | None = None,
+    debug: bool = False,
+    watch: Callable[[Records, Sequence[ShardTask]], Any] | None = None,
+) -> Outcome:
+    """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
+
+    Run again after any interruption it goes on where it stopped. ``records`` (default ``<output>.records``) receives
+    what is private. ``watch(records, tasks)``, a context manager, may show progress. Raises UserError when input or
+    arguments are wrong and when the output folder belongs to another release; WorkError when the engine fails.
+    """
+    began = time.monotonic()
+    columns = columns or Columns()
+    folder = Records(files.absolute(records or output.rstrip("/") + ".records"))
+    output = files.absolute(output)
+    shards = find_shards(inputs)
+    refuse_overlap(shards, output, folder.url)
+    tasks = plan(shards, None, rows_per_task)
+    job = ShardJob(release.kernel(), columns, output, folder, release.digest, release.key.derive("records"), debug)
+    finished = _claim(release, job, tasks)
+    if finished:
+        return _already(job, tasks, began)
+    _run(job, tasks, engine, watch)
+    totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks))
+    return Outcome(totals, len(shards), content, time.monotonic() - began)
+
+
+def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) -> None:
+    if watch is None:
+        engine.run(job, tasks)
+    else:
+        with watch(job.records, tasks):
+            engine.run(job, tasks)
+    failures = [record for name in job.records.names("failed") if (record := job.records.read(f"failed/{name}"))]
+    if failures:
+        more = f" ({len(failures) - 1} more shards failed likewise or otherwise.)" if len(failures) > 1 else ""
+        kind = UserError if failures[0]["status"] == UserError.exit_status else WorkError
+        raise kind(failures[0]["sentence"] + more)
+    by_shard: dict[int, list[ShardTask]] = {}
+    for task in tasks:
+        if task.piece is not None:
+            by_shard.setdefault(task.shard, []).append(task)
+    for pieces in by_shard.values():
+        job.assemble(pieces)
+
+
+def _wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
+    """Return one task a shard, whether it was done in pieces or not."""
+    return [
+        ShardTask(task.shard, task.shards, task.url, task.relative, task.size, task.suffix)
+        for task in tasks
+        if not task.piece
+    ]
+
+
+def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask]) -> bool:
+    """Make the folders this run's own, or find that they are; say whether the release is finished already."""
+    mine = {
+        "release": release.digest,
+        "key": release.key.fingerprint(),
+        "columns": {"text": job.columns.text, "id": job.columns.id, "keep": list(job.columns.keep)},
+        "input": [task.relative for task in _wholes(tasks)],
+        "output": job.output,
+    }
+    theirs = job.records.read("run.json")
+    data = files.join(job.output, "data")
+    if theirs is None:
+        if files.exists(files.join(job.output, "manifest.json")) or files.listing(data):
+            raise UserError(
+                f"{job.output}: there is output here that these records do not know; choose another --output."
+            )
+        job.records.write("run.json", mine)
+        return False
+    for name, words in (
+        ("release", "another configuration (mechanism, budget, text policy, space or version)"),
+        ("key", "another key"),
+        ("columns", "other columns"),
+        ("input", "other input shards"),
+        ("output", "another output folder"),
+    ):
+        if theirs[name] != mine[name]:
+            raise UserError(
+                f"{job.records.url}: these records are of a run with {words}; run that, or choose another --output."
+            )
+    for name in job.records.names("failed"):
+        job.records.remove(f"failed/{name}")
+    return files.exists(files.join(job.output, "manifest.json"))
+
+
+def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome:
+    """Check a finished release against its input and output. Raises UserError when either changed since."""
+    counts = Counts()
+    wholes = _wholes(tasks)
+    for task in wholes:
+        record = job.records.read(f"shards/{task.record_name}")
+        if record is None or not job.is_done(task):
+            raise UserError(
+                f"{task.url}: this input, or the shard made of it, changed after the release was finished; "
+                "privatize it into another --output, as a further release."
+            )
+        counts += Counts.of(record["counts"])
+    manifest = orjson.loads(files.read_bytes(files.join(job.output, "manifest.json")))
+    return Outcome(counts, len(wholes), manifest["content_sha256"], time.monotonic() - began)

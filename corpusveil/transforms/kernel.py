@@ -1,0 +1,218 @@
+"""The batch kernel: documents in, privatized documents out. Every engine runs this and nothing else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.budget import Budget
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.weights import WeightTable, integer_weights
+from corpusveil.spaces import Space
+from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, TextPolicy
+from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
+from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.text.wording import Wording, concatenate
+from corpusveil.text.words import WordTable
+from corpusveil.text.write import assign_roles, output_bound, write_text
+from corpusveil.transforms.counts import Counts
+
+KERNEL_VERSION = 1
+"""Part of the release digest; goes up whenever the same release would write other text."""
+
+CHUNK_BYTES = 1 << 20
+"""Documents are worked on in runs of about this many bytes, so that the arrays stay in the cache."""
+
+
+@numba.njit(cache=True)
+def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, documents: Any, positions: Any) -> int:
+    """List the tokens with one action: which, of which document, at which position; return how many."""
+    n = 0
+    for document in range(offsets.size - 1):
+        first = offsets[document]
+        for t in range(first, offsets[document + 1]):
+            if actions[roles[t]] == action:
+                index[n] = t
+                documents[n] = document
+                positions[n] = t - first
+                n += 1
+    return n
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a process prepares once for a space and a text policy."""
+
+    tokenizer: Tokenizer
+    wording: Wording
+    is_stop: npt.NDArray[np.bool_]
+    public: WeightTable
+    actions: npt.NDArray[np.uint8]
+
+
+def public_weights(space: Space) -> npt.NDArray[np.uint64]:
+    """Return the integer weights that ``resample`` draws with: the space's public counts, uniform without them."""
+    counts = space.counts
+    return integer_weights(np.zeros(len(space), dtype=np.int64) if counts is None else counts)
+
+
+@functools.lru_cache(maxsize=4)
+def prepare(space: Space, policy: TextPolicy) -> Prepared:
+    """Build look-up tables, word forms and the public draw for one space and policy; once a process."""
+    words, offsets = space.vocabulary.text, space.vocabulary.offsets.astype(np.int64)
+    is_stop = np.zeros(len(space), dtype=np.bool_)
+    table_words, table_offsets = words, offsets
+    if policy.parts_stop_words():
+        vocabulary = space.vocabulary
+        extra = sorted(word.encode() for word in STOP_WORDS if word not in vocabulary)
+        more, more_offsets = concatenate(extra)
+        table_words = np.concatenate([words, more])
+        table_offsets = np.concatenate([offsets, more_offsets[1:] + offsets[-1]])
+        is_stop = np.append(is_stop, np.ones(len(extra), dtype=np.bool_))
+        is_stop[[vocabulary.id(word) for word in STOP_WORDS if word in vocabulary]] = True
+    return Prepared(
+        Tokenizer(WordTable.build(table_words, table_offsets)),
+        Wording.build(words, offsets, capitals=policy.case == "restore"),
+        is_stop,
+        WeightTable(public_weights(space)),
+        policy.actions(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Privatizes batches of documents. Pickles small: a saved space goes by address, the secret key not at all."""
+
+    mechanism: Mechanism
+    budget: Budget
+    policy: TextPolicy
+    draw_key: DrawKey
+    tokenizer_version: str
+
+    def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
+        """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
+
+        ``identities`` [D] names each document (str, bytes, int, or (path, row)); ``column`` is the text column's name.
+        Both go into the noise. Raises UserError when this process tokenises otherwise than the release says.
+        """
+        if self.tokenizer_version != TOKENIZER_VERSION:
+            raise UserError(
+                f"This worker tokenises by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; "
+                "run the same Python and corpusveil everywhere."
+            )
+        space = self.mechanism.space
+        prepared = prepare(space, self.policy)
+        data, documents = string_buffers(texts)
+        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
+        pieces: list[npt.NDArray[np.uint8]] = []
+        lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
+        for first, last in _chunks(documents):
+            piece, sizes = self._chunk(
+                prepared, data, documents[first : last + 1], identities[first:last], column, counts
+            )
+            pieces.append(piece)
+            lengths.append(sizes)
+        offsets = np.cumsum(np.concatenate(lengths))
+        body = pa.py_buffer(np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint8))
+        valid = pa.py_buffer(np.packbits(texts.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
+        array = pa.LargeStringArray.from_buffers(
+            len(texts), pa.py_buffer(offsets), body, valid if texts.null_count else None, texts.null_count
+        )
+        return array, counts
+
+    def _chunk(
+        self,
+        prepared: Prepared,
+        data: npt.NDArray[np.uint8],
+        documents: npt.NDArray[np.int64],
+        identities: Sequence[Any],
+        column: str,
+        counts: Counts,
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        tokens = prepared.tokenizer.tokens(data, documents)
+        roles = np.empty(len(tokens), dtype=np.uint8)
+        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles)
+        counts.roles += np.bincount(roles, minlength=len(ROLE_NAMES))
+        tags = self.draw_key.tags(column, identities, tokens.data, tokens.documents)
+        drawn = self._draw(prepared, tokens, roles, tags, counts)
+        keep_layout = self.policy.layout == "keep"
+        wording = prepared.wording
+        out = np.empty(
+            output_bound(
+                tokens.documents, tokens.starts, tokens.ends, roles, prepared.actions, drawn, wording.longest,
+                wording.mask_offsets, keep_layout,
+            ),
+            dtype=np.uint8,
+        )  # fmt: skip
+        offsets = np.empty(tokens.documents.size, dtype=np.int64)
+        counts.tokens_written += write_text(
+            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
+            roles, prepared.actions, drawn,
+            wording.words, wording.offsets, len(self.mechanism.space), wording.masks, wording.mask_offsets,
+            keep_layout, self.policy.case == "lower", KINDS, LOWER,
+            out, offsets,
+        )  # fmt: skip
+        return out[: offsets[-1]], np.diff(offsets)
+
+    def _draw(
+        self,
+        prepared: Prepared,
+        tokens: Tokens,
+        roles: npt.NDArray[np.uint8],
+        tags: npt.NDArray[np.uint64],
+        counts: Counts,
+    ) -> npt.NDArray[np.int32]:
+        """Return the replacement of each token that gets one; int32 [T], 0 elsewhere."""
+        drawn = np.zeros(len(tokens), dtype=np.int32)
+        known, at_known, draws = self._select(prepared, tokens, roles, tags, PRIVATIZE)
+        resampled, _, public = self._select(prepared, tokens, roles, tags, RESAMPLE)
+        if resampled.size:
+            drawn[resampled] = prepared.public.cells(public.uint64(RESAMPLE_PURPOSE))
+        if known.size:
+            ids = tokens.ids[known]
+            epsilon: float | npt.NDArray[np.float64] = self.budget.epsilon
+            if self.budget.per == "document":
+                size = tokens.offsets.size - 1
+                replaced = np.bincount(at_known, minlength=size) + np.bincount(public.documents, minlength=size)
+                epsilon = self.budget.shares(replaced)[at_known]
+            out = self.mechanism.privatize(ids, epsilon, draws)
+            drawn[known] = out
+            counts.privatized += ids.size
+            counts.unchanged += int(np.count_nonzero(out == ids))
+        return drawn
+
+    def _select(
+        self,
+        prepared: Prepared,
+        tokens: Tokens,
+        roles: npt.NDArray[np.uint8],
+        tags: npt.NDArray[np.uint64],
+        action: int,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Draws]:
+        index = np.empty(len(tokens), dtype=np.int64)
+        documents = np.empty(len(tokens), dtype=np.int64)
+        positions = np.empty(len(tokens), dtype=np.int64)
+        n = _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
+        return index[:n], documents[:n], Draws(self.draw_key, tags, documents[:n], positions[:n])
+
+
+def _chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Part documents into runs of about ``CHUNK_BYTES``, one document at least."""
+    first = 0
+    while first < documents.size - 1:
+        last = int(np.searchsorted(documents, documents[first] + CHUNK_BYTES, side="right")) - 1
+        last = min(max(last, first + 1), documents.size - 1)
+        yield first, last
+        first = last

@@ -1,0 +1,66 @@
+"""The manifest: what a release says about itself in public. Equal for every engine, partitioning and worker count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import corpusveil
+from corpusveil.errors import WorkError
+from corpusveil.storage import files
+from corpusveil.storage.formats import Columns
+from corpusveil.storage.records import Records
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.statement import statement
+
+NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
+
+
+def write_manifest(
+    release: Release, columns: Columns, output: str, records: Records, tasks: Sequence[ShardTask]
+) -> tuple[Counts, str]:
+    """Write ``totals.json`` to the records and then ``manifest.json`` to the release.
+
+    Returns the totals and the SHA-256 over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
+    Raises WorkError when a shard has no record.
+    """
+    totals = Counts()
+    shards: list[dict[str, Any]] = []
+    overall = hashlib.sha256()
+    seconds = 0.0
+    for task in tasks:
+        record = records.read(f"shards/{task.record_name}")
+        if record is None:
+            raise WorkError(f"{records.url}: shard {task.shard} was not done; run again.")
+        counts = Counts.of(record["counts"])
+        totals += counts
+        seconds += record["seconds"]
+        overall.update(record["output"]["sha256"].encode() + b"\n")
+        shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record["output"]["sha256"]})
+    records.write("totals.json", {**totals.private(), "seconds": round(seconds, 3)})
+    content = overall.hexdigest()
+    manifest = {
+        **({"warning": NOT_PRIVATE} if release.key.test else {}),
+        "kind": "release",
+        "version": 1,
+        "corpusveil": corpusveil.__version__,
+        "release": release.digest,
+        "key_fingerprint": release.key.fingerprint(),
+        "configuration": {
+            **release.configuration(),
+            "columns": {"text": columns.text, "keep": list(columns.keep)},
+        },
+        **statement(release),
+        "kept_columns": "Kept columns stand in the clear, outside every guarantee." if columns.keep else "none",
+        **totals.public(),
+        "content_sha256": content,
+        "checksums": "SHA-256 of each shard's uncompressed bytes",
+        "shards": shards,
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    files.write_bytes(files.join(output, "manifest.json"), text.encode())
+    return totals, content

@@ -1,0 +1,49 @@
+"""A release: mechanism, budget, text policy and key, frozen; and its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from corpusveil.budget import Budget
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.draws import DrawKey
+from corpusveil.sampling.keys import Key
+from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Everything that decides what a document becomes."""
+
+    mechanism: Mechanism
+    budget: Budget
+    policy: TextPolicy = field(default_factory=TextPolicy)
+    key: Key = field(default_factory=Key.generate)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return all that can change the output text but the key; never engine, paths or workers."""
+        return {
+            "kernel": KERNEL_VERSION,
+            "tokenizer": TOKENIZER_VERSION,
+            "mechanism": {"name": self.mechanism.name, **self.mechanism.parameters()},
+            "budget": self.budget.as_dict(),
+            "text": self.policy.as_dict(),
+            "space": self.mechanism.space.digest,
+        }
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 (hex) of the canonical JSON of the configuration."""
+        canonical = json.dumps(self.configuration(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def kernel(self) -> Kernel:
+        """Return the batch kernel. It holds what this release draws from, never the key itself."""
+        return Kernel(
+            self.mechanism, self.budget, self.policy, DrawKey.derive(self.key, self.digest), TOKENIZER_VERSION
+        )

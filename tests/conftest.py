@@ -1,0 +1,34 @@
+"""What the tests find around them: a Java for Spark, this interpreter in Spark's workers, a cache of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.jobs.java import ensure_java
+
+pytest.register_assert_rewrite("tests.contracts")  # suites that other test files inherit
+
+# A deadline measures the machine: the first call of a kernel compiles it.
+hypothesis.settings.register_profile("corpusveil", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("corpusveil")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Leave this user's cache alone, and let Spark start wherever the ``jre`` extra or a Java is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CORPUSVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PATH", os.environ.get("PATH", os.defpath))  # noted, so that it is put back
+        with contextlib.suppress(UserError):  # no Java: the tests that need one say so
+            patch.setenv("JAVA_HOME", str(ensure_java()))
+        yield

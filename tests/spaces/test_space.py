@@ -1,0 +1,327 @@
+"""A space is frozen, saved once, loaded as it was or not at all, and shared between processes."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import operator
+import pickle
+import shutil
+import uuid
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.spaces import Space, Vectors, Vocabulary, build_space, load, load_space
+from corpusveil.spaces.order import greedy_order
+
+SIZE = 60
+
+
+def embedding(seed: int = 0, words: list[str] | None = None, source: str = "toy.txt") -> Vectors:
+    words = [f"w{i}" for i in range(SIZE)] if words is None else words
+    matrix = np.random.default_rng(seed).normal(size=(len(words), 6)).astype(np.float32) + 3
+    return Vectors(words, matrix, source)
+
+
+@pytest.fixture
+def space() -> Space:
+    return build_space(embedding(), lists=2, counts=np.arange(SIZE))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(load, "_opened", {})
+
+
+def check_same(one: Space, other: Space) -> None:
+    assert one == other
+    assert one.digest == other.digest
+    assert list(one.vocabulary.words) == list(other.vocabulary.words)
+    np.testing.assert_array_equal(one.vectors, other.vectors)
+    np.testing.assert_array_equal(one.lists, other.lists)
+    np.testing.assert_array_equal(one.counts, other.counts)
+
+
+def test_building_keeps_the_vectors_as_given(space: Space) -> None:
+    np.testing.assert_array_equal(space.vectors, embedding().vectors)
+    assert len(space) == SIZE
+    assert space.dimensions == 6
+    assert space.word(space.id("w7")) == "w7"
+
+
+def test_every_list_is_a_greedy_tour_from_its_own_start(space: Space) -> None:
+    assert space.lists.shape == (2, SIZE)
+    assert len(set(space.lists[:, 0].tolist())) == 2
+    for row in space.lists:
+        np.testing.assert_array_equal(row, greedy_order(space.vectors, int(row[0])))
+    assert [made["start"] for made in space.info["made"]["lists"]] == [space.word(i) for i in space.lists[:, 0]]
+
+
+def test_positions_are_the_inverse_of_lists(space: Space) -> None:
+    assert space.positions is space.positions
+    assert space.positions.dtype == np.int32
+    for positions, order in zip(space.positions, space.lists, strict=True):
+        np.testing.assert_array_equal(positions[order], np.arange(SIZE))
+
+
+def test_the_digest_is_of_the_content_alone(space: Space) -> None:
+    """The same from another file, another for every part that is changed, and fixed for all time."""
+    vectors, counts = embedding(source="elsewhere.txt"), np.arange(SIZE)
+    assert build_space(vectors, lists=2, counts=counts).digest == space.digest
+    nudged = embedding().vectors.copy()
+    nudged[3, 2] = np.nextafter(nudged[3, 2], np.float32(9))
+    renamed = [*vectors.words[:-1], "other"]
+    others = [
+        build_space(vectors, lists=2, counts=counts + 1),
+        build_space(vectors, lists=2),
+        build_space(vectors, lists=1, counts=counts),
+        build_space(vectors, lists=2, counts=counts, seed=1),
+        build_space(Vectors(vectors.words, nudged), lists=2, counts=counts),
+        build_space(Vectors(renamed, vectors.vectors), lists=2, counts=counts),
+    ]
+    assert len({space.digest, *(other.digest for other in others)}) == 7
+    fixed = Vectors(["a", "b", "c"], np.array([[0], [5], [2]], np.float32))
+    assert build_space(fixed).digest == "7b54e4295a22ff27b24d49378173635b7b217f399477b9fc95872fa3acd0dbcd"
+
+
+def test_words_that_flow_together_have_other_digests() -> None:
+    """The words "ab", "c" and the words "a", "bc" are the same bytes."""
+    matrix = np.eye(2, dtype=np.float32)
+    one, other = (build_space(Vectors(words, matrix), lists=0) for words in (["ab", "c"], ["a", "bc"]))
+    assert one.digest != other.digest
+
+
+@pytest.mark.parametrize("where", ["local", "remote"])
+@pytest.mark.parametrize("lists", [0, 3])
+def test_a_saved_space_is_loaded_as_it_was(tmp_path: Path, where: str, lists: int) -> None:
+    url = str(tmp_path / "s") if where == "local" else f"memory://{uuid.uuid4().hex}/deep/s"
+    built = build_space(embedding(), lists=lists)
+    saved = built.save(url)
+    loaded = load_space(url)
+    check_same(built, loaded)
+    assert loaded.info == built.info
+    assert loaded.url == saved.url == url
+    assert built.url is None
+    assert isinstance(loaded.vectors, np.memmap)
+
+
+def test_a_space_without_lists_or_counts_says_so(tmp_path: Path) -> None:
+    built = build_space(embedding(), lists=0).save(str(tmp_path / "s"))
+    assert load_space(str(tmp_path / "s")).counts is None
+    assert built.info["counts"] is False
+    assert built.positions.shape == (0, SIZE)
+
+
+def test_saving_writes_the_files_of_the_interface_and_no_paths(tmp_path: Path, space: Space) -> None:
+    space.save(str(tmp_path / "s"))
+    names = sorted(path.name for path in (tmp_path / "s").iterdir())
+    assert names == ["_artifact.json", "lists.npy", "vectors.npy", "vocabulary.parquet"]
+    text = (tmp_path / "s" / "_artifact.json").read_text()
+    assert str(tmp_path) not in text
+    info = json.loads(text)
+    assert (info["kind"], info["version"], info["digest"]) == ("space", 1, space.digest)
+    assert (info["words"], info["dimensions"], info["lists"]) == (SIZE, 6, 2)
+    assert np.load(tmp_path / "s" / "lists.npy").dtype == np.int32
+
+
+def test_a_saved_space_is_never_overwritten(tmp_path: Path, space: Space) -> None:
+    url = str(tmp_path / "s")
+    space.save(url)
+    before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in Path(url).iterdir()}
+    assert space.save(url) == space
+    with pytest.raises(UserError, match="never overwritten"):
+        build_space(embedding(1)).save(url)
+    assert before == {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in Path(url).iterdir()}
+
+
+def test_what_a_crash_left_is_no_space_and_is_replaced(tmp_path: Path, space: Space) -> None:
+    url = str(tmp_path / "s")
+    space.save(url)
+    (tmp_path / "s" / "_artifact.json").unlink()
+    (tmp_path / "s" / "vectors.npy").write_bytes(b"half")
+    with pytest.raises(UserError, match="there is no space here"):
+        load_space(url)
+    space.save(url)
+    check_same(space, load_space(url))
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def _swap_two(path: Path) -> None:
+    lists = np.load(path)
+    lists[0, [0, 1]] = lists[0, [1, 0]]
+    np.save(path, lists)
+
+
+def _repeat_one(path: Path) -> None:
+    lists = np.load(path)
+    lists[0, 0] = lists[0, 1]
+    np.save(path, lists)
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        ("vectors.npy", _flip),
+        ("vectors.npy", lambda path: path.write_bytes(path.read_bytes()[:-9])),
+        ("vectors.npy", lambda path: np.save(path, np.load(path).astype(np.float64))),
+        ("vectors.npy", lambda path: np.save(path, np.load(path)[:, :3])),
+        ("vectors.npy", Path.unlink),
+        ("lists.npy", _swap_two),
+        ("lists.npy", _repeat_one),
+        ("lists.npy", lambda path: np.save(path, np.load(path)[:1])),
+        ("vocabulary.parquet", _flip),
+        ("vocabulary.parquet", Path.unlink),
+        ("_artifact.json", lambda path: path.write_text("{")),
+        ("_artifact.json", lambda path: path.write_text(path.read_text().replace('"digest": "', '"digest": "../'))),
+    ],
+)
+def test_damage_is_noticed_and_the_folder_named(tmp_path: Path, space: Space, name: str, harm: object) -> None:
+    space.save(str(tmp_path / "s"))
+    harm(tmp_path / "s" / name)  # type: ignore[operator]
+    with pytest.raises(UserError) as error:
+        load_space(str(tmp_path / "s"))
+    assert f"{tmp_path}/s: this space is damaged" in str(error.value)
+
+
+def test_counts_changed_behind_the_digest_are_noticed(tmp_path: Path, space: Space) -> None:
+    space.save(str(tmp_path / "s"))
+    other = build_space(embedding(), lists=2, counts=np.arange(SIZE) + 1).save(str(tmp_path / "t"))
+    assert other != space
+    shutil.copy(tmp_path / "t" / "vocabulary.parquet", tmp_path / "s" / "vocabulary.parquet")
+    with pytest.raises(UserError, match="does not have the digest"):
+        load_space(str(tmp_path / "s"))
+    assert len(load_space(str(tmp_path / "s"), verify=False)) == SIZE
+
+
+def test_another_kind_and_another_version_are_refused(tmp_path: Path, space: Space) -> None:
+    space.save(str(tmp_path / "s"))
+    artifact = tmp_path / "s" / "_artifact.json"
+    artifact.write_text(json.dumps({**space.info, "version": 2}))
+    with pytest.raises(UserError, match=r"another version \(2, this release reads 1\); build it again"):
+        load_space(str(tmp_path / "s"))
+    artifact.write_text(json.dumps({**space.info, "kind": "release"}))
+    with pytest.raises(UserError, match="not a space but release"):
+        load_space(str(tmp_path / "s"))
+    with pytest.raises(UserError, match="there is no space here"):
+        load_space(str(tmp_path / "nothing"))
+
+
+def test_a_saved_space_is_pickled_as_its_address_and_opened_once(tmp_path: Path, space: Space) -> None:
+    saved = space.save(str(tmp_path / "s"))
+    data = pickle.dumps(saved)
+    assert len(data) < 500
+    one, other = pickle.loads(data), pickle.loads(data)
+    assert one is other
+    check_same(one, space)
+    assert isinstance(one.vectors, np.memmap)
+
+
+def test_an_unsaved_space_is_pickled_whole(space: Space) -> None:
+    copy = pickle.loads(pickle.dumps(space))
+    check_same(copy, space)
+    assert copy.info == space.info
+    assert copy.url is None
+
+
+def test_a_worker_refuses_a_space_that_was_exchanged(tmp_path: Path, space: Space) -> None:
+    saved = space.save(str(tmp_path / "s"))
+    data = pickle.dumps(saved)
+    shutil.rmtree(tmp_path / "s")
+    build_space(embedding(1)).save(str(tmp_path / "s"))
+    with pytest.raises(UserError, match="another space than when this work was started"):
+        pickle.loads(data)
+
+
+def test_another_process_opens_the_same_space(tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its working folder is another one: the address that travels is absolute."""
+    monkeypatch.chdir(tmp_path)
+    saved = space.save("relative")
+    monkeypatch.chdir("/")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.apply(operator.attrgetter("digest", "url", "vectors.filename"), (saved,))
+    assert found == (space.digest, str(tmp_path / "relative"), tmp_path / "relative" / "vectors.npy")
+
+
+def test_a_remote_space_is_fetched_once(space: Space) -> None:
+    url = f"memory://{uuid.uuid4().hex}/s"
+    space.save(url)
+    load_space(url)
+    fsspec.filesystem("memory").rm(url.removeprefix("memory:/") + "/vectors.npy")
+    check_same(load_space(url), space)
+
+
+def test_a_damaged_copy_in_the_cache_is_named(tmp_path: Path, space: Space) -> None:
+    url = f"memory://{uuid.uuid4().hex}/s"
+    space.save(url)
+    load_space(url)
+    copy = tmp_path / "cache" / "artifacts" / space.digest
+    _flip(copy / "vectors.npy")
+    with pytest.raises(UserError, match=f"local copy {copy}"):
+        load_space(url)
+
+
+def test_nothing_in_it_can_be_changed(tmp_path: Path, space: Space) -> None:
+    loaded = load_space(space.save(str(tmp_path / "s")).url or "")
+    for frozen in (space, loaded):
+        for array in (frozen.vectors, frozen.lists, frozen.positions, frozen.counts):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        space.digest = ""  # type: ignore[misc]
+
+
+def test_several_embeddings_make_lists_over_their_common_words() -> None:
+    """Every list holds the same words, else the mixture of lists has no guarantee (mechanisms.md §4)."""
+    first = embedding(1, [f"w{i}" for i in range(40)], "a.txt")
+    second = embedding(2, [f"w{i}" for i in range(59, 9, -1)], "b.txt")
+    counts = np.arange(40)
+    space = build_space([first, second], lists=2, counts=counts)
+    assert list(space.vocabulary.words) == [f"w{i}" for i in range(10, 40)]
+    np.testing.assert_array_equal(space.vectors, first.vectors[10:])
+    np.testing.assert_array_equal(space.counts, counts[10:])
+    of_second = second.vectors[::-1][:30]
+    for row, vectors in zip(space.lists, [first.vectors[10:]] * 2 + [of_second] * 2, strict=True):
+        np.testing.assert_array_equal(row, greedy_order(vectors, int(row[0])))
+    assert [made["source"] for made in space.info["made"]["lists"]] == ["a.txt", "a.txt", "b.txt", "b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"lists": SIZE + 1}, "lists=61: 0 to 60"),
+        ({"lists": -1}, "lists=-1"),
+        ({"seed": -1}, "seed=-1"),
+        ({"order": "alphabetical"}, "order='alphabetical' is not known; it may be greedy"),
+        ({"counts": np.ones(3, np.int64)}, "3 counts for 60 words"),
+        ({"counts": -np.ones(SIZE, np.int64)}, "negative"),
+    ],
+)
+def test_arguments_out_of_range_are_named(arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        build_space(embedding(), **arguments)  # type: ignore[arg-type]
+
+
+def test_no_common_words_are_refused() -> None:
+    with pytest.raises(UserError, match=r"a\.txt, b\.txt: 0 words are in all"):
+        build_space([embedding(0, source="a.txt"), embedding(1, ["x", "y"], "b.txt")])
+    with pytest.raises(UserError, match="No embedding"):
+        build_space([])
+
+
+def test_a_space_is_checked_when_made_by_hand() -> None:
+    vocabulary, matrix = Vocabulary.from_words(["a", "b"]), np.eye(2, dtype=np.float32)
+    for lists in ([[0, 0]], [[0, 2]], [[-1, 0]]):
+        with pytest.raises(UserError, match="every word once"):
+            Space(vocabulary, matrix, np.array(lists, np.int32), "")
+    with pytest.raises(UserError, match="at least two"):
+        Space(Vocabulary.from_words(["a"]), matrix[:1], np.zeros((1, 1), np.int32), "")

@@ -1,0 +1,296 @@
+"""Vectors are read exactly from every format, and what cannot be used is refused with its file and row."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gensim.models import KeyedVectors, Word2Vec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from corpusveil.errors import UserError
+from corpusveil.spaces import Vectors, Vocabulary, read_vectors
+from corpusveil.spaces.vocabulary import write_vocabulary
+
+WORDS = ["the", "Straße", "я", ".", "new_york", "a\u00a0b", "\u0085", '"', "nan", "#"]
+MATRIX = np.random.default_rng(5).normal(size=(len(WORDS), 4)).astype(np.float32)
+
+
+def lines(words: list[str] = WORDS, matrix: np.ndarray = MATRIX) -> str:
+    return "".join(f"{w} {' '.join(repr(float(x)) for x in row)}\n" for w, row in zip(words, matrix, strict=True))
+
+
+def same(vectors: Vectors) -> None:
+    assert vectors.words == WORDS
+    assert vectors.vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors.vectors, MATRIX)
+
+
+@pytest.mark.parametrize("header", ["", f"{len(WORDS)} 4\n"])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_text_is_read_exactly_with_and_without_header_and_gzip(tmp_path: Path, header: str, suffix: str) -> None:
+    path = tmp_path / f"glove.txt{suffix}"
+    data = (header + lines()).encode()
+    path.write_bytes(gzip.compress(data) if suffix else data)
+    vectors = read_vectors(str(path))
+    same(vectors)
+    assert vectors.source == path.name
+
+
+def test_text_with_carriage_returns_tabs_and_trailing_blanks_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(lines().replace("\n", " \r\n").replace(" ", "\t", 3).replace(" 0.", "  0.").encode())
+    same(read_vectors(str(path)))
+
+
+def test_a_remote_address_is_read_like_a_local_one() -> None:
+    with fsspec.open("memory://vectors-test/deep/v.txt", "wb") as file:
+        file.write(lines().encode())
+    vectors = read_vectors("memory://vectors-test/deep/v.txt")
+    same(vectors)
+    assert vectors.source == "v.txt"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(2, 12), st.integers(2, 6)),
+        elements=st.floats(allow_nan=False, allow_infinity=False, width=32),
+    )
+)
+def test_any_float32_survives_text_bit_for_bit(matrix: np.ndarray) -> None:
+    with fsspec.open("memory://vectors-test/any.txt", "wb") as file:
+        file.write(lines([f"w{i}" for i in range(len(matrix))], matrix).encode())
+    read = read_vectors("memory://vectors-test/any.txt").vectors
+    np.testing.assert_array_equal(read.view(np.uint32), matrix.view(np.uint32))
+
+
+@pytest.mark.parametrize("many", [0, 700])
+@pytest.mark.parametrize(
+    ("bad", "row_says"),
+    [
+        ("x 1 2", "2 numbers where 3"),
+        ("x 1 2 3 4", "no blank"),
+        (". . . 1 2 3", "no blank"),
+        ("x 1 two 3", "not a number"),
+        ("x 1 2-3 4", "not a number"),
+        ("x 1 nan 3", "not finite"),
+        ("x 1 inf 3", "not finite"),
+        ("x 1 1e39 3", "not finite"),
+        ("first 1 2 3", "same word"),
+        ("x", "0 numbers"),
+        ("", "0 numbers"),
+        (" 1 2 3", "is empty"),
+    ],
+)
+def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: str, many: int) -> None:
+    """Also far down the file, where it is not in the first block; a header counts as a row."""
+    good = [f"w{i} 1 2 3" for i in range(many)]
+    body = ["first 1 2 3", *good, bad, "last 4 5 6"]
+    path = tmp_path / "v.txt"
+    for header in ([], [f"{len(body)} 3"]):
+        path.write_text("\n".join(header + body) + "\n", encoding="utf-8")
+        with pytest.raises(UserError) as error:
+            read_vectors(str(path))
+        assert f"{path}, row {len(header) + many + 2}:" in str(error.value)
+        assert row_says in str(error.value)
+
+
+def test_words_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(b"a 1 2\n\xff\xfe 3 4\n")
+    with pytest.raises(UserError, match=r"row 2: .*UTF-8"):
+        read_vectors(str(path))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "no vectors"),
+        (b"5 3\n", "no vectors"),
+        (b"one 1 2 3\n", "at least two"),
+        (b"3 2\na 1 2\nb 3 4\n", "header says 3 words, the file holds 2"),
+        (b"1 2\na 1 2\nb 3 4\n", "header says 1 words, the file holds 2"),
+        (b"2 3\na 1 2\nb 3 4\n", "row 2: 2 numbers where 3"),
+    ],
+)
+def test_files_that_are_not_whole_are_refused(tmp_path: Path, data: bytes, says: str) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=says) as error:
+        read_vectors(str(path))
+    assert str(path) in str(error.value)
+
+
+def test_a_truncated_or_broken_gzip_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt.gz"
+    whole = gzip.compress(lines().encode())
+    for data in (whole[:-12], whole[:40], b"not gzip at all", whole[:30] + b"\0" * 20 + whole[50:]):
+        path.write_bytes(data)
+        with pytest.raises(UserError, match=r"v\.txt\.gz: .*(ends too early|not a sound gzip)"):
+            read_vectors(str(path))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        read_vectors(str(tmp_path / "none.txt"))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_npz_is_read(tmp_path: Path, dtype: type) -> None:
+    np.savez(tmp_path / "v.npz", vocab=np.array(WORDS), vectors=MATRIX.astype(dtype))
+    vectors = read_vectors(str(tmp_path / "v.npz"))
+    assert vectors.words == WORDS
+    np.testing.assert_array_equal(vectors.vectors, MATRIX.astype(dtype).astype(np.float32))
+
+
+def test_npz_words_may_be_utf8_bytes(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", vocab=np.array([w.encode() for w in WORDS]), vectors=MATRIX)
+    same(read_vectors(str(tmp_path / "v.npz")))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"vocab": np.array(WORDS, object), "vectors": MATRIX}, "'vocab' is an array of Python objects"),
+        ({"vocab": np.array(WORDS), "vectors": MATRIX.astype(object)}, "'vectors' is an array of Python objects"),
+        ({"words": np.array(WORDS), "vectors": MATRIX}, "no array 'vocab'"),
+        ({"vocab": np.array(WORDS)}, "no array 'vectors'"),
+        ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, "3 words and 10 vectors"),
+        ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, "must be numbers"),
+        ({"vocab": np.arange(10), "vectors": MATRIX}, "array of strings"),
+        ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, "row 2: the same word"),
+        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, "row 2: the word holds a blank"),
+        ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, "row 2: the word is not valid Unicode"),
+        ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, "row 2: the word is not UTF-8"),
+    ],
+)
+def test_npz_that_cannot_be_used_is_refused(tmp_path: Path, arrays: dict[str, np.ndarray], says: str) -> None:
+    """Object arrays would be unpickled, which may run code: never."""
+    np.savez(tmp_path / "v.npz", **arrays)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=says):
+        read_vectors(str(tmp_path / "v.npz"))
+
+
+def test_npz_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v.npz"
+    np.savez_compressed(path, vocab=np.array(WORDS), vectors=MATRIX)
+    whole = path.read_bytes()
+    for data in (b"", b"PK nothing", whole[:-40], whole[:90] + b"\0\0\0\0" + whole[94:]):
+        path.write_bytes(data)
+        with pytest.raises(UserError, match=r"v\.npz: "):
+            read_vectors(str(path))
+
+
+def test_word2vec_binary_is_read_as_gensim_writes_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "v.bin")
+    keyed = KeyedVectors(4)
+    keyed.add_vectors(WORDS, MATRIX)
+    keyed.save_word2vec_format(path, binary=True)
+    same(read_vectors(path))
+    data = Path(path).read_bytes()
+    for bad in (data[:-3], data + b"more", b"hello\n" + data, b"99 4\n" + data[5:], b"10 9999999999\n" + data[5:]):
+        Path(path).write_bytes(bad)
+        with pytest.raises(UserError, match=r"v\.bin"):
+            read_vectors(path)
+
+
+@pytest.mark.parametrize("separately", [False, True])
+def test_gensim_keyed_vectors_are_read(tmp_path: Path, separately: bool) -> None:
+    keyed = KeyedVectors(4)
+    keyed.add_vectors(WORDS, MATRIX)
+    keyed.save(str(tmp_path / "v.kv"), separately=["vectors"] if separately else [])
+    same(read_vectors(str(tmp_path / "v.kv")))
+
+
+def test_trained_gensim_vectors_are_read(tmp_path: Path) -> None:
+    """As ``model.wv.save`` writes them, with the counts and norms that training leaves in the file."""
+    model = Word2Vec([["a", "b", "c"]] * 9, vector_size=5, min_count=1, workers=1)
+    model.wv.save(str(tmp_path / "v.kv"))
+    model.save(str(tmp_path / "whole.model"))
+    vectors = read_vectors(str(tmp_path / "v.kv"))
+    assert vectors.words == model.wv.index_to_key
+    np.testing.assert_array_equal(vectors.vectors, model.wv.vectors)
+    with pytest.raises(UserError, match=r"model\.wv\.save"):
+        read_vectors(str(tmp_path / "whole.model"))
+
+
+class _Evil:
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (self.mark,)
+
+
+def test_a_pickle_runs_no_code(tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    (tmp_path / "v.kv").write_bytes(pickle.dumps(_Evil(str(mark))))
+    with pytest.raises(UserError, match="not opened"):
+        read_vectors(str(tmp_path / "v.kv"))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("names", [("token", "vector"), ("word", "embedding")])
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float64()), pa.list_(pa.float32(), 4)])
+def test_parquet_is_read(tmp_path: Path, names: tuple[str, str], kind: pa.DataType) -> None:
+    table = pa.table({names[0]: WORDS, names[1]: pa.array(MATRIX.tolist(), kind)})
+    pq.write_table(table, tmp_path / "v.parquet", row_group_size=3)
+    same(read_vectors(str(tmp_path / "v.parquet")))
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, "row 2: 1 numbers where 2"),
+        ({"token": ["a", None], "vector": [[1.0], [2.0]]}, "row 2: 'token' is empty"),
+        ({"token": ["a", "b"], "vector": [[1.0], None]}, "row 2: 'vector' is empty"),
+        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, "row 2: a number that is not finite"),
+        ({"token": ["a", "b"], "vector": [1.0, 2.0]}, "must hold lists"),
+        ({"token": [1, 2], "vector": [[1.0], [2.0]]}, "must hold strings"),
+        ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, "no column 'token' or 'word'"),
+    ],
+)
+def test_parquet_that_cannot_be_used_is_refused(tmp_path: Path, columns: dict[str, list[object]], says: str) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "v.parquet")
+    with pytest.raises(UserError, match=says):
+        read_vectors(str(tmp_path / "v.parquet"))
+
+
+def test_a_vectors_artefact_is_read_with_its_counts(tmp_path: Path) -> None:
+    np.save(tmp_path / "vectors.npy", MATRIX)
+    counts = np.arange(len(WORDS), dtype=np.int64)
+    write_vocabulary(Vocabulary.from_words(WORDS, counts), str(tmp_path / "vocabulary.parquet"))
+    vectors = read_vectors(str(tmp_path))
+    same(vectors)
+    np.testing.assert_array_equal(vectors.counts, counts)
+
+
+def test_vectors_made_in_python_are_checked_too() -> None:
+    with pytest.raises(UserError, match="row 2: the same word"):
+        Vectors(["a", "a"], np.zeros((2, 2), np.float32))
+    with pytest.raises(UserError, match="row 1: a number that is not finite"):
+        Vectors(["a", "b"], np.full((2, 2), np.nan, np.float32))
+
+
+def test_a_damaged_keyed_vectors_file_is_refused(tmp_path: Path) -> None:
+    keyed = KeyedVectors(4)
+    keyed.add_vectors(WORDS, MATRIX)
+    path = tmp_path / "v.kv"
+    keyed.save(str(path))
+    whole = path.read_bytes()
+    rng = np.random.default_rng(2)
+    for cut in (0, 1, 20, 200, len(whole) - 1):
+        path.write_bytes(whole[:cut] + bytes(rng.integers(0, 128, 30, dtype=np.uint8)))
+        with pytest.raises(UserError, match=r"v\.kv"):
+            read_vectors(str(path))

@@ -1,0 +1,90 @@
+"""A vocabulary gives every word one id, back and forth, and never repeats a word that it does not know."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusveil.errors import UserError
+from corpusveil.spaces import Vocabulary
+from corpusveil.spaces.vocabulary import parts, read_vocabulary, write_vocabulary
+
+words_lists = st.lists(
+    st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc"]), min_size=1), min_size=1, unique=True
+)
+
+
+@given(words_lists)
+def test_ids_and_words_are_inverse(words: list[str]) -> None:
+    vocabulary = Vocabulary.from_words(words)
+    assert len(vocabulary) == len(words)
+    assert list(vocabulary.words) == words
+    assert [vocabulary.id(vocabulary.word(i)) for i in range(len(words))] == list(range(len(words)))
+    assert all(word in vocabulary for word in words)
+
+
+@given(words_lists)
+def test_bytes_and_offsets_are_the_words_utf8(words: list[str]) -> None:
+    vocabulary = Vocabulary.from_words(words)
+    text, ends = vocabulary.text.tobytes(), vocabulary.offsets
+    assert text == "".join(words).encode()
+    assert [text[ends[i] : ends[i + 1]].decode() for i in range(len(words))] == words
+
+
+def test_an_unknown_word_is_refused_and_not_repeated() -> None:
+    vocabulary = Vocabulary.from_words(["a", "b"])
+    with pytest.raises(UserError) as error:
+        vocabulary.id("secret")
+    assert "not among the 2 words" in str(error.value)
+    assert "secret" not in str(error.value)
+    assert "secret" not in vocabulary
+    for id in (-1, 2):
+        with pytest.raises(UserError, match="ids of this vocabulary are 0 to 1"):
+            vocabulary.word(id)
+
+
+def test_it_is_frozen() -> None:
+    vocabulary = Vocabulary.from_words(["a", "b"], np.array([1, 2]))
+    for array in (vocabulary.text, vocabulary.offsets, vocabulary.counts):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0  # type: ignore[index]
+
+
+def test_duplicates_and_wrong_counts_are_refused() -> None:
+    with pytest.raises(UserError, match="once"):
+        Vocabulary.from_words(["a", "a"])
+    with pytest.raises(UserError, match="one for each"):
+        Vocabulary.from_words(["a", "b"], np.array([1]))
+    with pytest.raises(UserError, match="negative"):
+        Vocabulary.from_words(["a", "b"], np.array([1, -1]))
+
+
+@pytest.mark.parametrize("counts", [None, np.array([5, 0, 7, 2**40, 1, 1])])
+def test_it_survives_parquet_and_pickle(tmp_path: Path, counts: np.ndarray | None) -> None:
+    words = ["a", "new_york_city", "_", "__init__", "я", "a_"]
+    path = str(tmp_path / "vocabulary.parquet")
+    vocabulary = Vocabulary.from_words(words, counts)
+    write_vocabulary(vocabulary, path)
+    for copy in (read_vocabulary(path), pickle.loads(pickle.dumps(vocabulary))):
+        assert list(copy.words) == words
+        np.testing.assert_array_equal(copy.text, vocabulary.text)
+        np.testing.assert_array_equal(copy.offsets, vocabulary.offsets)
+        assert (copy.counts is None) == (counts is None)
+        np.testing.assert_array_equal(copy.counts, counts)
+    table = pq.read_table(path)
+    assert [str(kind) for kind in table.schema.types] == ["int32", "string", "int8", "int64"]
+    assert table.column_names == ["id", "token", "words", "count"]
+    assert table["words"].to_pylist() == [1, 3, 1, 1, 1, 1]
+
+
+def test_parts_of_a_collocation() -> None:
+    assert parts("new_york") == ["new", "york"]
+    assert parts("a__b") == ["a__b"]
+    assert parts("_a") == ["_a"]
+    assert parts("plain") == ["plain"]

@@ -1,0 +1,124 @@
+"""What the repository promises before any code of it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DESIGN_CARD = {"pipelines", "transforms", "mechanisms", "collocations", "jobs"}
+ROOMS = DESIGN_CARD | {"text", "sampling", "spaces", "budget", "storage", "evaluation", "cli"}
+LARGEST = 1_000_000
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def tracked_files() -> list[Path]:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git work tree")
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_the_readme_leads_with_the_two_commands_and_every_make_command_in_the_documents_exists() -> None:
+    assert {"demo", "test"} <= set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    for document in ("README.md", "CONTRIBUTING.md", ".ci/run"):
+        named = set(re.findall(r"(?:^|`|exec )make ([a-z]+)", (ROOT / document).read_text(), re.MULTILINE))
+        assert named <= make_targets(), document
+
+
+def test_help_names_every_target() -> None:
+    told = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert {line.split()[0] for line in told.splitlines()} == make_targets()
+
+
+def test_continuous_integration_runs_what_a_person_runs() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "exec make test"
+
+
+def test_every_room_is_there_and_says_what_it_is() -> None:
+    assert {path.parent.name for path in (ROOT / "corpusveil").glob("*/__init__.py")} == ROOMS
+    for room in ROOMS:
+        assert (ROOT / "corpusveil" / room / "__init__.py").read_text().startswith('"""'), room
+
+
+def test_the_readme_shows_the_five_rooms_of_the_design_card_on_its_first_screen() -> None:
+    first_screen = "\n".join((ROOT / "README.md").read_text().splitlines()[:60])
+    assert {room for room in DESIGN_CARD if f"{room}/" in first_screen} == DESIGN_CARD
+
+
+def test_no_tracked_file_is_large() -> None:
+    assert [path for path in tracked_files() if path.is_file() and path.stat().st_size > LARGEST] == []
+
+
+def test_the_lock_resolves_anywhere_and_is_that_of_pyproject() -> None:
+    text = (ROOT / "uv.lock").read_text()
+    hosts = set(re.findall(r'"https?://([^/"]+)', text))
+    assert hosts == {"pypi.org", "files.pythonhosted.org"}
+    locked = next(p for p in tomllib.loads(text)["package"] if p["name"] == "corpusveil")["metadata"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = set(project["project"]["dependencies"]).union(*project["project"]["optional-dependencies"].values())
+    assert {_name(d) for d in named} == {d["name"] for d in locked["requires-dist"]}
+    assert {_name(d) for d in project["dependency-groups"]["dev"]} == {d["name"] for d in locked["requires-dev"]["dev"]}
+    for dependency in locked["requires-dist"]:
+        wanted = next(d for d in named if _name(d) == dependency["name"]).removeprefix(dependency["name"])
+        assert set(dependency.get("specifier", "").split(",")) == set(wanted.replace(" ", "").split(","))
+
+
+def _name(dependency: str) -> str:
+    found = re.match(r"[\w-]+", dependency)
+    assert found
+    return found.group()
+
+
+def test_importing_the_package_starts_no_engine() -> None:
+    program = "import sys, corpusveil; print(*{'pyspark', 'apache_beam', 'gensim'} & sys.modules.keys())"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == ""
+
+
+class TestTheImportLinter:
+    """The contracts in pyproject.toml refuse what they are there to refuse."""
+
+    @pytest.mark.parametrize(
+        ("file", "line", "refused"),
+        [
+            (None, "", None),
+            ("storage/files.py", "import corpusveil.text.policy", "one way"),
+            ("spaces/__init__.py", "import corpusveil.mechanisms.base", "one way"),
+            ("transforms/__init__.py", "import corpusveil.pipelines", "one way"),
+            ("somewhere_else.py", "", "one way"),
+            ("budget/__init__.py", "import pyspark.sql", "neither Beam nor Spark"),
+            ("text/__init__.py", "import apache_beam", "neither Beam nor Spark"),
+        ],
+    )
+    def test_refuses_a_wrong_import(self, tmp_path: Path, file: str | None, line: str, refused: str | None) -> None:
+        shutil.copytree(ROOT / "corpusveil", tmp_path / "corpusveil", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", tmp_path)
+        if file:
+            with (tmp_path / "corpusveil" / file).open("a") as source:
+                source.write(f"\n{line}\n")
+        done = subprocess.run(
+            [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode == 0) is (refused is None), done.stdout
+        assert refused is None or any(refused in told and "BROKEN" in told for told in done.stdout.splitlines())
