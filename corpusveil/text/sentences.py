@@ -1,0 +1,139 @@
+"""Sentence ends on flat token arrays.
+
+A token ends a sentence when it is the last of its document, when a line break follows it, or when it closes a run of
+terminal punctuation (``. ! ? …`` and their like in other scripts) with any closing quotes and brackets behind it, and a
+blank follows (none is needed behind the full-width stops of East Asian scripts). A full stop does not count when it
+touches an abbreviation (``Mr.``, ``vs.``) or a single letter other than *I* (``J. Smith``, ``e.g.``), nor when the next
+token begins with a small letter.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.text import classes
+from corpusveil.text.characters import LETTER, UPPER
+from corpusveil.text.tokens import Tokens
+from corpusveil.text.utf8 import ASCII_LOWER, KINDS, decode, kind_of
+from corpusveil.text.wording import concatenate
+from corpusveil.text.words import SEED, WordTable, find, hash_step
+
+_ABBREVIATIONS = """
+adm al apr approx aug ave blvd capt cf cmdr co col corp dec dept dr ed eds esp est et etc feb fig figs ft gen gov hon
+inc jan jr lt ltd maj mr mrs ms mt nov oct op pp prof pvt rep rev sen sens sept sgt sr st supt univ vol vols vs
+"""
+_WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
+
+
+@functools.cache
+def _abbreviations() -> WordTable:
+    words, offsets = concatenate([word.encode() for word in _ABBREVIATIONS.split()])
+    return WordTable.build(words, offsets)
+
+
+@numba.njit(cache=True)
+def _terminal(code: int) -> int:
+    """Return 1 for punctuation that ends a sentence before a blank, 2 where no blank is needed, 0 otherwise."""
+    if code in (0x2E, 0x21, 0x3F, 0x2026, 0x203C, 0x2047, 0x2048, 0x2049, 0x61F, 0x6D4, 0x964, 0x965):
+        return 1
+    return 2 if code in (0x3002, 0xFF01, 0xFF0E, 0xFF1F, 0xFF61) else 0
+
+
+@numba.njit(cache=True)
+def _closes(code: int) -> bool:
+    return code in (0x22, 0x27, 0x29, 0x5D, 0x7D, 0xBB, 0x203A, 0x2019, 0x201D, 0x300D, 0x300F, 0xFF09)
+
+
+@numba.njit(cache=True)
+def _abbreviated(
+    data: Any, starts: Any, ends: Any, kinds: Any, t: int, first: int, slots: Any, words: Any, offsets: Any, lower: Any
+) -> bool:
+    """Say whether the full stop at token t touches an abbreviation or an initial."""
+    if t == first or ends[t - 1] != starts[t] or kinds[t - 1] != _WORD:
+        return False
+    start = starts[t - 1]
+    end = ends[t - 1]
+    _, length = decode(data, start, end)
+    if start + length == end:
+        return data[start] != 0x49
+    state = SEED
+    for k in range(start, end):
+        state = hash_step(state, lower[data[k]])
+    return find(state, data, start, end, slots, words, offsets, lower) >= 0
+
+
+@numba.njit(cache=True)
+def _starts_small(data: Any, start: int, end: int, kinds: Any) -> bool:
+    code, _ = decode(data, start, end)
+    return kind_of(code, kinds) == LETTER and kinds[code] & UPPER == 0
+
+
+@numba.njit(cache=True)
+def _mark(
+    data: Any, starts: Any, ends: Any, token_classes: Any, token_offsets: Any,
+    kinds: Any, slots: Any, words: Any, offsets: Any, lower: Any, out: Any,
+) -> None:  # fmt: skip
+    for document in range(token_offsets.size - 1):
+        first = token_offsets[document]
+        last = token_offsets[document + 1]
+        strength = 0  # of the terminal punctuation that the tokens up to here close
+        for t in range(first, last):
+            code = 0
+            if token_classes[t] == _PUNCTUATION:
+                code, _ = decode(data, starts[t], ends[t])
+            touches = t > first and ends[t - 1] == starts[t]
+            kind = _terminal(code)
+            if kind > 0:
+                stop = code == 0x2E and _abbreviated(
+                    data, starts, ends, token_classes, t, first, slots, words, offsets, lower
+                )
+                strength = 0 if stop else max(kind, strength if touches else 0)
+            elif not (strength > 0 and touches and _closes(code)):
+                strength = 0
+            if t == last - 1:
+                out[t] = True
+                continue
+            gap = starts[t + 1] - ends[t]
+            for k in range(ends[t], starts[t + 1]):
+                if data[k] == 0x0A or data[k] == 0x0D:
+                    out[t] = True
+            if (
+                gap > 0
+                and strength > 0
+                and not (code == 0x2E and _starts_small(data, starts[t + 1], ends[t + 1], kinds))
+            ):
+                out[t] = True
+            elif strength == 2 and gap == 0:
+                following, _ = decode(data, starts[t + 1], ends[t + 1])
+                if not _closes(following) and _terminal(following) == 0:
+                    out[t] = True
+            if out[t]:
+                strength = 0
+
+
+def sentence_ends(tokens: Tokens) -> npt.NDArray[np.bool_]:
+    """Say of each token whether it is the last of its sentence; bool [T]."""
+    table = _abbreviations()
+    out = np.zeros(len(tokens), dtype=np.bool_)
+    _mark(
+        tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
+        KINDS, table.slots, table.keys, table.offsets, ASCII_LOWER, out,
+    )  # fmt: skip
+    return out
+
+
+def sentences(tokens: Tokens, document: int) -> list[str]:
+    """Return the sentences of a document as they stand, white space around them left out; for looking at."""
+    ends = sentence_ends(tokens)
+    result, start = [], None
+    for t in range(int(tokens.offsets[document]), int(tokens.offsets[document + 1])):
+        start = int(tokens.starts[t]) if start is None else start
+        if ends[t]:
+            result.append(tokens.data[start : tokens.ends[t]].tobytes().decode("utf-8", "replace"))
+            start = None
+    return result
