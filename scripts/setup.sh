@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 
 UV_VERSION=0.13.8
 OLDEST_JAVA=17
-WANTED="Python 3.11 or 3.12"
-SUITS='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))'
+WANTED="Python 3.11, 3.12 or 3.13"
+SUITS='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))'
 STAMP=.venv/.set-up
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -22,7 +22,7 @@ state() {
 }
 
 choose_python() {
-    if [ -n "${PYTHON-}" ]; then set -- "$PYTHON"; else set -- python3 python3.12 python3.11 python; fi
+    if [ -n "${PYTHON-}" ]; then set -- "$PYTHON"; else set -- python3 python3.12 python3.11 python3.13 python; fi
     seen=
     for candidate; do
         version=$("$candidate" --version 2>/dev/null) || continue
