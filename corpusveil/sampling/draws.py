@@ -118,6 +118,6 @@ class Draws:
         blocks = np.empty(2 * len(self), dtype=np.uint64)
         _counters(self.tags, self.documents, self.positions, np.uint64((purpose << 32) | attempt), blocks)
         cipher = Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
-        out = bytearray(blocks.nbytes + AES_BYTES)
-        cipher.update_into(blocks.view(np.uint8).data, out)
-        return np.frombuffer(out, dtype="<u8", count=2 * len(self))[::2]
+        out = np.empty(blocks.nbytes + AES_BYTES, dtype=np.uint8)
+        cipher.update_into(blocks.view(np.uint8).data, out.data)
+        return out[: blocks.nbytes].view("<u8")[::2]
