@@ -76,7 +76,7 @@ java_is_new_enough() {
 
 install_with_uv() {
     # shellcheck disable=SC2086 # $extras is a list
-    "$uv" sync --frozen --inexact $extras
+    "$uv" sync --frozen --inexact --compile-bytecode $extras
 }
 
 # pip knows an index, a mirror or a certificate from its configuration, which uv does not read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Annotated, Literal
 
@@ -32,8 +33,11 @@ def space(
     Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
     """
     began = time.monotonic()
+    for url in vectors:
+        print(f"reading {url}", file=sys.stderr)
     read = [read_vectors(url) for url in vectors]
     counted = None if counts is None else read_counts(counts, Vocabulary.from_words(read[0].words))
+    print(f"ordering {len(read[0].words):,} words (grows with their square)", file=sys.stderr)
     built = build_space(read, lists=lists, seed=seed, counts=counted, order=order).save(output)
     print(
         f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"

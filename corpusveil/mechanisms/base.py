@@ -67,7 +67,8 @@ class Mechanism(abc.ABC):
         """Replace words; int32 [T] -> int32 [T].
 
         ``epsilon`` is one number, taken exactly, or float64 [T], each rounded down to the grid 2^(j/8). ``draws`` are
-        those of the same T tokens. Raises UserError for an epsilon that is not a finite number above 0.
+        those of the same T tokens. Raises UserError for an epsilon that is not a finite number above 0, for an id that
+        is no word, and where ``draws`` are not T.
         """
 
     @abc.abstractmethod
@@ -106,6 +107,14 @@ class Mechanism(abc.ABC):
         if not 0 <= int(word) < len(self.space):
             raise UserError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}.")
         return int(word)
+
+    def check_tokens(self, ids: npt.NDArray[np.int32], draws: Draws) -> None:
+        """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not look."""
+        if len(draws) != ids.size:
+            raise UserError(f"{len(draws)} draws for {ids.size} tokens; give one a token.")
+        if ids.size:
+            self.check_id(ids.min())
+            self.check_id(ids.max())
 
 
 def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:

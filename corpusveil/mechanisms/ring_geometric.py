@@ -146,6 +146,7 @@ class RingGeometric(Mechanism):
     def privatize(
         self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
     ) -> npt.NDArray[np.int32]:
+        self.check_tokens(ids, draws)
         distinct, which = levels(epsilon, ids.size)
         lists, positions = self.space.lists, self.space.positions
         lanes = draws.uint64(MECHANISM)

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import io
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -24,6 +25,7 @@ from corpusveil.errors import UserError, WorkError
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{32}\.part")
 
 
 def resolve(url: str) -> tuple[Any, str]:
@@ -116,14 +118,28 @@ def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
         raise UserError(f"{folder}: no permission to write here.") from None
     try:
         with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # tells sweep that the writer lives
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(hidden, path)
+            os.replace(hidden, path)
     except OSError as error:
         raise WorkError(f"{path}: could not be written ({error.strerror}).") from error
     finally:
         with contextlib.suppress(FileNotFoundError):
+            os.unlink(hidden)
+
+
+def sweep(url: str) -> None:
+    """Remove what killed writers left unfinished in a local folder; what another process is writing stays."""
+    fs, path = resolve(url)
+    if not isinstance(fs, LocalFileSystem) or not os.path.isdir(path):
+        return
+    for name in filter(_UNFINISHED.fullmatch, os.listdir(path)):
+        hidden = os.path.join(path, name)
+        with contextlib.suppress(OSError), open(hidden, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(hidden)
 
 

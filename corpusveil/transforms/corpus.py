@@ -210,8 +210,10 @@ def privatize_corpus(
     job = ShardJob(release.kernel(), columns, output, folder, release.digest, release.key.derive("records"), debug)
     finished = _claim(release, job, tasks)
     if finished:
+        _sweep(job)
         return _already(job, tasks, began)
     _run(job, tasks, engine, watch)
+    _sweep(job)
     totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks))
     return Outcome(totals, len(shards), content, time.monotonic() - began)
 
@@ -233,6 +235,14 @@ def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) 
             by_shard.setdefault(task.shard, []).append(task)
     for pieces in by_shard.values():
         job.assemble(pieces)
+
+
+def _sweep(job: ShardJob) -> None:
+    """Remove what killed runs left unfinished in the release and in the records."""
+    for part in ("", "data"):
+        files.sweep(files.join(job.output, part))
+    for part in ("", "shards", "progress", "failed", "pieces"):
+        files.sweep(job.records.address(part))
 
 
 def _wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:

@@ -1,0 +1,47 @@
+"""Chi-squared tests that can reject, and the level at which the suites use them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+LEVEL = 1e-12
+"""A sound sampler is rejected once in 10^12 keys; the tests' keys are fixed, so a pass is a pass for good."""
+
+LEAST = 5.0
+
+
+def fit_p_value(samples: npt.NDArray[np.integer], law: npt.NDArray[np.float64]) -> float:
+    """Return the p-value of samples in 0 .. n - 1 under ``law`` float64 [n]; rare cells are counted as one."""
+    counts = np.bincount(samples, minlength=law.size).astype(np.float64)
+    expected = law * samples.size
+    order = np.argsort(-expected, kind="stable")
+    counts, expected = counts[order], expected[order]
+    often = int(np.count_nonzero(expected >= LEAST))
+    rare = expected[often:].sum()
+    if rare >= LEAST:
+        counts, expected = np.append(counts[:often], counts[often:].sum()), np.append(expected[:often], rare)
+    elif often < law.size:
+        if float(stats.poisson.sf(counts[often:].sum() - 1, max(rare, 1e-300))) < LEVEL:
+            return 0.0
+        counts, expected = counts[:often], expected[:often]
+    if counts.size < 2:
+        return 1.0
+    expected *= counts.sum() / expected.sum()
+    return float(stats.chisquare(counts, expected).pvalue)
+
+
+def independence_p_value(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer], cells: int) -> float:
+    """Return the p-value of "these two are independent"; each in 0 .. cells - 1, rare values counted as one."""
+    table = np.zeros((cells, cells))
+    np.add.at(table, (first, second), 1)
+    keep = table.sum(axis=0) + table.sum(axis=1) >= 2 * np.sqrt(LEAST * first.size)
+    if keep.sum() < 2:
+        keep[np.argsort(-(table.sum(axis=0) + table.sum(axis=1)))[:1]] = True
+    merged = np.vstack([table[keep], table[~keep].sum(axis=0)])
+    merged = np.hstack([merged[:, keep], merged[:, ~keep].sum(axis=1, keepdims=True)])
+    merged = merged[merged.sum(axis=1) > 0][:, merged.sum(axis=0) > 0]
+    if min(merged.shape) < 2:
+        return 1.0
+    return float(stats.chi2_contingency(merged, correction=False).pvalue)

@@ -1,0 +1,196 @@
+"""``ring-geometric``: the contract, the closed form, the rule for gamma, and every boundary of its tables."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import Mechanism, find, make, names
+from corpusveil.mechanisms.ring_geometric import RingGeometric, _displacement, default_gamma, ring_table
+from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
+from tests.contracts.mechanism import Case, MechanismContract, draws_of
+from tests.contracts.spaces import ring_distances, small_space
+from tests.contracts.statistics import LEVEL, fit_p_value
+
+SIZES = (2, 3, 4, 5, 8, 37, 60)
+
+
+def case(size: int, *, lists: int = 1, gamma: int | None = None) -> Case:
+    space = small_space(size, lists=lists, seed=size + 100 * lists)
+    mechanism = RingGeometric(space, gamma=gamma)
+    steps = ring_distances(space)
+
+    def distances(epsilon: float) -> npt.NDArray[np.float64]:
+        return np.minimum(steps, mechanism.table(epsilon).gamma)
+
+    return Case(f"n{size}-lists{lists}-gamma{gamma or 'rule'}", mechanism, distances)
+
+
+CASES = [
+    *(case(size) for size in SIZES),
+    case(8, gamma=1),
+    case(8, gamma=4),
+    case(37, gamma=3),
+    case(60, gamma=30),
+    case(5, lists=2),
+    case(60, lists=3),
+    case(37, lists=2, gamma=2),
+]
+
+
+class TestRingGeometric(MechanismContract):
+    name = "ring-geometric"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return CASES
+
+    @classmethod
+    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+        assert isinstance(mechanism, RingGeometric)
+        return [int(weight) for weight in mechanism.ring_weights(epsilon)]
+
+    def test_realised_epsilon_of_the_integers(self, case: Case, epsilon: float) -> None:
+        """Exactly, in integers: neighbouring displacements differ by at most a factor exp(epsilon + 2^-19)."""
+        weights = self.integers(case.mechanism, 0, epsilon)
+        bound = Fraction(np.exp(min(epsilon, 100.0) + EXTRA_LOG_RATIO)) * (1 + Fraction(1, 1 << 50))
+        for one, other in zip(weights, weights[1:] + weights[:1], strict=True):
+            assert max(one, other) <= bound * min(one, other)
+
+    def test_weights_total_two_to_the_64(self, case: Case, epsilon: float) -> None:
+        """The integers are a law without a rounding error, and the same to the right as to the left."""
+        weights = self.integers(case.mechanism, 0, epsilon)
+        assert sum(weights) == TOTAL
+        assert min(weights) >= FLOOR
+        assert weights[1:] == weights[:0:-1]
+        assert max(weights) == weights[0]
+
+    def test_distribution_is_the_closed_form(self, case: Case, epsilon: float) -> None:
+        """P[i, j] = a^min(d, gamma) / Z, but for the floor of 2^-44 that every word gets."""
+        mechanism = case.mechanism
+        assert isinstance(mechanism, RingGeometric)
+        size = len(mechanism.space)
+        gamma = mechanism.table(epsilon).gamma
+        for word in (0, size - 1):
+            expected = np.zeros(size)
+            for order in mechanism.space.lists.tolist():
+                steps = np.array([abs(order.index(word) - order.index(u)) for u in range(size)])
+                kernel = np.exp(-epsilon * np.minimum(np.minimum(steps, size - steps), gamma))
+                expected += kernel / kernel.sum() / len(mechanism.space.lists)
+            mixed = (1 - size * 2.0**-44) * expected + 2.0**-44
+            assert mechanism.distribution(word, epsilon) == pytest.approx(mixed, rel=1e-12)
+            assert mechanism.distribution(word, epsilon) == pytest.approx(expected, abs=size * 2.0**-43)
+
+
+def test_the_promise_is_for_this_metric_and_no_smaller_one() -> None:
+    """Control of the audit: with distances of only one of two lists the bound does not hold."""
+    two = case(37, lists=2)
+    one = np.abs(np.subtract.outer(two.mechanism.space.positions[0], two.mechanism.space.positions[0]))
+    logs = np.log([two.mechanism.distribution(word, 1.0) for word in range(37)])
+    ratios = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
+    assert (ratios - np.minimum(one, 37 - one)).max() > 1
+
+
+def test_the_promise_is_tight() -> None:
+    """The full epsilon is used: next words on the ring are told apart by epsilon, not by half of it."""
+    mechanism = RingGeometric(small_space(60))
+    logs = np.log([mechanism.distribution(word, 0.5) for word in range(60)])
+    ratios = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
+    neighbors = mechanism.space.lists[0]
+    assert ratios[neighbors[:-1], neighbors[1:]] == pytest.approx(0.5, abs=1e-9)
+
+
+def test_retention_at_epsilon_one_is_tanh_of_a_half() -> None:
+    """34,000 words, epsilon 1: 46.2 % come back unchanged, by the statement, by the law and by the samples."""
+    size = 34_000
+    mechanism = RingGeometric(small_space(size))
+    assert mechanism.retention(1.0) == pytest.approx(np.tanh(0.5), abs=4e-4)
+    assert mechanism.distribution(17, 1.0)[17] == mechanism.retention(1.0)
+    ids = np.random.default_rng(3).integers(0, size, 1_000_000).astype(np.int32)
+    same = np.mean(mechanism.privatize(ids, 1.0, draws_of(ids.size)) == ids)
+    assert abs(same - np.tanh(0.5)) < 5 * np.sqrt(0.25 / ids.size)
+
+
+def test_gamma_follows_the_rule() -> None:
+    """n = 50,000, epsilon 1, beta 0.001: gamma 18, retention 0.4620, 3.5e-4 of the mass beyond, 18 nats."""
+    assert default_gamma(50_000, 1.0, 0.001) == 18
+    table = ring_table(50_000, 1.0, 18)
+    assert table.near[0] / TOTAL == pytest.approx(0.4620, abs=5e-5)
+    assert (50_000 - 2 * 18 + 1) * table.far / TOTAL == pytest.approx(3.5e-4, abs=1e-5)
+    mechanism = RingGeometric(small_space(50_000))
+    assert mechanism.table(1.0).gamma == 18
+    assert mechanism.guarantee(1.0).plain_ldp == pytest.approx(18, abs=1e-3)
+    assert default_gamma(50_000, 0.1, 0.001) == 178
+    assert default_gamma(50_000, 1e-9, 0.001) == 25_000
+    assert default_gamma(2, 1e6, 0.001) == 1
+    assert default_gamma(10, 1.0, 0.999) == 1
+
+
+def naive_displacement(draw: int, law: list[int], gamma: int) -> int:
+    """Return the displacement of a draw by walking through the cells: 0, +1, -1, +2, -2, ..., then the far ones."""
+    size = len(law)
+    order = [0] + [step for k in range(1, gamma) for step in (k, -k)] + list(range(gamma, size - gamma + 1))
+    assert len(order) == size
+    edge = 0
+    for step in order:
+        edge += law[step]
+        if draw < edge:
+            return step % size
+    raise AssertionError
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 61])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.05, 1.0, 5.0, 40.0])
+def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsilon: float) -> None:
+    """The guide and the binary search change nothing: each bound, the draw before it, 0 and 2^64 - 1."""
+    for gamma in {1, max(1, size // 4), size // 2}:
+        table = ring_table(size, epsilon, gamma)
+        law = [int(w) for w in RingGeometric(small_space(size), gamma=gamma).ring_weights(epsilon)]
+        bounds = [int(b) for b in table.bounds]
+        halves = [(a + b) // 2 for a, b in zip(bounds[1:], bounds[2:], strict=False)]
+        far = [bounds[-1] + k * table.far for k in range(size - 2 * gamma + 2)]
+        edges = {d for b in (*bounds, *halves, *far) for d in (b - 1, b, b + 1)} | {k << 54 for k in range(1 << 10)}
+        for draw in sorted(d for d in edges | {0, TOTAL - 1} if 0 <= d < TOTAL):
+            got = _displacement(np.uint64(draw), gamma, np.uint64(table.far), table.bounds, table.guide)
+            assert got % size == naive_displacement(draw, law, gamma)
+
+
+def test_several_lists_are_chosen_alike_and_independently_of_the_word() -> None:
+    """The law over two lists is the mean of theirs, for every word; one list alone does not fit."""
+    space = small_space(37, lists=2)
+    both = RingGeometric(space)
+    ids = np.full(100_000, 5, dtype=np.int32)
+    out = both.privatize(ids, 3.0, draws_of(ids.size))
+    order, position = space.lists[0], int(space.positions[0][5])
+    alone = np.zeros(37)
+    alone[order] = np.roll(both.ring_weights(3.0).astype(np.float64) / TOTAL, position)
+    assert fit_p_value(out, both.distribution(5, 3.0)) > LEVEL
+    assert fit_p_value(out, alone) < LEVEL
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"gamma": 0}, {"gamma": -1}, {"gamma": 5}, {"beta": 0.0}, {"beta": 1.0}, {"beta": float("nan")}]
+)
+def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=next(iter(parameters))):
+        make("ring-geometric", small_space(8), **parameters)
+
+
+def test_a_space_without_lists_is_refused() -> None:
+    with pytest.raises(UserError, match="list"):
+        RingGeometric(small_space(8, lists=0))
+
+
+def test_a_mistyped_name_or_parameter_is_answered_with_the_nearest() -> None:
+    """Errors of the registry name what was probably meant."""
+    assert "ring-geometric" in names()
+    with pytest.raises(UserError, match="did you mean ring-geometric"):
+        find("ring-geometrik")
+    with pytest.raises(UserError, match="did you mean gamma"):
+        make("ring-geometric", small_space(8), gama=2)
+    with pytest.raises(UserError, match="there are:"):
+        find("qqqq")
