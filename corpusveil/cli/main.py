@@ -68,9 +68,7 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         print(f"corpusveil: {error}", file=sys.stderr)
         return error.exit_status
-    except typer.Abort:
-        return 130
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         print("corpusveil: interrupted; run the same command again to go on.", file=sys.stderr)
         return 130
     except BrokenPipeError:

@@ -6,8 +6,9 @@ import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import orjson
 import typer
 
 from corpusveil.budget import Budget
@@ -38,6 +39,9 @@ def privatize(
     output: OutputOption,
     mechanism: Annotated[str, typer.Option(help="A name from 'corpusveil mechanisms'.")],
     epsilon: Annotated[float, typer.Option(help="The budget, above 0.")],
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the mechanism, such as gamma=18.", metavar="NAME=VALUE")
+    ] = None,
     per: Annotated[Literal["token", "document"], typer.Option(help="What the budget is for.")] = "token",
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
     id: Annotated[str | None, typer.Option(help="A column that identifies a document.", metavar="COLUMN")] = None,
@@ -82,7 +86,7 @@ def privatize(
         punctuation=punctuation, other=other, layout=layout, case=case,
     )  # fmt: skip
     columns = Columns(text, id, tuple(keep or ()))
-    chosen = make(mechanism, load_space(space))
+    chosen = make(mechanism, load_space(space), **_parameters(parameter or []))
     if not chosen.private and not accept_no_guarantee:
         raise UserError(f"{mechanism} has no guarantee; release with it only by adding --accept-no-guarantee.")
     if test_key and key is not None:
@@ -103,6 +107,20 @@ def privatize(
     )
     print(f"content sha256 {outcome.content_sha256}")
     print(f"private records (do not publish): {records or output.rstrip('/') + '.records'}")
+
+
+def _parameters(given: list[str]) -> dict[str, Any]:
+    """Read ``name=value`` pairs; values are numbers or text."""
+    values: dict[str, Any] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UserError(f"--parameter {pair}: write it as NAME=VALUE.")
+        try:
+            values[name] = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            values[name] = value
+    return values
 
 
 def _engine(name: str, workers: int | None, master: str | None, runner: str, options: tuple[str, ...]) -> Engine:

@@ -19,7 +19,6 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     Raises UserError without pyspark or Java.
     """
     try:
-        from pyspark import SparkConf
         from pyspark.sql import SparkSession
     except ImportError:
         raise UserError("--engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
@@ -31,7 +30,7 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
     if master is not None:
         builder = builder.master(master)
-    elif not SparkConf().contains("spark.master"):
+    elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
         builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

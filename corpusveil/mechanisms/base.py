@@ -47,6 +47,8 @@ COMPUTATIONAL = (
     "the key and cannot break these (computational, not information-theoretic)."
 )
 
+INTEGER_WEIGHTS = "Weights are integers out of 2^64, which can add 2^-19 to a log-ratio; no figure includes it."
+
 
 @dataclass(frozen=True, slots=True)
 class Mechanism(abc.ABC):
@@ -115,6 +117,18 @@ class Mechanism(abc.ABC):
         if ids.size:
             self.check_id(ids.min())
             self.check_id(ids.max())
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> None:
+    """Raise UserError unless a parameter is a whole number from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise UserError(f"{name} = {value}: {name} is a whole number from {least} to {most:,}.")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Raise UserError unless a parameter is a number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise UserError(f"{name} = {value}: {name} is a number between 0 and 1.")
 
 
 def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:

@@ -24,11 +24,10 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
-from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, Mechanism, levels
+from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole
+from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
-from corpusveil.sampling.draws import LIST, MECHANISM, Draws
 
 _GUIDE_BITS = 10
 
@@ -50,14 +49,15 @@ class RingTable:
     guide: npt.NDArray[np.int64]
 
 
-def default_gamma(n: int, epsilon: float, beta: float) -> int:
-    """Return gamma by the rule; in decimal arithmetic, since logarithms of two machines may differ."""
+def default_gamma(n: int, epsilon: float, beta: float, most: int | None = None) -> int:
+    """Return gamma by the rule, at most ``most`` (n // 2); in decimals, since logarithms of two machines may differ."""
+    most = n // 2 if most is None else most
     b = decimal.Decimal(beta)
     outside = weights.divide((1 - b) * (n - 1), b)
     if outside <= 1:
         return 1
     gamma = weights.divide(weights.ln(outside), decimal.Decimal(epsilon))
-    return n // 2 if gamma >= n // 2 else max(1, math.ceil(gamma))
+    return most if gamma >= most else max(1, math.ceil(gamma))
 
 
 @functools.lru_cache(maxsize=512)
@@ -105,21 +105,33 @@ def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any) -> A
 
 @numba.njit(cache=True)
 def _displace(
-    ids: Any, positions: Any, order: Any, draws: Any, gamma: int, far: Any, bounds: Any, guide: Any, out: Any
+    ids: Any,
+    positions: Any,
+    lists: Any,
+    chosen: Any,
+    draws: Any,
+    gamma: int,
+    far: Any,
+    bounds: Any,
+    guide: Any,
+    out: Any,
 ) -> None:
-    n = order.size
+    n = lists.shape[1]
+    row = 0
     for t in range(ids.size):
-        at = np.int64(positions[ids[t]]) + _displacement(draws[t], gamma, far, bounds, guide)
+        if chosen.size > 0:
+            row = chosen[t]
+        at = np.int64(positions[row, ids[t]]) + _displacement(draws[t], gamma, far, bounds, guide)
         if at >= n:
             at -= n
         elif at < 0:
             at += n
-        out[t] = order[at]
+        out[t] = lists[row, at]
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class RingGeometric(Mechanism):
+class RingGeometric(OnLists):
     """The truncated geometric on rings; ``gamma`` None: by the rule from ``beta``. Raises UserError for bad values."""
 
     name: ClassVar[str] = "ring-geometric"
@@ -130,41 +142,29 @@ class RingGeometric(Mechanism):
     beta: float = 0.001
 
     def __post_init__(self) -> None:
-        if self.space.lists.shape[0] < 1:
-            raise UserError("ring-geometric needs a space with a list; build it with 'corpusveil space --lists 1'.")
-        if not 0 < self.beta < 1:
-            raise UserError(f"beta = {self.beta}: beta lies between 0 and 1.")
-        if self.gamma is not None and not 1 <= self.gamma <= len(self.space) // 2:
-            raise UserError(f"gamma = {self.gamma}: gamma is between 1 and half the list, {len(self.space) // 2}.")
+        OnLists.__post_init__(self)
+        check_fraction("beta", self.beta)
+        if self.gamma is not None:
+            check_whole("gamma", self.gamma, 1, len(self.space) // 2)
 
     def table(self, epsilon: float) -> RingTable:
-        """Return the displacement table at one epsilon."""
         epsilon = weights.check_epsilon(epsilon)
         n = len(self.space)
         return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta))
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
-        self.check_tokens(ids, draws)
-        distinct, which = levels(epsilon, ids.size)
-        lists, positions = self.space.lists, self.space.positions
-        lanes = draws.uint64(MECHANISM)
-        out = np.empty(ids.size, dtype=np.int32)
-        chosen = _choose(draws.uint64(LIST), len(lists)) if len(lists) > 1 else None
-        for level, value in enumerate(distinct):
-            table = self.table(value)
-            for row in range(len(lists)):
-                mask = _both(None if which is None else which == level, None if chosen is None else chosen == row)
-                part = out if mask is None else np.empty(int(mask.sum()), dtype=np.int32)
-                _displace(
-                    ids if mask is None else ids[mask], positions[row], lists[row],
-                    lanes if mask is None else lanes[mask],
-                    table.gamma, np.uint64(table.far), table.bounds, table.guide, part,
-                )  # fmt: skip
-                if mask is not None:
-                    out[mask] = part
-        return out
+    def move(
+        self,
+        table: RingTable,
+        ids: npt.NDArray[np.int32],
+        chosen: npt.NDArray[np.uint16],
+        draws: npt.NDArray[np.uint64],
+        out: npt.NDArray[np.int32],
+    ) -> None:
+        space = self.space
+        _displace(
+            ids, space.positions, space.lists, chosen, draws,
+            table.gamma, np.uint64(table.far), table.bounds, table.guide, out,
+        )  # fmt: skip
 
     def ring_weights(self, epsilon: float) -> npt.NDArray[np.uint64]:
         """Return the integer weight of each displacement 0 .. n - 1; uint64 [n], total 2^64."""
@@ -176,18 +176,12 @@ class RingGeometric(Mechanism):
             law[-(table.gamma - 1) :] = near[:0:-1]
         return law
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
-        word = self.check_id(word)
-        law = self.ring_weights(epsilon).astype(np.float64) / weights.TOTAL
-        out = np.zeros(len(self.space))
-        for order, position in zip(self.space.lists, self.space.positions, strict=True):
-            out[order] += np.roll(law, int(position[word])) / len(self.space.lists)
-        return out
+    def position_weights(self, position: int, epsilon: float) -> npt.NDArray[np.uint64]:
+        return np.roll(self.ring_weights(epsilon), position)
 
     @property
     def distance(self) -> str:
-        count = len(self.space.lists)
-        return f"steps on the ring of {len(self.space):,} words{'' if count == 1 else f', the most of {count} lists'}"
+        return f"steps on the ring of {len(self.space):,} words{self.over_lists()}"
 
     def retention(self, epsilon: float) -> float:
         return self.table(epsilon).near[0] / weights.TOTAL
@@ -199,30 +193,14 @@ class RingGeometric(Mechanism):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         table = self.table(epsilon)
-        count = len(self.space.lists)
-        over = "" if count == 1 else f", the largest of {count} lists"
         return Guarantee(
             mechanism=self.name,
-            metric=f"min(steps on the ring of {table.n:,} words, {table.gamma}){over}",
+            metric=f"min(steps on the ring of {table.n:,} words, {table.gamma}){self.over_lists()}",
             epsilon=float(epsilon),
             plain_ldp=math.log(table.near[0]) - math.log(table.far),
             neighbors="any two words of the vocabulary",
             disclosed=(),
-            assumptions=(
-                COMPUTATIONAL,
-                "Weights are integers out of 2^64, which can add 2^-19 to a log-ratio; no figure includes it.",
-            ),
+            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS),
             claim="exactly epsilon times the distance; epsilon times gamma for any two words",
             holds=True,
         )
-
-
-def _choose(draws: npt.NDArray[np.uint64], lists: int) -> npt.NDArray[np.uint64]:
-    """Return a uniform list number a token."""
-    return (draws >> np.uint64(32)) * np.uint64(lists) >> np.uint64(32)
-
-
-def _both(first: npt.NDArray[np.bool_] | None, second: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first & second

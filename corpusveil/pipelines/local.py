@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -10,6 +12,18 @@ from dataclasses import dataclass
 
 from corpusveil.errors import UserError, WorkError
 from corpusveil.storage.tasks import ShardTask
+
+
+def _follow_parent() -> None:
+    """End this worker when its parent ends, however that was: a pool's workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,8 @@ class LocalEngine:
                 function(task)
             return
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self.workers, max(1, len(tasks))), mp_context=context) as pool:
+        workers = min(self.workers, max(1, len(tasks)))
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as pool:
             futures = [pool.submit(function, task) for task in tasks]
             try:
                 for future in as_completed(futures):

@@ -1,9 +1,9 @@
 """Keyed draws: every random number is a function of (key, release, document, token position, purpose, attempt).
 
 A document's tag is a 128-bit keyed BLAKE2b over its column, id and content. The block of a draw is
-``AES-128(tag + (token << 64 | purpose << 32 | attempt) mod 2^128)``, and the draw is its first 64 bits, both read as
-little-endian integers. A retry, a speculative copy or another engine draws the same numbers; without the key they are
-unpredictable (PRF assumption on AES).
+``AES-128(tag + (token << 64 | purpose << 32 | attempt) mod 2^128)``, and the draw is its first 64 bits (a
+second draw the others), all read as little-endian integers. A retry, a speculative copy or another engine draws the
+same numbers; without the key they are unpredictable (PRF assumption on AES).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from corpusveil.sampling.keys import Key
 AES_BYTES = 16
 TAG_KEY_BYTES = 32
 
-MECHANISM, RESAMPLE, LIST = 1, 2, 3
+MECHANISM, RESAMPLE = 1, 2
 """Purposes of draws. A number is never given a second meaning."""
 
 RowId = tuple[str, int]
@@ -115,9 +115,14 @@ class Draws:
 
     def uint64(self, purpose: int, attempt: int = 0) -> npt.NDArray[np.uint64]:
         """Return one uniform 64-bit integer a token; uint64 [T]. Same purpose and attempt, same numbers."""
+        return self.pair(purpose, attempt)[0]
+
+    def pair(self, purpose: int, attempt: int = 0) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Return two independent uniform 64-bit integers a token, the first of them that of ``uint64``."""
         blocks = np.empty(2 * len(self), dtype=np.uint64)
         _counters(self.tags, self.documents, self.positions, np.uint64((purpose << 32) | attempt), blocks)
         cipher = Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
         out = np.empty(blocks.nbytes + AES_BYTES, dtype=np.uint8)
         cipher.update_into(blocks.view(np.uint8).data, out.data)
-        return out[: blocks.nbytes].view("<u8")[::2]
+        lanes = out[: blocks.nbytes].view("<u8")
+        return lanes[::2], lanes[1::2]

@@ -52,7 +52,7 @@ def _closes(code: int) -> bool:
 @numba.njit(cache=True)
 def _abbreviated(
     data: Any, starts: Any, ends: Any, kinds: Any, t: int, first: int, slots: Any, words: Any, offsets: Any, lower: Any
-) -> bool:
+) -> Any:
     """Say whether the full stop at token t touches an abbreviation or an initial."""
     if t == first or ends[t - 1] != starts[t] or kinds[t - 1] != _WORD:
         return False
@@ -68,7 +68,7 @@ def _abbreviated(
 
 
 @numba.njit(cache=True)
-def _starts_small(data: Any, start: int, end: int, kinds: Any) -> bool:
+def _starts_small(data: Any, start: int, end: int, kinds: Any) -> Any:
     code, _ = decode(data, start, end)
     return kind_of(code, kinds) == LETTER and kinds[code] & UPPER == 0
 

@@ -50,7 +50,7 @@ class Tokens:
 def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return the bytes of a string column and its int64 [rows + 1] offsets into them, without a copy of the bytes.
 
-    Raises UserError when the column is not of strings. A null counts as an empty text here.
+    Raises UserError when the column is not of strings. A null counts as an empty text here (and costs a copy).
     """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         try:
@@ -61,6 +61,8 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
             ) from None
         if not pa.types.is_large_string(column.type):
             raise UserError("The text column could not be read as strings.")
+    if column.null_count:  # a null may have bytes underneath; they are no text of this column
+        column = column.fill_null("")
     width = np.int64 if pa.types.is_large_string(column.type) else np.int32
     _, offsets, data = column.buffers()
     if len(column) == 0 or offsets is None:

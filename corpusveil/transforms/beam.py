@@ -42,7 +42,7 @@ class _PrivatizeBatch(beam.DoFn):
         self._id = identity
 
     def process(self, element: Sequence[Any]) -> Iterator[Any]:
-        rows = [document if isinstance(document, Mapping) else document.as_dict() for document in element]
+        rows = [document if isinstance(document, Mapping) else document._asdict() for document in element]
         for name in (self._text, self._id):
             if any(name not in row for row in rows):
                 raise UserError(f"{name}: a document has no such field.")

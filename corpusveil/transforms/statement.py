@@ -29,6 +29,7 @@ def statement(release: Release) -> dict[str, Any]:
                 f"down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
+        lines += token.notes
     else:
         lines.append("No guarantee holds: " + " ".join(token.notes))
     if resampled and token.holds:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.spaces import Space, Vocabulary
-from corpusveil.spaces.space import content_digest
+from corpusveil.spaces.space import KIND, VERSION, content_digest
 
 DIMENSIONS = 4
 
@@ -16,7 +16,7 @@ DIMENSIONS = 4
 def words_of(size: int) -> list[str]:
     """Return ``size`` different lower-case words."""
     letters = "abcdefghijklmnopqrstuvwxyz"
-    return [letters[k // 26**2 % 26] + letters[k // 26 % 26] + letters[k % 26] + "o" for k in range(size)]
+    return ["".join(letters[k // 26**place % 26] for place in (3, 2, 1, 0)) for k in range(size)]
 
 
 def small_space(
@@ -34,7 +34,8 @@ def small_space(
     orders = [random.permutation(len(words)).astype(np.int32) for _ in range(lists)]
     rows = np.array(orders, dtype=np.int32).reshape(lists, len(words))
     vocabulary = Vocabulary.from_words(words, None if counts is None else np.array(counts, dtype=np.int64))
-    return Space(vocabulary, vectors, rows, content_digest(vocabulary, vectors, rows))
+    digest = content_digest(vocabulary, vectors, rows)
+    return Space(vocabulary, vectors, rows, digest, None, {"kind": KIND, "version": VERSION, "digest": digest})
 
 
 def ring_distances(space: Space) -> npt.NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism, find, make, names
-from corpusveil.mechanisms.ring_geometric import RingGeometric, _displacement, default_gamma, ring_table
+from corpusveil.mechanisms.ring_geometric import RingGeometric, _displacement, ring_table
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
 from tests.contracts.mechanism import Case, MechanismContract, draws_of
 from tests.contracts.spaces import ring_distances, small_space
@@ -117,17 +118,16 @@ def test_retention_at_epsilon_one_is_tanh_of_a_half() -> None:
 
 def test_gamma_follows_the_rule() -> None:
     """n = 50,000, epsilon 1, beta 0.001: gamma 18, retention 0.4620, 3.5e-4 of the mass beyond, 18 nats."""
-    assert default_gamma(50_000, 1.0, 0.001) == 18
     table = ring_table(50_000, 1.0, 18)
     assert table.near[0] / TOTAL == pytest.approx(0.4620, abs=5e-5)
     assert (50_000 - 2 * 18 + 1) * table.far / TOTAL == pytest.approx(3.5e-4, abs=1e-5)
     mechanism = RingGeometric(small_space(50_000))
     assert mechanism.table(1.0).gamma == 18
     assert mechanism.guarantee(1.0).plain_ldp == pytest.approx(18, abs=1e-3)
-    assert default_gamma(50_000, 0.1, 0.001) == 178
-    assert default_gamma(50_000, 1e-9, 0.001) == 25_000
-    assert default_gamma(2, 1e6, 0.001) == 1
-    assert default_gamma(10, 1.0, 0.999) == 1
+    assert mechanism.table(0.1).gamma == 178
+    assert mechanism.table(1e-9).gamma == 25_000
+    assert RingGeometric(small_space(2)).table(1e6).gamma == 1
+    assert RingGeometric(small_space(10), beta=0.999).table(1.0).gamma == 1
 
 
 def naive_displacement(draw: int, law: list[int], gamma: int) -> int:
@@ -151,7 +151,7 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsil
         table = ring_table(size, epsilon, gamma)
         law = [int(w) for w in RingGeometric(small_space(size), gamma=gamma).ring_weights(epsilon)]
         bounds = [int(b) for b in table.bounds]
-        halves = [(a + b) // 2 for a, b in zip(bounds[1:], bounds[2:], strict=False)]
+        halves = [(a + b) // 2 for a, b in itertools.pairwise(bounds[1:])]
         far = [bounds[-1] + k * table.far for k in range(size - 2 * gamma + 2)]
         edges = {d for b in (*bounds, *halves, *far) for d in (b - 1, b, b + 1)} | {k << 54 for k in range(1 << 10)}
         for draw in sorted(d for d in edges | {0, TOTAL - 1} if 0 <= d < TOTAL):

@@ -1,0 +1,163 @@
+"""The published 1-Diffractors: the contract, their closed forms, and the errors that others made."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential
+from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric
+from corpusveil.spaces import Space
+from tests.contracts.mechanism import Case, MechanismContract
+from tests.contracts.spaces import small_space
+
+SIZES = (2, 3, 8, 37)
+
+
+def path_distances(space: Space) -> npt.NDArray[np.float64]:
+    positions = space.positions.astype(np.float64)
+    return np.abs(positions[:, :, None] - positions[:, None, :]).max(axis=0)
+
+
+def geometric(size: int, lists: int = 1) -> Case:
+    space = small_space(size, lists=lists, seed=size)
+    steps = path_distances(space)
+    return Case(f"n{size}-lists{lists}", DiffractorGeometric(space), lambda _: steps)
+
+
+def exponential(size: int, lists: int = 1, gamma: int | None = None) -> Case:
+    space = small_space(size, lists=lists, seed=size)
+    steps = path_distances(space)
+    mechanism = DiffractorExponential(space, gamma=gamma)
+
+    def distances(epsilon: float) -> npt.NDArray[np.float64]:
+        return np.minimum(steps, mechanism.table(epsilon).gamma)
+
+    return Case(f"n{size}-lists{lists}-gamma{gamma or 'rule'}", mechanism, distances)
+
+
+def exact_integers(mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+    assert isinstance(mechanism, (DiffractorGeometric, DiffractorExponential))
+    rows = [
+        np.asarray(mechanism.position_weights(int(position[word]), epsilon))[position]
+        for position in mechanism.space.positions
+    ]
+    return [sum(int(row[u]) for row in rows) // len(rows) for u in range(len(mechanism.space))]
+
+
+class TestDiffractorGeometric(MechanismContract):
+    name = "diffractor-geometric"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return [*(geometric(size) for size in SIZES), geometric(37, lists=3)]
+
+    @classmethod
+    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+        return exact_integers(mechanism, word, epsilon)
+
+    @pytest.mark.parametrize("scale", [0.1, 0.5, 1.0, 3.0])
+    def test_law_is_the_clamped_geometric(self, scale: float) -> None:
+        """Interior and end cells are those of the closed form."""
+        mechanism = DiffractorGeometric(small_space(30, lists=1, seed=1))
+        a = math.exp(-scale)
+        for i in range(30):
+            law = mechanism.position_weights(i, scale).astype(np.float64) / 2.0**64
+            expected = (1 - a) / (1 + a) * a ** np.abs(i - np.arange(30.0))
+            expected[0], expected[29] = a**i / (1 + a), a ** (29 - i) / (1 + a)
+            assert np.allclose(law, expected, rtol=1e-5, atol=30 * 2.0**-43)
+
+    def test_renormalising_instead_of_clamping_would_realise_more_than_epsilon(self) -> None:
+        """The control: a truncated, renormalised geometric breaks the bound that ours keeps."""
+        a = math.exp(-1.0)
+        law = a ** np.abs(np.arange(30.0)[:, None] - np.arange(30.0))
+        law /= law.sum(axis=1, keepdims=True)
+        realised = np.abs(np.diff(np.log(law), axis=0)).max()
+        assert realised == pytest.approx(1 + math.log(1 + a - a * a), rel=1e-6)
+        ours = np.array(
+            [DiffractorGeometric(small_space(30, lists=1, seed=1)).position_weights(i, 1.0) for i in range(30)]
+        ).astype(np.float64)
+        assert np.abs(np.diff(np.log(ours), axis=0)).max() <= 1 + 2**-19
+
+
+class TestDiffractorExponential(MechanismContract):
+    name = "diffractor-exponential"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return [
+            *(exponential(size) for size in SIZES),
+            exponential(37, gamma=5),
+            exponential(8, gamma=1),
+            exponential(8, gamma=7),
+            exponential(37, lists=2),
+        ]
+
+    @classmethod
+    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+        return exact_integers(mechanism, word, epsilon)
+
+    @pytest.mark.parametrize(("n", "gamma"), [(11, 5), (10, 5), (12, 5), (30, 3), (4, 3), (2, 1)])
+    def test_law_is_tem_on_positions_with_and_without_words_outside(self, n: int, gamma: int) -> None:
+        """Also where no word, or only some words', lies beyond gamma: there the outside element must not exist."""
+        mechanism = DiffractorExponential(small_space(n, lists=1, seed=2), gamma=gamma)
+        for i in range(n):
+            expected = np.exp(-0.5 * np.minimum(np.abs(i - np.arange(n)), gamma))
+            law = mechanism.position_weights(i, 1.0).astype(np.float64) / 2.0**64
+            assert np.abs(law / (expected / expected.sum()) - 1).max() < 1e-5
+
+    def test_gamma_follows_the_rule_and_a_small_one_is_called_nearly_uniform(self) -> None:
+        """The rule for 1,000 words at epsilon 1 keeps a quarter of the words; gamma = 5 one in a hundred."""
+        space = small_space(1000, lists=1, seed=3)
+        by_rule = DiffractorExponential(space)
+        assert by_rule.table(1.0).gamma == math.ceil(2 * math.log(0.999 * 999 / 0.001))
+        assert not any("uniform" in note for note in by_rule.guarantee(1.0).notes)
+        assert by_rule.retention(1.0) == pytest.approx(math.tanh(0.25), rel=0.02)
+        small = DiffractorExponential(space, gamma=5)
+        assert any("uniform" in note for note in small.guarantee(1.0).notes)
+        assert small.retention(1.0) == pytest.approx(0.012, abs=0.001)
+
+    def test_only_half_of_epsilon_is_realised_inside(self) -> None:
+        """Neighbouring rows of the interior differ by exp(epsilon / 2)."""
+        mechanism = DiffractorExponential(small_space(200, lists=1, seed=4), gamma=20)
+        rows = [mechanism.position_weights(i, 1.0).astype(np.float64) for i in (100, 101)]
+        assert np.abs(np.log(rows[0] / rows[1])).max() == pytest.approx(0.5, abs=1e-5)
+
+    @pytest.mark.parametrize("gamma", [0, -1, 30])
+    def test_refuses_a_gamma_out_of_range(self, gamma: int) -> None:
+        """Gamma is between 1 and the longest distance."""
+        with pytest.raises(UserError, match="gamma"):
+            DiffractorExponential(small_space(30, lists=1, seed=5), gamma=gamma)
+
+
+def test_lists_that_do_not_hold_the_same_words_would_break_the_guarantee() -> None:
+    """The control for several lists: choosing among the lists that have the word realises far more than epsilon."""
+    n, held = 30, 20
+    a = math.exp(-1.0)
+
+    def clamped(i: int, size: int) -> npt.NDArray[np.float64]:
+        law = (1 - a) / (1 + a) * a ** np.abs(i - np.arange(float(size)))
+        law[0], law[-1] = a**i / (1 + a), a ** (size - 1 - i) / (1 + a)
+        return law
+
+    order = np.random.default_rng(0).permutation(n)[:held]
+    place = {int(word): position for position, word in enumerate(order)}
+    laws = np.zeros((n, n))
+    distances = np.abs(np.arange(n)[:, None] - np.arange(n)).astype(float)
+    for word in range(n):
+        laws[word] = clamped(word, n)
+        if word in place:
+            other = np.zeros(n)
+            other[order] = clamped(place[word], held)
+            laws[word] = (laws[word] + other) / 2
+    for v, at in place.items():
+        for w, there in place.items():
+            distances[v, w] = max(distances[v, w], abs(at - there))
+    ratio = np.abs(np.log(laws[:, None]) - np.log(laws[None])).max(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert (ratio / distances).max() > 3
