@@ -70,7 +70,7 @@ def _hidden(relative: str) -> bool:
     return any(part.startswith((".", "_")) for part in relative.split("/"))
 
 
-def refuse_overlap(shards: Sequence[InputShard], output: str, records: str) -> None:
+def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: str, records: str) -> None:
     """Raise UserError when output or records lie where the input lies, or in one another."""
     targets = {"output": _folder(output), "records": _folder(records)}
     if _within(targets["records"], targets["output"]) or _within(targets["output"], targets["records"]):
@@ -79,9 +79,9 @@ def refuse_overlap(shards: Sequence[InputShard], output: str, records: str) -> N
         for shard in shards:
             if _within(_folder(shard.url), target):
                 raise UserError(f"{shard.url}: this input lies in the {name} folder; choose another folder.")
-    for shard in shards:
-        if _folder(posixpath.dirname(shard.url)) == targets["output"]:
-            raise UserError(f"{output}: the output folder holds the input; choose another one.")
+        for folder in inputs:
+            if _within(target, _folder(folder)):
+                raise UserError(f"{folder}: the {name} folder would lie in this input; choose another folder.")
 
 
 def _folder(url: str) -> str:

@@ -205,7 +205,7 @@ def privatize_corpus(
     folder = Records(files.absolute(records or output.rstrip("/") + ".records"))
     output = files.absolute(output)
     shards = find_shards(inputs)
-    refuse_overlap(shards, output, folder.url)
+    refuse_overlap(inputs, shards, output, folder.url)
     tasks = plan(shards, None, rows_per_task)
     job = ShardJob(release.kernel(), columns, output, folder, release.digest, release.key.derive("records"), debug)
     finished = _claim(release, job, tasks)

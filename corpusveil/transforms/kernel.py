@@ -37,8 +37,8 @@ CHUNK_BYTES = 1 << 20
 
 
 @numba.njit(cache=True)
-def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, documents: Any, positions: Any) -> int:
-    """List the tokens with one action: which, of which document, at which position; return how many."""
+def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, documents: Any, positions: Any) -> None:
+    """List the tokens with one action: which, of which document, at which position."""
     n = 0
     for document in range(offsets.size - 1):
         first = offsets[document]
@@ -48,7 +48,6 @@ def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, docum
                 documents[n] = document
                 positions[n] = t - first
                 n += 1
-    return n
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +200,11 @@ class Kernel:
         tags: npt.NDArray[np.uint64],
         action: int,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Draws]:
-        index = np.empty(len(tokens), dtype=np.int64)
-        documents = np.empty(len(tokens), dtype=np.int64)
-        positions = np.empty(len(tokens), dtype=np.int64)
-        n = _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
-        return index[:n], documents[:n], Draws(self.draw_key, tags, documents[:n], positions[:n])
+        by_role = np.bincount(roles, minlength=len(ROLE_NAMES))
+        size = int(by_role[prepared.actions == action].sum())
+        index, documents, positions = (np.empty(size, dtype=np.int64) for _ in range(3))
+        _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
+        return index, documents, Draws(self.draw_key, tags, documents, positions)
 
 
 def _chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -35,7 +35,9 @@ def small_space(
     rows = np.array(orders, dtype=np.int32).reshape(lists, len(words))
     vocabulary = Vocabulary.from_words(words, None if counts is None else np.array(counts, dtype=np.int64))
     digest = content_digest(vocabulary, vectors, rows)
-    return Space(vocabulary, vectors, rows, digest, None, {"kind": KIND, "version": VERSION, "digest": digest})
+    info = {"kind": KIND, "version": VERSION, "digest": digest}
+    info |= {"words": len(words), "dimensions": DIMENSIONS, "lists": lists}
+    return Space(vocabulary, vectors, rows, digest, None, info)
 
 
 def ring_distances(space: Space) -> npt.NDArray[np.float64]:

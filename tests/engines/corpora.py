@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ def texts_by_id(output: Path) -> dict[str, str]:
 
 def data_files(output: Path) -> list[Path]:
     """Return the shards of a release."""
-    return sorted(path for path in (output / "data").iterdir() if not path.name.startswith("."))
+    return sorted(path for path in (output / "data").glob("*") if not path.name.startswith("."))
 
 
 def release_files(output: Path) -> dict[str, str]:
@@ -179,3 +180,30 @@ def privatize_arguments(
     """Return the arguments of an ordinary ``privatize``."""
     words = ["privatize", source, "--space", space, "--output", output, "--mechanism", "ring-geometric"]
     return [str(word) for word in (*words, "--epsilon", "1", "--key", key, "--progress", "none", *more)]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A folder with a space, a key and a small corpus: one shard of several blocks, short, empty and long ones."""
+
+    folder: Path
+    space: Space
+    key: Path
+    corpus: Path
+
+    @property
+    def space_folder(self) -> Path:
+        """Where the space is saved."""
+        return self.folder / "space"
+
+    def arguments(self, source: Path | str, output: Path | str, *more: object) -> list[str]:
+        """Return the arguments of an ordinary ``privatize`` on this ground."""
+        return privatize_arguments(self.space_folder, source, output, self.key, *more)
+
+
+def make_ground(folder: Path) -> Ground:
+    """Make the ground of a suite under ``folder``."""
+    key = folder / "release.key"
+    key.write_bytes(TEST_KEY)
+    shards = [rows(2 * BLOCK + 700, 0), rows(BLOCK, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
+    return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))

@@ -16,7 +16,9 @@ from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
 VOCABULARY = ["the", "don't", "café", "ὀδός", "river", "straße", "中文", "हिन्दी", "10", "a"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
 
-TRICKY = "aAéÉßİΣσς中हि्01٣.,'’-@:/w_%+~\"<>|\\^`!?;*)[]{}\u0301\u200c\u200d😀👍🏽\x00\x1c\x1f\x7f\x85\xa0\u2028\ufffd \n\t\r"
+TRICKY = (
+    "aAéÉßİΣσς中हि्01٣.,'’-@:/w_%+~\"<>|\\^`!?;*)[]{}\u0301\u200c\u200d😀👍🏽\x00\x1c\x1f\x7f\x85\xa0\u2028\ufffd \n\t\r"
+)
 MIXED = st.one_of(st.text(), st.text(st.sampled_from(TRICKY)), st.text(st.sampled_from("a.@:/w' ’1-_😀")))
 
 
