@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import UserError
-from corpusveil.sampling import grid
+from corpusveil.sampling import grid, weights
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
@@ -99,6 +99,11 @@ class Mechanism(abc.ABC):
 
         ``public`` float64 [V] is the law of resampling; in nats.
         """
+
+    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:
+        """Return what ``unknown_bound`` is at most at any epsilon: no probability is below the floor of the weights."""
+        floor = weights.FLOOR / weights.TOTAL
+        return float(max(np.log(public.max() / floor), -np.log(public.min()))) + weights.EXTRA_LOG_RATIO
 
     def parameters(self) -> dict[str, Any]:
         """Return everything but the space that shapes the law, for the release digest."""

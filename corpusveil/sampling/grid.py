@@ -18,8 +18,8 @@ _EIGHTHS = tuple(math.ldexp(root, -62) for root in (
 ))  # fmt: skip
 """2^(k/8) for k = 0..7 as float64, rounded down: literals, since a maths library may differ in the last bit."""
 
-LOWEST, HIGHEST = -8 * 64, 8 * 64
-"""The grid runs from 2^-64 to 2^64."""
+LOWEST, HIGHEST = -8 * 1000, 8 * 64
+"""The grid runs from 2^-1000, below the smallest epsilon shared by 2^62 tokens, to 2^64."""
 
 
 def grid_value(index: int) -> float:
@@ -36,7 +36,7 @@ def grid() -> npt.NDArray[np.float64]:
 
 
 def round_down(epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the largest grid value at most each epsilon; float64 [T] above 2^-64."""
+    """Return the largest grid value at most each epsilon; float64 [T] above 2^-1000."""
     index = np.searchsorted(grid(), epsilon, side="right") - 1
     return grid()[np.maximum(index, 0)]
 

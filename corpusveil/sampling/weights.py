@@ -19,6 +19,7 @@ from corpusveil.errors import UserError
 
 TOTAL = 1 << 64
 FLOOR = 1 << 20
+SMALLEST_EPSILON = 1e-200
 EXTRA_LOG_RATIO = 2.0**-19
 """What integer weights can add to a log-ratio."""
 
@@ -28,9 +29,14 @@ _CONTEXT = decimal.Context(prec=90, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX
 
 def check_epsilon(epsilon: float) -> float:
     """Return epsilon as a float; raises UserError unless it is a finite number above 0."""
-    value = float(epsilon)
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        raise UserError("epsilon: one number is needed.") from None
     if not (0 < value < float("inf")):
-        raise UserError(f"epsilon = {epsilon}: epsilon is a finite number above 0.")
+        raise UserError(f"epsilon = {value:g}: epsilon is a finite number above 0.")
+    if value < SMALLEST_EPSILON:
+        raise UserError(f"epsilon = {epsilon}: the smallest that is supported is {SMALLEST_EPSILON}.")
     return value
 
 

@@ -19,6 +19,7 @@ _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP = (
     policy.KEEP,
 )
 _PUNCTUATION_CLASS = classes.PUNCTUATION
+_LETTER_CLASSES = (classes.WORD, classes.NUMBER, classes.CONTACT)
 
 LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 
@@ -106,7 +107,8 @@ def write_text(
 
     ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words`` and
     ``word_offsets`` hold the vocabulary, once in lower case only, or three times (as it is, capitalised, all capitals)
-    when ``lower_case`` is off. Returns the number of tokens written.
+    when ``lower_case`` is off. Two words that would touch, since what stood between them is dropped or itself became a
+    word, get a blank between them. Returns the number of tokens written.
     """
     at = np.int64(0)
     written = 0
@@ -117,6 +119,7 @@ def write_text(
         apart = False
         dropped = False
         wordlike = False
+        letters = False
         for t in range(token_offsets[document], token_offsets[document + 1]):
             start = np.int64(starts[t])
             end = np.int64(ends[t])
@@ -130,18 +133,22 @@ def write_text(
                 dropped = True
                 continue
             is_word = token_classes[t] != _PUNCTUATION_CLASS
+            drawn_word = action == _PRIVATIZE or action == _RESAMPLE
+            has_letters = drawn_word or (action == _KEEP and token_classes[t] in _LETTER_CLASSES)
+            fused = (letters and has_letters) or (dropped and wordlike and is_word)  # but for a blank
             if keep_layout:
-                if dropped and not apart and wordlike and is_word:
+                if fused and not apart:
                     out[at] = 0x20
                     at += 1
-            elif at > begin and (apart or (dropped and wordlike and is_word)):
+            elif at > begin and (apart or fused):
                 out[at] = 0x20
                 at += 1
             apart = False
             dropped = False
             wordlike = is_word
+            letters = has_letters
             written += 1
-            if action == _PRIVATIZE or action == _RESAMPLE:
+            if drawn_word:
                 form = np.int64(drawn[t])
                 if not lower_case:
                     form += case_pattern(data, start, end, kinds) * vocabulary

@@ -18,7 +18,12 @@ def privatize(texts: Sequence[str], release: Release) -> list[str]:
 
     Under one release key the same text at the same place becomes the same output.
     """
-    column = pa.array(list(texts), type=pa.large_string())
+    try:
+        column = pa.array(list(texts), type=pa.large_string())
+    except UnicodeEncodeError:
+        raise UserError("A text holds half a surrogate pair, which is no character; mend it first.") from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise UserError("Each text has to be a string.") from None
     identities = [("", number) for number in range(len(column))]
     out, _ = release.kernel().privatize(column, identities, "text")
     result: list[str] = out.to_pylist()
@@ -34,6 +39,8 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
     for name in (text, id):
         if name is not None and name not in table.schema.names:
             raise UserError(f"{name}: there is no such column; there are {', '.join(table.schema.names)}.")
+        if name is not None and table.schema.names.count(name) > 1:
+            raise UserError(f"{name}: there are several columns of this name; rename them first.")
     column = table.column(text)
     kind = column.type
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -42,7 +49,13 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
     identities: Sequence[Any]
     identities = [("", number) for number in range(len(whole))] if id is None else identities_of(table.column(id), id)
     out, _ = release.kernel().privatize(validated(whole, text), identities, text)
-    return table.set_column(table.schema.get_field_index(text), table.schema.field(text), out.cast(kind))
+    try:
+        private = out.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # whose text would quote the column
+        raise UserError(
+            f"{text}: a column of type {kind} can't hold the private text; cast it to string first."
+        ) from None
+    return table.set_column(table.schema.get_field_index(text), table.schema.field(text), private)
 
 
 def validated(column: pa.Array, name: str) -> pa.Array:

@@ -1,0 +1,70 @@
+"""Budgets: what each token gets, and the three readings of what a document is promised."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusveil.budget import Budget
+from corpusveil.errors import UserError
+from corpusveil.sampling import grid
+
+
+def test_per_token_is_the_epsilon_itself() -> None:
+    assert Budget(1.1).shares(np.array([0, 1, 1000])).tolist() == [1.1] * 3
+
+
+@given(st.floats(1e-9, 1e6), st.lists(st.integers(0, 10**7), min_size=1, max_size=5))
+def test_per_document_is_never_more_than_the_budget(epsilon: float, replaced: list[int]) -> None:
+    """m shares sum to at most E exactly, and to at least E / 2^(1/8) up to one rounding."""
+    shares = Budget(epsilon, "document").shares(np.array(replaced, dtype=np.int64))
+    for m, share in zip(replaced, shares.tolist(), strict=True):
+        assert max(m, 1) * Fraction(share) <= Fraction(epsilon)
+        assert max(m, 1) * share >= epsilon / 2**0.125 * (1 - 1e-12)
+        assert share in grid.grid()
+
+
+def test_more_tokens_never_get_more_each() -> None:
+    shares = Budget(10.0, "document").shares(np.arange(1, 5000))
+    assert (np.diff(shares) <= 0).all()
+    assert shares[0] == pytest.approx(2**3.25)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_budget_is_finite_and_above_zero(epsilon: float) -> None:
+    with pytest.raises(UserError, match="epsilon"):
+        Budget(epsilon)
+
+
+@pytest.mark.parametrize("arguments", [{"per": "sentence"}, {"per": ""}, {"allocation": "idf"}])
+def test_other_words_are_refused(arguments: dict[str, Any]) -> None:
+    """Allocations that look at the words are unsound; an unknown one is an error."""
+    with pytest.raises(UserError, match=next(iter(arguments))):
+        Budget(1.0, **arguments)
+
+
+def test_promises_say_all_three_readings() -> None:
+    """A coefficient for the sum of distances, one for the largest, one for a single word: by token and by document."""
+    token, document = " ".join(Budget(2.0).promises()), " ".join(Budget(2.0, "document").promises())
+    assert "at most 2 times the sum" in token
+    assert "at most 2 times m times the largest" in token
+    assert "at most 2 / m times the sum" in document
+    assert "at most 2 times the largest" in document
+    for words in (token, document):
+        assert "as many tokens" in words
+        assert "when one word differs" in words
+
+
+def test_frozen_equal_by_value_and_a_dict() -> None:
+    budget = Budget(1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        budget.epsilon = 2.0  # type: ignore[misc]
+    assert budget == Budget(1.0)
+    assert isinstance(budget.epsilon, float)
+    assert budget.as_dict() == {"epsilon": 1.0, "per": "token", "allocation": "uniform"}

@@ -1,0 +1,131 @@
+"""Keys: random, private on disk, never printed, never replaced."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.sampling.keys import KEY_BYTES, Key
+from tests.contracts.mechanism import another_key
+
+
+def test_generated_keys_are_random_and_of_32_bytes() -> None:
+    keys = {Key.generate().secret for _ in range(50)}
+    assert len(keys) == 50
+    assert {len(secret) for secret in keys} == {KEY_BYTES}
+    assert not Key.generate().test
+
+
+def test_no_text_form_shows_the_secret() -> None:
+    key = another_key()
+    for shown in (repr(key), str(key), f"{key!r:s}", key.fingerprint()):
+        assert key.secret.hex()[:8] not in shown
+        assert repr(key.secret)[2:10] not in shown
+
+
+def test_the_test_key_is_marked_and_fixed() -> None:
+    assert Key.for_tests().test
+    assert Key.for_tests() == Key.for_tests()
+    assert Key.for_tests() != another_key()
+
+
+@pytest.mark.parametrize("size", [0, 1, 16, 31, 33, 64])
+def test_other_sizes_are_refused(size: int, tmp_path: Path) -> None:
+    secret = bytes((91 * k + 130) % 256 for k in range(size))
+    with pytest.raises(UserError, match=f"has {min(size, 33)}|has {size}"):
+        Key(secret)
+    (tmp_path / "key").write_bytes(secret)
+    with pytest.raises(UserError, match="32 random bytes"):
+        Key.load(tmp_path / "key")
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [b"correct horse battery staple....", b"0123456789abcdef0123456789abcdef", b"a" * 32, bytes(32), b"\xff\x00" * 16,
+     b"line one\nline two\tand some more.\n"],
+)  # fmt: skip
+def test_a_passphrase_is_refused(secret: bytes, tmp_path: Path) -> None:
+    """What can be typed can be guessed; neither error repeats it."""
+    assert len(secret) in {32, 33}
+    secret = secret[:32]
+    for call in (
+        lambda: Key(secret),
+        lambda: Key.load(tmp_path / "key"),
+    ):
+        (tmp_path / "key").write_bytes(secret)
+        with pytest.raises(UserError, match="passphrase") as caught:
+            call()
+        assert secret.decode("latin-1")[:12] not in str(caught.value)
+
+
+def test_saved_keys_are_private_and_come_back(tmp_path: Path) -> None:
+    """Mode 0600 whatever the umask; the file is the 32 bytes."""
+    key = Key.generate()
+    old = os.umask(0)
+    try:
+        key.save(tmp_path / "new folder" / "release.key")
+    finally:
+        os.umask(old)
+    path = tmp_path / "new folder" / "release.key"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_bytes() == key.secret
+    assert Key.load(path) == key
+    assert Key.load(str(path)) == key
+
+
+def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
+    """Nor is any other file, nor through a link."""
+    path = tmp_path / "release.key"
+    first = Key.generate()
+    first.save(path)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "target")
+    (tmp_path / "other").write_text("")
+    for taken in (path, link, tmp_path / "other"):
+        with pytest.raises(UserError, match="never overwritten"):
+            Key.generate().save(taken)
+    assert Key.load(path) == first
+    assert not (tmp_path / "target").exists()
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"missing\.key: there is no such key file"):
+        Key.load(tmp_path / "missing.key")
+    with pytest.raises(UserError, match="folder"):
+        Key.load(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="could not be written"):
+        Key.generate().save(tmp_path / "file" / "folder" / "release.key")
+
+
+def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 hexadecimal digits, or an error that names the variable and not its content."""
+    key = another_key()
+    monkeypatch.setenv("A_KEY", f" {key.secret.hex()}\n")
+    assert Key.from_environment("A_KEY") == key
+    monkeypatch.delenv("A_KEY")
+    with pytest.raises(UserError, match="A_KEY"):
+        Key.from_environment("A_KEY")
+    for bad in ("", "secretpassphrase", key.secret.hex()[:-2], key.secret.hex() + "00", "61" * 32):
+        monkeypatch.setenv("A_KEY", bad)
+        with pytest.raises(UserError, match="A_KEY") as caught:
+            Key.from_environment("A_KEY")
+        assert not bad or bad not in str(caught.value)
+
+
+def test_purposes_contexts_and_fingerprints_share_nothing() -> None:
+    """What is derived for one purpose says nothing about another, nor about the key."""
+    key = another_key()
+    derived = [
+        key.derive("a"), key.derive("b"), key.derive("a", b"x"), key.derive("", b"a"), key.derive("draws"),
+        Key.for_tests().derive("a"), bytes.fromhex(key.fingerprint()) + bytes(24),
+    ]  # fmt: skip
+    assert len({value[:8] for value in derived}) == len(derived)
+    assert key.derive("a") == key.derive("a")
+    assert key.derive("a", length=48)[:32] == key.derive("a")
+    assert len(key.fingerprint()) == 16
+    assert key.fingerprint() != Key.for_tests().fingerprint()

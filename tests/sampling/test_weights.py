@@ -1,0 +1,126 @@
+"""Integer weights: an exact total, a floor under every cell, nearly the proportions; and cells found where they are."""
+
+from __future__ import annotations
+
+import decimal
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpusveil.errors import UserError
+from corpusveil.sampling.weights import (
+    EXTRA_LOG_RATIO,
+    FLOOR,
+    PRECISION_BITS,
+    TOTAL,
+    WeightTable,
+    check_epsilon,
+    exp_fixed,
+    integer_weights,
+)
+from tests.contracts.mechanism import draws_of
+from tests.contracts.statistics import LEVEL, fit_p_value
+
+COUNTS = st.lists(st.one_of(st.integers(0, 10), st.integers(0, 2**62)), min_size=1, max_size=60)
+
+
+@given(COUNTS)
+@settings(max_examples=200)
+def test_weights_total_exactly_and_every_cell_has_its_floor(counts: list[int]) -> None:
+    weights = [int(w) for w in integer_weights(np.array(counts, dtype=np.int64))] if len(counts) > 1 else [TOTAL]
+    assert sum(weights) == TOTAL
+    assert min(weights) >= FLOOR
+    total = sum(counts) or len(counts)
+    for weight, count in zip(weights, counts if sum(counts) else [1] * len(counts), strict=True):
+        exact = (TOTAL - len(counts) * FLOOR) * count / total + FLOOR
+        assert abs(weight - exact) <= len(counts) + exact * 1e-15
+        if count * TOTAL // total >= 1 << 42:
+            assert abs(math.log(weight / TOTAL) - math.log(count / total)) <= EXTRA_LOG_RATIO
+
+
+@given(COUNTS)
+def test_order_of_counts_is_order_of_weights(counts: list[int]) -> None:
+    """A more frequent word is never the less likely one."""
+    if len(counts) == 1:
+        return
+    weights = integer_weights(np.array(counts, dtype=np.int64))
+    ordered = sorted(zip(counts, weights.tolist(), strict=True))
+    assert [weight for _, weight in ordered] == sorted(weights.tolist())
+
+
+def test_the_floor_adds_at_most_two_to_the_minus_19_to_a_log_ratio() -> None:
+    """Two laws at most exp(epsilon) apart stay so: also where one has cells far below the floor."""
+    small, large = np.array([1, 10**6, 10**17]), np.array([3, 3 * 10**6, 3 * 10**17 - 2 * 10**17])
+    laws = [integer_weights(counts).astype(np.float64) / TOTAL for counts in (small, large)]
+    exact = [counts / counts.sum() for counts in (small, large)]
+    allowed = np.abs(np.log(exact[0] / exact[1])).max()
+    assert np.abs(np.log(laws[0] / laws[1])).max() <= allowed + EXTRA_LOG_RATIO
+
+
+def test_no_counts_at_all_mean_uniform() -> None:
+    weights = integer_weights(np.zeros(7, dtype=np.int64))
+    assert int(weights.max()) - int(weights.min()) < 8
+    assert sum(int(w) for w in weights) == TOTAL
+
+
+def naive_cell(weights: list[int], draw: int) -> int:
+    edge = 0
+    for cell, weight in enumerate(weights):
+        edge += weight
+        if draw < edge:
+            return cell
+    raise AssertionError
+
+
+@given(st.lists(st.integers(0, 2**40), min_size=2, max_size=40), st.lists(st.integers(0, TOTAL - 1), max_size=20))
+@settings(max_examples=100)
+def test_cells_are_those_of_a_naive_search(counts: list[int], draws: list[int]) -> None:
+    """On any draw and on every boundary: the bound itself, the draw before it, the first and the last."""
+    weights = integer_weights(np.array(counts, dtype=np.int64))
+    plain = [int(w) for w in weights]
+    bounds = np.cumsum([0, *plain[:-1]], dtype=object)
+    edges = {int(bound) + step for bound in bounds for step in (-1, 0, 1)} | {0, TOTAL - 1, *draws}
+    edges |= {(k << 52) + step for k in (1, 2, 1000, 4095) for step in (-1, 0)}
+    wanted = sorted(edge for edge in edges if 0 <= edge < TOTAL)
+    got = WeightTable(weights).cells(np.array(wanted, dtype=np.uint64))
+    assert got.dtype == np.int32
+    assert got.tolist() == [naive_cell(plain, draw) for draw in wanted]
+
+
+def test_cells_follow_the_weights() -> None:
+    """As samples, too; the reversed table is the control."""
+    counts = np.arange(1, 101) ** 2
+    weights = integer_weights(counts)
+    cells = WeightTable(weights).cells(draws_of(300_000).uint64(2))
+    assert fit_p_value(cells, counts / counts.sum()) > LEVEL
+    assert fit_p_value(99 - cells, counts / counts.sum()) < LEVEL
+
+
+def test_a_large_vocabulary_is_searched_alike() -> None:
+    counts = np.random.default_rng(0).zipf(1.3, 50_000).clip(0, 10**9)
+    weights = integer_weights(counts)
+    draws = draws_of(20_000).uint64(2)
+    bounds = np.cumsum(weights)
+    bounds[-1] = np.uint64(TOTAL - 1)
+    assert np.array_equal(WeightTable(weights).cells(draws), np.searchsorted(bounds, draws, side="right"))
+
+
+@pytest.mark.parametrize("exponent", [0.0, -1e-300, -1e-9, -0.5, -1.0, -30.0, -100.0, -132.0, -1e3, -1e6, -1e300])
+def test_exp_is_correct_to_the_last_of_192_bits(exponent: float) -> None:
+    """Against 150 digits of the decimal module."""
+    context = decimal.Context(prec=150, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    exact = context.multiply(context.exp(decimal.Decimal(exponent)), decimal.Decimal(1 << PRECISION_BITS))
+    assert exp_fixed(exponent) == int(exact)
+
+
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), float("-inf")])
+def test_epsilon_is_a_finite_number_above_zero(bad: float) -> None:
+    with pytest.raises(UserError, match="epsilon"):
+        check_epsilon(bad)
+    assert check_epsilon(1) == 1.0
+    assert check_epsilon(1e-200) == 1e-200
+    with pytest.raises(UserError, match="smallest"):
+        check_epsilon(5e-324)

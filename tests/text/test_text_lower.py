@@ -1,0 +1,129 @@
+"""Lower-casing in compiled code is Python's, character by character and on words."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpusveil.text.characters import LOWER_END, TABLE_END, character_table, lower_table
+from corpusveil.text.utf8 import KINDS, LOWER, decode, encode, lower_into
+
+
+def lowered(text: str) -> str:
+    raw = np.frombuffer(text.encode(), dtype=np.uint8)
+    out = np.full(raw.size * 3 // 2 + 8, 0xFF, dtype=np.uint8)
+    used = lower_into(raw, 0, raw.size, out, 0, LOWER, KINDS)
+    assert used <= raw.size * 3 // 2 + 1
+    assert (out[used:] == 0xFF).all()
+    return out[:used].tobytes().decode()
+
+
+def test_every_character_is_lowered_as_python_does() -> None:
+    """All of Unicode, each behind a blank so that none is final: only the apostrophe U+2019 differs, by design."""
+    codes = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000 and code != 0x2019]
+    for first in range(0, len(codes), 50_000):
+        part = [chr(code) for code in codes[first : first + 50_000]]
+        assert lowered(" 1 ".join(part)).split(" 1 ") == " 1 ".join(part).lower().split(" 1 ")
+    assert lowered("\u2019") == "'"
+
+
+def test_tables_end_behind_the_last_cased_and_the_last_assigned_letter() -> None:
+    """Where the tables end nothing is left out."""
+    assert all(chr(code).lower() == chr(code) for code in range(LOWER_END, sys.maxunicode + 1))
+    assert not any(chr(code).isalnum() for code in range(TABLE_END, sys.maxunicode + 1))
+    assert not any(chr(code).isalnum() or chr(code).isspace() for code in range(0x40000, 0xE0000))
+    for table in (character_table(), lower_table()):
+        with pytest.raises(ValueError, match="read-only"):
+            table[0] = 1
+
+
+def test_python_whitespace_is_space_but_for_the_separator_controls() -> None:
+    blanks = {code for code in range(TABLE_END) if character_table()[code] & 0x0F == 1}
+    assert blanks == {code for code in range(TABLE_END) if chr(code).isspace()} - {0x1C, 0x1D, 0x1E, 0x1F}
+
+
+WORDS = {
+    "ISTANBUL": "istanbul",
+    "İSTANBUL": "i̇stanbul",
+    "ΟΔΟΣ": "οδος",
+    "ΣΟΦΟΣ": "σοφος",
+    "Σ": "σ",
+    "ΑΣ'Α": "ας'α".replace("ς", "σ"),
+    "Ὀδυσσεύς": "ὀδυσσεύς",
+    "STRAẞE": "straße",
+    "Straße": "straße",
+    "ǅ": "ǆ",
+    "K": "k",
+    "ȺȾ": "ⱥⱦ",
+    "Don’T": "don't",
+    "ÉCOLE": "école",
+    "E\u0301COLE": "e\u0301cole",
+    "ДОМ": "дом",
+    "ԱՐԵՎ": "արեվ",
+    "ᏣᎳᎩ": "ꮳꮃꭹ",
+    "𐐀": "𐐨",
+    "中文": "中文",
+}
+
+
+@pytest.mark.parametrize(("word", "expected"), WORDS.items())
+def test_words_are_lowered_as_documented(word: str, expected: str) -> None:
+    assert lowered(word) == expected
+    assert lowered(word) == word.replace("’", "'").lower()
+
+
+CASED = "abcXYZéÉßẞİıǅΣσςΩώЖжȺⱥ'’\u0301"
+
+
+@given(st.text(st.sampled_from(CASED), max_size=30))
+@settings(max_examples=400)
+def test_any_word_of_cased_letters_is_lowered_as_python_does(word: str) -> None:
+    """Final sigma included."""
+    assert lowered(word) == word.replace("’", "'").lower()
+
+
+@given(st.text(st.sampled_from(CASED), max_size=30))
+def test_lower_case_stays_lower_case(word: str) -> None:
+    assert lowered(lowered(word)) == lowered(word)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5))
+def test_decode_and_encode_are_utf8(text: str) -> None:
+    raw = text.encode()
+    data = np.frombuffer(raw, dtype=np.uint8)
+    at, codes = 0, []
+    while at < data.size:
+        code, length = decode(data, at, data.size)
+        codes.append(code)
+        at += length
+    assert codes == [ord(character) for character in text]
+    out = np.zeros(len(raw), dtype=np.uint8)
+    at = 0
+    for code in codes:
+        at = encode(code, out, at)
+    assert out.tobytes() == raw
+
+
+@given(st.binary(max_size=12))
+def test_decode_is_strict_about_what_is_utf8(raw: bytes) -> None:
+    """A sequence is accepted exactly where Python accepts it; otherwise one byte is malformed."""
+    data = np.frombuffer(raw, dtype=np.uint8)
+    at, good = 0, True
+    while at < data.size:
+        code, length = decode(data, at, data.size)
+        if code == 0x110000:
+            good = False
+            assert length == 1
+        else:
+            assert raw[at : at + length].decode() == chr(code)
+        at += length
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        assert not good
+    else:
+        assert good

@@ -1,0 +1,328 @@
+"""The batch kernel: one document, one noise, however batches are cut, and nothing secret travels with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from corpusveil.budget import Budget
+from corpusveil.errors import UserError
+from corpusveil.mechanisms.ring_geometric import RingGeometric
+from corpusveil.sampling import grid
+from corpusveil.sampling.draws import MECHANISM, RESAMPLE, DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import TOTAL
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms import kernel as kernel_module
+from corpusveil.transforms.kernel import Kernel, public_weights
+from corpusveil.transforms.release import Release
+from tests.contracts.mechanism import another_key
+from tests.contracts.spaces import small_space, words_of
+from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
+
+WORDS = words_of(50)
+SPACE = small_space(words=WORDS, counts=range(1, 51))
+MECH = RingGeometric(SPACE)
+KEY = Key.for_tests()
+
+
+def release(**changes: Any) -> Release:
+    given: dict[str, Any] = {"mechanism": MECH, "budget": Budget(1.0), "policy": TextPolicy(), "key": KEY}
+    return Release(**{**given, **changes})
+
+
+def documents(count: int = 40, seed: int = 0) -> list[str]:
+    random = np.random.default_rng(seed)
+    extra = ["zzunknown", "17", "me@x.org", "😀", ".", ",", "Ünïcode", "DON'T"]
+    out = []
+    for _ in range(count):
+        picked = random.choice([*WORDS, *extra], size=random.integers(0, 60))
+        out.append(" ".join(w.upper() if random.random() < 0.2 else w for w in picked))
+    return out
+
+
+def run(kernel: Kernel, texts: Sequence[str | None] | pa.Array, ids: Sequence[Any] | None = None) -> list[str | None]:
+    column = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_string())
+    out, _ = kernel.privatize(column, list(range(len(column))) if ids is None else ids, "text")
+    out.validate(full=True)
+    result: list[str | None] = out.to_pylist()
+    return result
+
+
+# Batches
+
+
+@pytest.mark.parametrize("per", ["token", "document"])
+@pytest.mark.parametrize("layout", ["normalize", "keep"])
+def test_output_does_not_depend_on_how_batches_are_cut(per: Any, layout: Any) -> None:
+    """A document becomes the same text alone, in a batch, and in any slice of a larger buffer."""
+    kernel = release(budget=Budget(3.0, per=per), policy=TextPolicy(layout=layout)).kernel()
+    texts = documents()
+    whole = run(kernel, texts)
+    assert whole != texts
+    assert [run(kernel, [text], [k])[0] for k, text in enumerate(texts)] == whole
+    column = pa.array(texts, pa.large_string())
+    for start, length in ((0, 13), (7, 20), (39, 1), (40, 0), (3, 37)):
+        ids = list(range(start, start + length))
+        assert run(kernel, column.slice(start, length), ids) == whole[start : start + length]
+    order = np.random.default_rng(1).permutation(len(texts))
+    assert run(kernel, [texts[k] for k in order], order.tolist()) == [whole[k] for k in order]
+
+
+def test_chunks_inside_a_batch_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs that a batch is worked on in are a matter of speed only."""
+    kernel, texts = release(budget=Budget(3.0, "document")).kernel(), documents()
+    whole = run(kernel, texts)
+    for size in (1, 100, 1_000):
+        monkeypatch.setattr(kernel_module, "CHUNK_BYTES", size)
+        assert run(kernel, texts) == whole
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_output_does_not_depend_on_the_arrow_type(kind: pa.DataType) -> None:
+    texts: list[str | None] = [*documents(8), None, ""]
+    column = pa.array(texts, pa.string()).cast(kind)
+    kernel = release().kernel()
+    assert run(kernel, column) == run(kernel, texts)
+    assert run(kernel, column.slice(3, 6), range(3, 9)) == run(kernel, texts)[3:9]
+
+
+def test_nulls_stay_null_and_empty_stays_empty() -> None:
+    kernel = release().kernel()
+    texts = [None, WORDS[0], "", None, WORDS[1], None, " ", "aa\x00", None]
+    for cut in range(len(texts)):
+        out = run(kernel, pa.array(texts, pa.string()).slice(cut), range(cut, len(texts)))
+        assert [text is None for text in out] == [text is None for text in texts[cut:]]
+    assert run(kernel, texts)[2] == ""
+    assert run(kernel, [None, None]) == [None, None]
+    assert run(kernel, []) == []
+
+
+def test_counts_say_what_was_done() -> None:
+    """Documents, tokens by role, changed and unchanged words."""
+    texts = [f"{WORDS[0]} zzz 12, me@x.org 😀", None, ""]
+    _, counts = release().kernel().privatize(pa.array(texts), [0, 1, 2], "text")
+    assert counts.documents == 2
+    assert counts.roles.tolist() == [1, 1, 0, 1, 1, 1, 1]
+    assert counts.tokens_written == 5
+    assert counts.privatized == 1
+    assert counts.unchanged in {0, 1}
+
+
+# Noise
+
+
+def test_identity_content_and_column_go_into_the_noise() -> None:
+    """Another id, another type of id, another column name, or one more blank gives independent noise."""
+    kernel = release().kernel()
+    text = " ".join(WORDS * 4)
+    column = pa.array([text])
+    base = run(kernel, [text], ["a"])
+    assert run(kernel, [text], ["a"]) == base
+    assert run(kernel, [text], ["b"]) != base
+    assert run(kernel, [text], [b"a"]) != base
+    assert run(kernel, [text + " "], ["a"]) != base
+    assert kernel.privatize(column, ["a"], "body")[0].to_pylist() != base
+    assert len({run(kernel, [text], [id])[0] for id in (1, "1", True, b"1", ("1", 1), ("", 1), None, 1.0)}) == 8
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": another_key()},
+        {"budget": Budget(1.25)},
+        {"budget": Budget(1.0, "document")},
+        {"policy": TextPolicy(punctuation="drop")},
+        {"mechanism": RingGeometric(SPACE, gamma=3)},
+        {"mechanism": RingGeometric(SPACE, beta=0.01)},
+        {"mechanism": RingGeometric(small_space(words=WORDS, counts=range(2, 52)))},
+    ],
+)
+def test_another_configuration_gives_independent_noise(changes: dict[str, Any]) -> None:
+    """Not the same draws through another table: the displacements of two configurations are uncorrelated."""
+    text = " ".join(WORDS * 200)
+
+    def displaced(one: Release) -> npt.NDArray[np.int64]:
+        (out,) = run(one.kernel(), [text])
+        assert out is not None
+        ids = np.array([WORDS.index(word) for word in out.split()])
+        at = one.mechanism.space.positions[0]
+        return (at[ids] - at[np.arange(ids.size) % 50]) % 50
+
+    first, second = displaced(release()), displaced(release(**changes))
+    assert not np.array_equal(first, second)
+    assert independence_p_value(first, second, 50) > LEVEL
+    assert independence_p_value(first, displaced(release()), 50) < LEVEL
+
+
+def test_words_are_drawn_by_the_mechanism_at_their_position() -> None:
+    """The kernel adds nothing: token t of a document gets draw t, ids go through the mechanism, and words come out."""
+    one = release()
+    kernel = one.kernel()
+    text = " , ".join(WORDS)
+    (out,) = run(kernel, [text], ["id"])
+    assert out is not None
+    raw = np.frombuffer(text.encode(), np.uint8)
+    tags = kernel.draw_key.tags("text", ["id"], raw, np.array([0, raw.size]))
+    draws = Draws(kernel.draw_key, tags, np.zeros(50, np.int64), 2 * np.arange(50))
+    ids = MECH.privatize(np.arange(50, dtype=np.int32), 1.0, draws)
+    assert out.split(" , ") == [WORDS[id] for id in ids]
+    assert not np.array_equal(draws.uint64(MECHANISM), draws.uint64(RESAMPLE))
+
+
+def test_resampling_follows_the_public_counts() -> None:
+    """Unknown words become words drawn from the space's counts; the control, uniform, is rejected."""
+    text = " ".join(["zzunknown"] * 20_000)
+    (out,) = run(release().kernel(), [text])
+    assert out is not None
+    ids = np.array([WORDS.index(word) for word in out.split()])
+    law = public_weights(SPACE).astype(np.float64) / TOTAL
+    assert law == pytest.approx(np.arange(1, 51) / sum(range(51)), rel=1e-9)
+    assert fit_p_value(ids, law) > LEVEL
+    assert fit_p_value(ids, np.full(50, 1 / 50)) < LEVEL
+
+
+def test_resampling_looks_at_the_draw_and_at_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same tag, documents that differ only in which unknown word they have become the same text."""
+    tag = np.array([[3, 4]], dtype=np.uint64)
+    monkeypatch.setattr(DrawKey, "tags", lambda self, column, ids, data, documents: np.repeat(tag, len(ids), axis=0))
+    a, b = WORDS[0], WORDS[1]
+    for per in ("token", "document"):
+        kernel = release(budget=Budget(2.0, per)).kernel()
+        texts = [f"{a} {word} {b} ." for word in ("zzone", "Zztwo", "日本", "zz'three", "x" * 500)]
+        assert len(set(run(kernel, texts))) == 1
+        assert len(set(run(kernel, [f"{a} {number} {b}" for number in ("1", "2,000.5", "3rd", "٣")]))) == 1
+
+
+def test_the_tag_is_all_that_tells_unknown_words_apart() -> None:
+    """Without that trick the outputs differ: the control of the test above."""
+    kernel = release().kernel()
+    assert len(set(run(kernel, ["zzone " * 20, "zztwo " * 20, "zzthr " * 20], ["a"] * 3))) == 3
+
+
+# Budgets
+
+
+class Recorder:
+    """A mechanism that notes the epsilons it is given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.given: list[npt.NDArray[np.float64]] = []
+        plain = RingGeometric.privatize
+
+        def privatize(mechanism: RingGeometric, ids: Any, epsilon: Any, draws: Draws) -> Any:
+            self.given.append(np.broadcast_to(np.asarray(epsilon, dtype=np.float64), ids.shape).copy())
+            return plain(mechanism, ids, epsilon, draws)
+
+        monkeypatch.setattr(RingGeometric, "privatize", privatize)
+
+    def spent(self, kernel: Kernel, text: str) -> npt.NDArray[np.float64]:
+        self.given.clear()
+        run(kernel, [text])
+        return np.concatenate(self.given) if self.given else np.empty(0)
+
+
+@pytest.mark.parametrize("budget", [0.3, 1.0, 10.0, 1e-9])
+def test_a_document_never_spends_more_than_its_budget(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum over a document's tokens is at most E, in exact arithmetic, and more than E / 2^(1/8) of a full share."""
+    recorder = Recorder(monkeypatch)
+    kernel = release(budget=Budget(budget, "document")).kernel()
+    for count in (1, 2, 3, 7, 50, 333):
+        spent = recorder.spent(kernel, " ".join((WORDS * 7)[:count]))
+        assert spent.size == count
+        total = sum(Fraction(value) for value in spent.tolist())
+        assert total <= Fraction(budget)
+        assert float(total) > budget / 2**0.125 * (1 - 1e-12)
+
+
+def test_resampled_tokens_count_towards_the_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a word is known changes no other token's epsilon: m is what a reader can count."""
+    recorder = Recorder(monkeypatch)
+    kernel = release(budget=Budget(8.0, "document")).kernel()
+    known = recorder.spent(kernel, " ".join(WORDS[:8]))
+    other = recorder.spent(kernel, " ".join([*WORDS[:5], "zzunknown", "17", WORDS[7]]))
+    assert set(known) == set(other) == {1.0}
+    assert (known.size, other.size) == (8, 6)
+    with_others = recorder.spent(kernel, " ".join([*WORDS[:8], "me@x.org", "😀", ".", ","]))
+    assert set(with_others) == {1.0}
+
+
+def test_a_budget_per_token_is_spent_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One epsilon for all is not rounded to the grid."""
+    recorder = Recorder(monkeypatch)
+    assert set(recorder.spent(release(budget=Budget(1.234)).kernel(), " ".join(WORDS))) == {1.234}
+    assert set(recorder.spent(release(budget=Budget(100.0, "document")).kernel(), " ".join(WORDS[:3]))) == {
+        grid.grid_value(40)
+    }
+
+
+# Stop words
+
+
+def test_stop_words_kept_stay_and_others_go_through_the_mechanism() -> None:
+    """``stop_words`` other than privatize parts them by a fixed list, whether the space has them or not."""
+    words = [*WORDS, "the", "of"]
+    mechanism = RingGeometric(small_space(words=words))
+    kernel = release(mechanism=mechanism, policy=TextPolicy(stop_words="keep")).kernel()
+    (out,) = run(kernel, ["The " + WORDS[0] + " of those zzunknown"])
+    assert out is not None
+    pieces = out.split()
+    assert [pieces[0], *pieces[2:4]] == ["the", "of", "those"]
+    dropped = release(mechanism=mechanism, policy=TextPolicy(stop_words="drop", unknown_words="mask")).kernel()
+    (out,) = run(dropped, ["the those " + WORDS[0] + " zzunknown of"])
+    assert out is not None
+    assert len(out.split()) == 2
+    assert out.endswith(" [unknown]")
+    private = release(mechanism=mechanism, budget=Budget(1e-9)).kernel()
+    (out,) = run(private, ["the " * 500])
+    assert out is not None
+    assert out.split().count("the") < 50
+
+
+# Secrets
+
+
+def test_a_pickled_kernel_holds_neither_key_nor_text() -> None:
+    """What is sent to workers draws the same words, and knows neither the master key nor a document."""
+    key = another_key()
+    kernel = release(key=key).kernel()
+    canary = "zzcanaryword"
+    before = run(kernel, [canary + " " + " ".join(WORDS)])
+    data = pickle.dumps(kernel)
+    assert key.secret not in data
+    assert key.secret.hex().encode() not in data
+    assert canary.encode() not in data
+    assert kernel.draw_key.aes in data  # control: this is how a secret would be found
+    assert run(pickle.loads(data), [canary + " " + " ".join(WORDS)]) == before
+
+
+def test_text_forms_never_show_a_key() -> None:
+    key = another_key()
+    one = release(key=key)
+    kernel = one.kernel()
+    for secret in (key.secret, kernel.draw_key.aes, kernel.draw_key.tag):
+        for shown in (repr(one), str(one), repr(kernel), str(kernel), repr(key), f"{key}", repr(kernel.draw_key)):
+            assert repr(secret)[2:-1] not in shown
+            assert secret.hex() not in shown
+
+
+def test_a_worker_with_other_character_tables_stops() -> None:
+    """Another Unicode version would tokenise otherwise: the kernel refuses, rather than write other bytes."""
+    kernel = dataclasses.replace(release().kernel(), tokenizer_version="1/unicode-1.1")
+    with pytest.raises(UserError, match=r"unicode-1\.1"):
+        run(kernel, ["a"])
+
+
+def test_errors_do_not_quote_documents() -> None:
+    """An error is read by others: private text is never in it."""
+    with pytest.raises(UserError) as caught:
+        release().kernel().privatize(pa.array([["zzcanary"]]), [0], "text")
+    assert "zzcanary" not in str(caught.value)

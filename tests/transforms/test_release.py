@@ -1,0 +1,179 @@
+"""A release is a frozen value, and its digest is that of everything that can change the output, and of nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.budget import Budget
+from corpusveil.errors import UserError
+from corpusveil.mechanisms.ring_geometric import RingGeometric
+from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import TOTAL
+from corpusveil.text.policy import ROLE_NAMES, TextPolicy
+from corpusveil.transforms import release as release_module
+from corpusveil.transforms.kernel import public_weights
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.statement import statement
+from tests.contracts.mechanism import another_key
+from tests.contracts.spaces import small_space, words_of
+
+SPACE = small_space(20, counts=range(20))
+BASE: dict[str, Any] = {
+    "mechanism": RingGeometric(SPACE),
+    "budget": Budget(1.0),
+    "policy": TextPolicy(),
+    "key": Key.for_tests(),
+}
+
+CHANGES: list[dict[str, Any]] = [
+    {"mechanism": RingGeometric(SPACE, gamma=4)},
+    {"mechanism": RingGeometric(SPACE, gamma=5)},
+    {"mechanism": RingGeometric(SPACE, beta=0.002)},
+    {"mechanism": RingGeometric(small_space(20, counts=range(1, 21)))},
+    {"mechanism": RingGeometric(small_space(20, counts=range(20), seed=6))},
+    {"mechanism": RingGeometric(small_space(words=[*words_of(19), "zz"], counts=range(20)))},
+    {"mechanism": RingGeometric(small_space(20, counts=range(20), lists=2))},
+    {"budget": Budget(1.0000000000000002)},
+    {"budget": Budget(1.0, "document")},
+    *({"policy": TextPolicy(**{name: "keep"})} for name in ROLE_NAMES[1:] if name != "punctuation"),
+    *({"policy": TextPolicy(**{name: "mask"})} for name in ROLE_NAMES[1:] if name != "contacts"),
+    *({"policy": TextPolicy(**{name: "drop"})} for name in ROLE_NAMES[1:] if name != "other"),
+    {"policy": TextPolicy(layout="keep")},
+    {"policy": TextPolicy(case="restore")},
+]
+
+
+def release(**changes: Any) -> Release:
+    return Release(**{**BASE, **changes})
+
+
+def test_every_field_goes_into_the_digest() -> None:
+    """Mechanism, each parameter, epsilon, per, each policy, the space: any change is another release."""
+    digests = [release().digest, *(release(**change).digest for change in CHANGES)]
+    assert len(set(digests)) == len(digests)
+    assert all(len(digest) == 64 for digest in digests)
+
+
+@pytest.mark.parametrize("name", ["KERNEL_VERSION", "TOKENIZER_VERSION"])
+def test_versions_go_into_the_digest(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = release().digest
+    monkeypatch.setattr(release_module, name, 10**6)
+    assert release().digest != before
+
+
+def test_key_and_place_do_not_go_into_the_digest(tmp_path: Path) -> None:
+    """The digest is public and names a configuration: neither the key nor where a space lies changes it."""
+    assert release(key=another_key()).digest == release().digest
+    saved = SPACE.save(str(tmp_path / "space"))
+    assert release(mechanism=RingGeometric(saved)).digest == release().digest
+    assert release(budget=Budget(1)).digest == release().digest
+
+
+def test_the_digest_is_the_same_in_another_process(tmp_path: Path) -> None:
+    """With another hash seed and from a loaded space."""
+    one = release(policy=TextPolicy(case="restore", numbers="mask"))
+    SPACE.save(str(tmp_path / "space"))
+    code = (
+        "import sys; import corpusveil as cv\n"
+        "space = cv.load_space(sys.argv[1])\n"
+        "policy = cv.TextPolicy(case='restore', numbers='mask')\n"
+        "key = cv.Key.for_tests()\n"
+        "release = cv.Release(cv.mechanism('ring-geometric', space), cv.Budget(epsilon=1), policy, key)\n"
+        "print(release.digest); print(cv.privatize(['aaab aaac'], release)[0])"
+    )
+    out = set()
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "space")],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
+            cwd=Path(__file__).parents[2],
+        )  # fmt: skip
+        assert done.stdout.splitlines()[0] == one.digest
+        out.add(done.stdout)
+    assert len(out) == 1
+
+
+def test_frozen() -> None:
+    one = release()
+    for field in dataclasses.fields(one):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(one, field.name, None)
+
+
+def test_without_a_key_one_is_made_and_never_twice_the_same() -> None:
+    """No default noise: two releases made without a key share none."""
+    first = Release(BASE["mechanism"], Budget(1.0))
+    second = Release(BASE["mechanism"], Budget(1.0))
+    assert not first.key.test
+    assert first.key.secret != second.key.secret
+    assert first.kernel().draw_key != second.kernel().draw_key
+    assert first.policy == TextPolicy()
+
+
+def test_the_draw_key_depends_on_key_and_digest() -> None:
+    keys = [one.kernel().draw_key for one in (release(), release(key=another_key()), *(release(**c) for c in CHANGES))]
+    assert len({key.aes for key in keys}) == len(keys)
+    assert len({key.tag for key in keys}) == len(keys)
+    assert release().kernel().draw_key == release().kernel().draw_key
+
+
+def test_the_statement_names_the_bound_and_what_is_disclosed() -> None:
+    """What is printed: epsilon, metric, plain LDP, document readings, and everything left in the clear."""
+    said = statement(release())
+    words = " ".join(said["guarantee_in_words"])
+    assert "1 times the distance" in words
+    assert "ring of 20 words" in words
+    assert "resample" in words
+    assert any("punctuation" in line for line in said["guarantee"]["disclosed"])
+    assert said["guarantee"]["epsilon"] == 1.0
+    per = statement(release(budget=Budget(5.0, "document"), policy=TextPolicy(contacts="keep")))
+    assert "5 / m" in " ".join(per["guarantee_in_words"])
+    assert any("e-mail" in line for line in per["guarantee"]["disclosed"])
+
+
+def stated_nats(one: Release) -> float:
+    """Return the printed bound of an unknown against a known word."""
+    (line,) = (line for line in statement(one)["guarantee_in_words"] if "resample" in line)
+    found = re.search(r"at most ([0-9.]+) nats", line)
+    assert found
+    return float(found[1])
+
+
+def true_nats(mechanism: RingGeometric, epsilon: float) -> float:
+    """Return the largest log-ratio of the law of resampling and of any word's law, both as sampled."""
+    public = np.log(public_weights(mechanism.space).astype(np.float64) / TOTAL)
+    laws = np.log([mechanism.distribution(word, epsilon) for word in range(len(mechanism.space))])
+    return float(np.abs(public - laws).max())
+
+
+LARGER = RingGeometric(small_space(60, counts=range(1, 61)))
+
+
+def test_unknown_words_are_told_from_known_ones_by_no_more_than_is_printed() -> None:
+    """The nats in the statement hold for the laws that are sampled."""
+    for epsilon in (0.1, 1.0, 10.0):
+        one = release(mechanism=LARGER, budget=Budget(epsilon))
+        assert true_nats(LARGER, epsilon) <= stated_nats(one) * (1 + 1e-3)
+
+
+def test_unknown_words_of_a_document_are_bounded_at_every_share() -> None:
+    """Under a document budget the printed nats hold for documents of any length."""
+    stated = stated_nats(release(mechanism=LARGER, budget=Budget(1.0, "document")))
+    worst = max(true_nats(LARGER, epsilon) for epsilon in Budget(1.0, "document").shares(np.arange(1, 60)).tolist())
+    assert worst <= stated * (1 + 1e-3)
+
+
+def test_bad_policies_and_budgets_cannot_be_part_of_a_release() -> None:
+    with pytest.raises(UserError):
+        release(budget=Budget(0.0))
+    with pytest.raises(UserError):
+        release(policy=TextPolicy(numbers="privatize"))
