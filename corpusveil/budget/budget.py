@@ -13,6 +13,14 @@ from corpusveil.errors import UserError
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
+SMALLEST_DOCUMENT = 1e-80
+"""Shared by 2^62 tokens it is still above the smallest epsilon of a token."""
+
+
+def written(epsilon: float) -> str:
+    """Write an epsilon exactly, a whole one without decimals."""
+    return repr(float(epsilon)).removesuffix(".0")
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -32,6 +40,8 @@ class Budget:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         if self.per not in ("token", "document"):
             raise UserError(f"per = {self.per!r}: a budget is per token or per document.")
+        if self.per == "document" and self.epsilon < SMALLEST_DOCUMENT:
+            raise UserError(f"epsilon = {self.epsilon}: the smallest budget of a document is {SMALLEST_DOCUMENT}.")
         if self.allocation != "uniform":
             raise UserError(f"allocation = {self.allocation!r}: this version has one allocation, uniform.")
 
@@ -43,9 +53,9 @@ class Budget:
 
     def promises(self) -> tuple[str, ...]:
         """Say what holds for a whole document, in words: three readings of one bound."""
-        each = f"{self.epsilon:g}" if self.per == "token" else f"{self.epsilon:g} / m"
-        largest = f"{self.epsilon:g} times m" if self.per == "token" else f"{self.epsilon:g}"
-        neighbors = "A document with m replaced words, against one with as many tokens and the same ones unreplaced"
+        each = written(self.epsilon) if self.per == "token" else f"{written(self.epsilon)} / m"
+        largest = f"{written(self.epsilon)} times m" if self.per == "token" else written(self.epsilon)
+        neighbors = "A document with m replaced words, against one of as many tokens that differs in known words only"
         return (
             f"{neighbors}: the log-ratio of any output is at most {each} times the sum of the words' distances;",
             f"put otherwise, at most {largest} times the largest of these distances;",

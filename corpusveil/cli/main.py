@@ -12,6 +12,8 @@ import corpusveil
 from corpusveil.cli import demo, key, mechanisms, privatize, space
 from corpusveil.errors import CorpusveilError
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="corpusveil",
     help="Privatize text corpora of any size with word-level metric differential privacy.",
@@ -69,12 +71,13 @@ def run(arguments: list[str]) -> int:
         print(f"corpusveil: {error}", file=sys.stderr)
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
-        print("corpusveil: interrupted; run the same command again to go on.", file=sys.stderr)
-        return 130
+        result = INTERRUPTED
     except BrokenPipeError:
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort; the text could quote a document
         return _unexpected(error, debug=debug)
+    if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
+        print("corpusveil: interrupted; run the same command again to go on.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 

@@ -96,6 +96,8 @@ def privatize(
         raise UserError("Options behind '--' are for the Beam runner; add --engine beam or leave them out.")
     release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output))
     _announce(release)
+    if engine == "spark":
+        print("starting Spark", file=sys.stderr)
     outcome = privatize_corpus(
         release, inputs, output, _engine(engine, workers, master, runner, passed),
         columns=columns, records=records, rows_per_task=rows_per_task, debug=context.obj["debug"],
@@ -142,6 +144,8 @@ def _engine(name: str, workers: int | None, master: str | None, runner: str, opt
 def find_key(path: str | None, output: str) -> Key:
     """Load the named key, or make (or find again) one for this output in the user's key folder, and name it."""
     if path is not None:
+        if files.is_local(output) and Path(path).resolve().is_relative_to(Path(output).resolve()):
+            raise UserError(f"{path}: the key lies in the output folder, which is for the public; move it away.")
         return Key.load(path)
     absolute = files.absolute(output)
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")

@@ -59,7 +59,7 @@ def path_table(n: int, epsilon: float, gamma: int) -> PathTable:
         powers.append(powers[-1] * b >> weights.PRECISION_BITS)
     middle = n // 2
     sides = sum(powers[min(abs(middle - j), gamma)] for j in range(n) if j != middle)
-    scale = weights.TOTAL - n * weights.FLOOR
+    scale = weights.TOTAL - 1 - n * weights.FLOOR  # no row may total 2^64, which 64 bits do not hold
     cells = [scale * power // (one + sides) + weights.FLOOR for power in powers]
     inner = np.zeros(gamma, dtype=np.uint64)
     np.cumsum(np.array(cells[1:gamma], dtype=np.uint64), out=inner[1:])

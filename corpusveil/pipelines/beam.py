@@ -45,6 +45,7 @@ class BeamEngine:
                     | "Privatize shards" >> beam.Map(function)
                 )
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            known = [line for line in str(error).splitlines() if "WorkError" in line]
-            sentence = known[-1].split("WorkError: ")[-1] if known else f"{type(error).__name__}."
+            told = f"{type(error).__name__}: {error}".splitlines()
+            known = [line.split("WorkError: ")[-1] for line in told if "WorkError: " in line]
+            sentence = known[-1].split(" [while running")[0] if known else f"{type(error).__name__}."
             raise WorkError(f"The Beam pipeline failed: {sentence} What was finished is kept; run again.") from None

@@ -8,8 +8,11 @@ same numbers; without the key they are unpredictable (PRF assumption on AES).
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import hashlib
 import struct
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -19,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from corpusveil.errors import UserError
 from corpusveil.sampling.keys import Key
 
 AES_BYTES = 16
@@ -43,7 +47,9 @@ def _encode_id(identity: Any) -> bytes:
     if isinstance(identity, tuple):
         path, row = identity
         return b"r" + struct.pack("<Q", row) + str(path).encode("utf-8", "surrogatepass")
-    return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
+    if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
+        return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
+    raise UserError(f"A document id is of type {type(identity).__name__}; use text, bytes, numbers, dates or UUIDs.")
 
 
 def _prefixed(part: bytes) -> bytes:

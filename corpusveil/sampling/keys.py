@@ -17,8 +17,19 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from corpusveil.errors import UserError
 
 KEY_BYTES = 32
+FEWEST_BYTES = 8
+"""A secret of fewer different bytes is not random."""
 _SALT = b"corpusveil key derivation 1"
 _TEST_SECRET = bytes(range(KEY_BYTES))
+
+
+def _is_text(secret: bytes) -> bool:
+    """Say whether the bytes are UTF-8, which 32 random ones hardly ever are."""
+    try:
+        secret.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _check(secret: bytes, source: str) -> bytes:
@@ -27,7 +38,7 @@ def _check(secret: bytes, source: str) -> bytes:
             f"{source}: a key is exactly {KEY_BYTES} random bytes and this has {len(secret)}; "
             "make one with 'corpusveil key new PATH'."
         )
-    if len(set(secret)) < 8 or all(0x09 <= byte <= 0x7E for byte in secret):
+    if len(set(secret)) < FEWEST_BYTES or _is_text(secret):
         raise UserError(
             f"{source}: this looks like a passphrase, and a passphrase can be guessed; "
             "make a random key with 'corpusveil key new PATH'."
@@ -44,13 +55,18 @@ class Key:
     """A public test key: whatever it touches is marked NOT PRIVATE."""
 
     def __post_init__(self) -> None:
-        if not self.test:
+        if self.secret == _TEST_SECRET:
+            object.__setattr__(self, "test", True)
+        else:
             _check(self.secret, "Key")
 
     @classmethod
     def generate(cls) -> Key:
         """Return a new key from the operating system's entropy."""
-        return cls(secrets.token_bytes(KEY_BYTES))
+        while True:
+            secret = secrets.token_bytes(KEY_BYTES)
+            if len(set(secret)) >= FEWEST_BYTES and not _is_text(secret):
+                return cls(secret)
 
     @classmethod
     def for_tests(cls) -> Key:
@@ -70,7 +86,7 @@ class Key:
             raise UserError(f"{name}: this is a folder; name the key file in it.") from None
         except OSError as error:
             raise UserError(f"{name}: the key file could not be read ({error.strerror}).") from None
-        return cls(_check(secret, name))
+        return cls(secret if secret == _TEST_SECRET else _check(secret, name))
 
     @classmethod
     def from_environment(cls, name: str) -> Key:
@@ -82,7 +98,7 @@ class Key:
             secret = bytes.fromhex(text.strip())
         except ValueError:
             raise UserError(f"{name}: this environment variable should hold a key as 64 hex digits.") from None
-        return cls(_check(secret, name))
+        return cls(secret if secret == _TEST_SECRET else _check(secret, name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the key to a new file of mode 0600. Raises UserError where a file is already: it is never replaced."""

@@ -19,7 +19,7 @@ from corpusveil.errors import UserError
 
 TOTAL = 1 << 64
 FLOOR = 1 << 20
-SMALLEST_EPSILON = 1e-200
+SMALLEST_EPSILON = 1e-100
 EXTRA_LOG_RATIO = 2.0**-19
 """What integer weights can add to a log-ratio."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ BATCH_BYTES = 4 << 20
 CHUNK_BYTES = 1 << 20
 GZIP_LEVEL = 1
 _GZIP_WBITS = 31
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,11 @@ def _value(row: Any, column: str, name: str, number: int) -> Any:
         raise UserError(f"{name}, row {number + 1}: not a JSON object; each line has to be one.") from None
 
 
+def _dumps(value: Any) -> bytes:
+    """Write JSON with whole numbers of any size, which orjson turns into floats."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
 def _parse(lines: Sequence[bytes], name: str, columns: Columns, first: int) -> pa.RecordBatch:
     texts: list[str] = []
     identities: list[Any] = []
@@ -99,8 +107,10 @@ def _parse(lines: Sequence[bytes], name: str, columns: Columns, first: int) -> p
                     f"{name}, row {number + 1}: the id column {columns.id!r} has to be a string or a whole number."
                 )
             identities.append(orjson.dumps(identity))
+        exact = json.loads(line) if columns.keep and _LONG_NUMBER.search(line) else None
         for column, values in zip(columns.keep, kept, strict=True):
-            values.append(orjson.dumps(_value(row, column, name, number)))
+            value = _value(row, column, name, number)
+            values.append(orjson.dumps(value) if exact is None else _dumps(exact[column]))
     arrays: dict[str, pa.Array] = {"text": pa.array(texts, type=pa.large_string())}
     if columns.id is not None:
         arrays["id"] = pa.array(identities, type=pa.binary())

@@ -24,8 +24,11 @@ class Records:
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Write one record, whole or not at all."""
-        text = json.dumps({"_": WARNING, **content}, indent=1, ensure_ascii=False) + "\n"
-        files.write_bytes(self.address(name), text.encode(), private=True)
+        files.write_bytes(self.address(name), _text(content), private=True)
+
+    def create(self, name: str, content: dict[str, Any]) -> bool:
+        """Write one record where none is yet; say whether this call did. Of several at once, one does."""
+        return files.create_bytes(self.address(name), _text(content), private=True)
 
     def read(self, name: str) -> dict[str, Any] | None:
         """Return one record, None when there is none. Raises UserError when it can't be read."""
@@ -47,3 +50,7 @@ class Records:
     def names(self, folder: str) -> list[str]:
         """Return the names of the records in a folder of the records."""
         return [name for name in files.listing(self.address(folder)) if name.endswith(".json")]
+
+
+def _text(content: dict[str, Any]) -> bytes:
+    return (json.dumps({"_": WARNING, **content}, indent=1, ensure_ascii=False) + "\n").encode()

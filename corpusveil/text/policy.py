@@ -26,7 +26,7 @@ _LEFT_IN_THE_CLEAR = {
     "stop_words": "stop words",
     "numbers": "numbers",
     "contacts": "URLs, e-mail addresses and handles",
-    "punctuation": "punctuation",
+    "punctuation": "punctuation, every mark of it (also emoticons, codes and passwords made of marks)",
     "other": "symbols, emoji and control characters",
 }
 
@@ -89,7 +89,7 @@ class TextPolicy:
         for name, words in _LEFT_IN_THE_CLEAR.items():
             value = getattr(self, name)
             if value == "keep":
-                shown.append(f"{words}, as they are")
+                shown.append(f"{words}, as in the input")
             elif value == "mask":
                 shown.append(f"where {words} stand (not which)")
         if self.layout == "keep":

@@ -49,7 +49,10 @@ class _PrivatizeBatch(beam.DoFn):
         texts = [row[self._text] for row in rows]
         if not all(text is None or isinstance(text, str) for text in texts):
             raise UserError(f"{self._text}: a document's text is not a string.")
-        column = pa.array(texts, type=pa.large_string())
+        try:
+            column = pa.array(texts, type=pa.large_string())
+        except UnicodeEncodeError:
+            raise UserError(f"{self._text}: a document holds half a surrogate pair, which is no character.") from None
         out, _ = self._kernel.privatize(column, [row[self._id] for row in rows], self._text)
         for document, row, text in zip(element, rows, out.to_pylist(), strict=True):
             changed = {**row, self._text: text}

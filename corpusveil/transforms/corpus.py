@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Sequence
@@ -40,6 +41,7 @@ class ShardJob:
     output: str
     records: Records
     release: str
+    key: str
     record_key: bytes = field(repr=False)
     debug: bool = False
     """Let errors keep their text and traceback, which can quote documents."""
@@ -67,13 +69,17 @@ class ShardJob:
     def is_done(self, task: ShardTask) -> bool:
         """Say whether the task's record is there and still describes both the input and the output."""
         record = self.records.read(f"shards/{task.record_name}")
-        if record is None or record["release"] != self.release:
+        if record is None or record["release"] != self.release or record.get("task") != self._mark(task):
             return False
         if files.size(self.target(task)) != record["output"]["bytes"]:
             return False
         if plain_digest(self.target(task)) != record["output"]["blake2b"]:
             return False
         return bool(keyed_digest(task.url, self.record_key) == record["input"]["digest"])
+
+    def _mark(self, task: ShardTask) -> list[Any]:
+        """Return what a record has to agree with to be of this task: key, rows and columns."""
+        return [self.key, task.start, task.stop, self.columns.text, self.columns.id, list(self.columns.keep)]
 
     def target(self, task: ShardTask) -> str:
         """Return where the task writes: the shard in the release, or a piece of it among the private records."""
@@ -87,7 +93,10 @@ class ShardJob:
         form = formats.find(formats.form_of(task.url))
         counts = Counts()
         content = hashlib.sha256()
-        with files.open_read(task.url) as raw, files.open_write(self.target(task)) as sink:
+        with (
+            files.open_read(task.url) as raw,
+            files.open_write(self.target(task), private=task.piece is not None) as sink,
+        ):
             source = KeyedReader(raw, self.record_key)
             counting = CountingFile(sink)
             writer = formats.find(task.suffix).writer(cast("Any", counting), self.columns, content)
@@ -124,6 +133,7 @@ class ShardJob:
             f"shards/{task.record_name}",
             {
                 "release": self.release,
+                "task": self._mark(task),
                 "input": {"path": task.relative, "bytes": task.size, "digest": source},
                 "output": {
                     "name": task.shard_name,
@@ -143,6 +153,7 @@ class ShardJob:
             pieces[0].shard, pieces[0].shards, pieces[0].url, pieces[0].relative, pieces[0].size, pieces[0].suffix
         )
         if self.is_done(whole):
+            self._drop(pieces)
             return
         form = formats.find(whole.suffix)
         counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
@@ -150,8 +161,10 @@ class ShardJob:
             counting = CountingFile(sink)
             for piece in pieces:
                 record = self.records.read(f"shards/{piece.record_name}")
-                if record is None:
-                    raise WorkError(f"{self.records.url}: the record of a piece of shard {piece.shard} is missing.")
+                if record is None or record["task"] != self._mark(piece):
+                    raise WorkError(
+                        f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again."
+                    )
                 counts += Counts.of(record["counts"])
                 seconds += record["seconds"]
                 sources.add(record["input"]["digest"])
@@ -164,6 +177,9 @@ class ShardJob:
             if len(sources) > 1:
                 raise UserError(f"{whole.url}: the input changed while it was read; run again.")
         self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
+        self._drop(pieces)
+
+    def _drop(self, pieces: Sequence[ShardTask]) -> None:
         for piece in pieces:
             files.remove(self.target(piece))
 
@@ -207,7 +223,16 @@ def privatize_corpus(
     shards = find_shards(inputs)
     refuse_overlap(inputs, shards, output, folder.url)
     tasks = plan(shards, None, rows_per_task)
-    job = ShardJob(release.kernel(), columns, output, folder, release.digest, release.key.derive("records"), debug)
+    job = ShardJob(
+        release.kernel(),
+        columns,
+        output,
+        folder,
+        release.digest,
+        release.key.fingerprint(),
+        release.key.derive("records"),
+        debug,
+    )
     finished = _claim(release, job, tasks)
     if finished:
         _sweep(job)
@@ -219,11 +244,11 @@ def privatize_corpus(
 
 
 def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) -> None:
-    if watch is None:
-        engine.run(job, tasks)
-    else:
-        with watch(job.records, tasks):
-            engine.run(job, tasks)
+    whole = {task.shard: task for task in _wholes(tasks)}
+    joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
+    left = [task for task in tasks if task.piece is None or task.shard not in joined]
+    with watch(job.records, left) if watch is not None else contextlib.nullcontext():
+        engine.run(job, left)
     failures = [record for name in job.records.names("failed") if (record := job.records.read(f"failed/{name}"))]
     if failures:
         more = f" ({len(failures) - 1} more shards failed likewise or otherwise.)" if len(failures) > 1 else ""
@@ -235,6 +260,8 @@ def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) 
             by_shard.setdefault(task.shard, []).append(task)
     for pieces in by_shard.values():
         job.assemble(pieces)
+    for name in files.listing(job.records.address("pieces")):  # of a run that was split in another way
+        files.remove(job.records.address("pieces", name))
 
 
 def _sweep(job: ShardJob) -> None:
@@ -263,15 +290,19 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask]) -> bool:
         "input": [task.relative for task in _wholes(tasks)],
         "output": job.output,
     }
-    theirs = job.records.read("run.json")
-    data = files.join(job.output, "data")
+    written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
+    theirs = job.records.read("run.json")  # after the look at the output: an equal run may be starting right now
     if theirs is None:
-        if files.exists(files.join(job.output, "manifest.json")) or files.listing(data):
+        if written:
             raise UserError(
                 f"{job.output}: there is output here that these records do not know; choose another --output."
             )
+        if job.records.create("run.json", mine):
+            return False
+        theirs = job.records.read("run.json") or mine
+    if not written and not job.records.names("shards") and job.records.names("failed"):
+        theirs = mine  # nothing but a first attempt that failed
         job.records.write("run.json", mine)
-        return False
     for name, words in (
         ("release", "another configuration (mechanism, budget, text policy, space or version)"),
         ("key", "another key"),

@@ -81,9 +81,10 @@ def prepare(space: Space, policy: TextPolicy) -> Prepared:
         table_offsets = np.concatenate([offsets, more_offsets[1:] + offsets[-1]])
         is_stop = np.append(is_stop, np.ones(len(extra), dtype=np.bool_))
         is_stop[[vocabulary.id(word) for word in STOP_WORDS if word in vocabulary]] = True
+    table = WordTable.build(table_words, table_offsets)
     return Prepared(
-        Tokenizer(WordTable.build(table_words, table_offsets)),
-        Wording.build(words, offsets, capitals=policy.case == "restore"),
+        Tokenizer(table),
+        Wording.build(table.keys, table.offsets[: len(space) + 1], capitals=policy.case == "restore"),
         is_stop,
         WeightTable(public_weights(space)),
         policy.actions(),
@@ -92,7 +93,10 @@ def prepare(space: Space, policy: TextPolicy) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Privatizes batches of documents. Pickles small: a saved space goes by address, the secret key not at all."""
+    """Privatizes batches of documents. Pickles small: a saved space goes by address.
+
+    It holds what this release draws from, which for this release is as secret as the key; the key itself it does not.
+    """
 
     mechanism: Mechanism
     budget: Budget

@@ -34,8 +34,8 @@ def write_manifest(
     seconds = 0.0
     for task in tasks:
         record = records.read(f"shards/{task.record_name}")
-        if record is None:
-            raise WorkError(f"{records.url}: shard {task.shard} was not done; run again.")
+        if record is None or record["release"] != release.digest or record["task"][0] != release.key.fingerprint():
+            raise WorkError(f"{records.url}: shard {task.shard} was not done by this release; run again.")
         counts = Counts.of(record["counts"])
         totals += counts
         seconds += record["seconds"]

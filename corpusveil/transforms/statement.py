@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import math
 from typing import Any
 
+from corpusveil.budget.budget import written
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.kernel import public_weights
@@ -24,12 +26,12 @@ def statement(release: Release) -> dict[str, Any]:
     if token.holds:
         if budget.per == "token":
             lines.append(
-                f"Each replaced word: {token.epsilon:g} times the distance, the distance being {token.metric}; for any "
-                f"two words at most {token.plain_ldp:.4g} nats."
+                f"Each replaced word: {written(budget.epsilon)} times the distance, the distance being {token.metric}; for "
+                f"any two words at most {upward(token.plain_ldp)} nats (a factor of e to that power)."
             )
         else:
             lines.append(
-                f"Each replaced word of a document with m of them: {budget.epsilon:g} / m times the distance, rounded "
+                f"Each replaced word of a document with m of them: {written(budget.epsilon)} / m times the distance, rounded "
                 f"down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
@@ -39,12 +41,22 @@ def statement(release: Release) -> dict[str, Any]:
     if resampled and token.holds:
         one = budget.per == "token"
         bound = mechanism.unknown_bound(budget.epsilon, public) if one else mechanism.unknown_bound_at_most(public)
+        capitals = " but by their capitals" if policy.case == "restore" else ""
+        share = "" if one else ", whatever its share of the budget"
         lines.append(
             f"Tokens under 'resample' ({', '.join(resampled)}) are drawn from public counts, independently of the "
-            "token: two of them can't be told apart. One of them against a word of the vocabulary: at most "
-            f"{bound:.4g} nats{'' if one else ', whatever its share of the budget'}."
+            f"token: two of them can't be told apart{capitals}. One of them against a word of the vocabulary: at most "
+            f"{upward(bound)} nats{share}; k of them k times as much. The distances above do not count this."
         )
     return {
         "guarantee": {**token.as_dict(), "disclosed": [*policy.disclosed(), *token.disclosed]},
         "guarantee_in_words": lines,
     }
+
+
+def upward(bound: float | None) -> str:
+    """Write a bound with four digits, rounded up, so that "at most" stays true."""
+    if bound is None:
+        return "unbounded"
+    context = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
+    return f"{context.create_decimal(repr(bound)):g}"

@@ -13,10 +13,11 @@ from corpusveil.transforms.release import Release
 T = TypeVar("T", pa.Table, pa.RecordBatch)
 
 
-def privatize(texts: Sequence[str], release: Release) -> list[str]:
-    """Privatize strings; the identity of each is its place in the list.
+def privatize(texts: Sequence[str], release: Release, source: str = "") -> list[str]:
+    """Privatize strings; the identity of each is ``source`` and its place in the list.
 
-    Under one release key the same text at the same place becomes the same output.
+    Under one release key the same text at the same place of the same source becomes the same output, so give each list
+    a source of its own. Raises UserError for what is no text.
     """
     try:
         column = pa.array(list(texts), type=pa.large_string())
@@ -24,17 +25,18 @@ def privatize(texts: Sequence[str], release: Release) -> list[str]:
         raise UserError("A text holds half a surrogate pair, which is no character; mend it first.") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise UserError("Each text has to be a string.") from None
-    identities = [("", number) for number in range(len(column))]
+    identities = [(source, number) for number in range(len(column))]
     out, _ = release.kernel().privatize(column, identities, "text")
     result: list[str] = out.to_pylist()
     return result
 
 
-def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None) -> T:
+def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None, source: str = "") -> T:
     """Privatize one column of an Arrow table or record batch; the other columns stay as they are.
 
-    ``text`` names a string column, ``id`` a column that identifies each document (default: the row number). Nulls stay
-    null. The column keeps its type. Raises UserError when a column is missing or is not text.
+    ``text`` names a string column, ``id`` a column that identifies each document (default: ``source`` and the row
+    number; equal texts in equal rows of two tables then get equal noise, so give each table a source of its own). Nulls
+    stay null. The column keeps its type. Raises UserError when a column is missing or is not text.
     """
     for name in (text, id):
         if name is not None and name not in table.schema.names:
@@ -46,8 +48,8 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks)
-    identities: Sequence[Any]
-    identities = [("", number) for number in range(len(whole))] if id is None else identities_of(table.column(id), id)
+    rows = [(source, number) for number in range(len(whole))]
+    identities: Sequence[Any] = rows if id is None else identities_of(table.column(id), id)
     out, _ = release.kernel().privatize(validated(whole, text), identities, text)
     try:
         private = out.cast(kind)

@@ -58,6 +58,7 @@ def test_promises_say_all_three_readings() -> None:
     assert "at most 2 times the largest" in document
     for words in (token, document):
         assert "as many tokens" in words
+        assert "known words only" in words
         assert "when one word differs" in words
 
 

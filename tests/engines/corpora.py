@@ -207,3 +207,9 @@ def make_ground(folder: Path) -> Ground:
     key.write_bytes(TEST_KEY)
     shards = [rows(2 * BLOCK + 700, 0), rows(BLOCK, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
     return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))
+
+
+def records_text(output: Path) -> str:
+    """Return all that the records of an output say."""
+    folder = output.with_name(output.name + ".records")
+    return "".join(path.read_text() for path in folder.rglob("*.json"))

@@ -13,7 +13,7 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from corpusveil.spaces import Space
-from tests.contracts.mechanism import Case, MechanismContract
+from tests.contracts.mechanism import Case, MechanismContract, draws_of
 from tests.contracts.spaces import small_space
 
 SIZES = (2, 3, 8, 37)
@@ -127,6 +127,14 @@ class TestDiffractorExponential(MechanismContract):
         mechanism = DiffractorExponential(small_space(200, lists=1, seed=4), gamma=20)
         rows = [mechanism.position_weights(i, 1.0).astype(np.float64) for i in (100, 101)]
         assert np.abs(np.log(rows[0] / rows[1])).max() == pytest.approx(0.5, abs=1e-5)
+
+    @pytest.mark.parametrize("size", [32, 64, 100])
+    def test_a_row_whose_weights_are_all_equal_is_not_taken_for_an_empty_one(self, size: int) -> None:
+        """At the smallest epsilons every weight is equal; a total of 2^64 would read as 0 and keep every word."""
+        mechanism = DiffractorExponential(small_space(size, lists=1, seed=6))
+        ids = np.arange(size, dtype=np.int32).repeat(200)
+        kept = (mechanism.privatize(ids, 1e-90, draws_of(ids.size)) == ids).mean()
+        assert kept == pytest.approx(1 / size, abs=5 * math.sqrt(1 / size / ids.size))
 
     @pytest.mark.parametrize("gamma", [0, -1, 30])
     def test_refuses_a_gamma_out_of_range(self, gamma: int) -> None:

@@ -131,7 +131,9 @@ def test_identity_content_and_column_go_into_the_noise() -> None:
     assert run(kernel, [text], [b"a"]) != base
     assert run(kernel, [text + " "], ["a"]) != base
     assert kernel.privatize(column, ["a"], "body")[0].to_pylist() != base
-    assert len({run(kernel, [text], [id])[0] for id in (1, "1", True, b"1", ("1", 1), ("", 1), None, 1.0)}) == 8
+    assert len({run(kernel, [text], [id])[0] for id in (1, "1", True, b"1", ("1", 1), ("", 1), 1.0)}) == 7
+    with pytest.raises(UserError, match="id"):
+        run(kernel, [text], [{"a"}])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""Run benchmarks: all, or those named. Prints a table for each and keeps its figures in ``benchmarks/results/``."""
+
+import sys
+from collections.abc import Callable
+
+from benchmarks import corpus, diffractor, engines, nw, space
+from benchmarks.report import Skipped, Table, machine, save
+
+BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
+    "corpus": corpus.run,
+    "engines": engines.run,
+    "space": space.run,
+    "nw": nw.run,
+    "diffractor": diffractor.run,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks; return 1 when one missed a target, 2 when a name is unknown."""
+    if unknown := [name for name in names if name not in BENCHMARKS]:
+        print(f"No benchmark is named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        return 2
+    print(machine(), flush=True)
+    missed = False
+    for name in names or BENCHMARKS:
+        try:
+            tables = BENCHMARKS[name]()
+        except Skipped as reason:
+            print(f"\n## {name}\n\nSkipped: {reason}", flush=True)
+            continue
+        for table in tables:
+            print(f"\n{table}", flush=True)
+        save(name, tables)
+        missed |= any(not table.met for table in tables)
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,124 @@
+"""What is measured on: the shared data where it is, otherwise generated text and vectors of the same sizes.
+
+``CORPUSVEIL_BENCH_DATA`` names the data folder (default: ``../shared/data`` beside the project);
+``CORPUSVEIL_BENCH_WORK`` a folder that is kept from run to run (default: a temporary one, deleted at the end).
+"""
+
+import atexit
+import functools
+import gzip
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+import corpusveil as cv
+
+ROOT = Path(__file__).resolve().parents[1]
+VECTORS = "embeddings/minilm-words-300d.npz"
+SHARDS, WORDS, DIMENSIONS, CLUSTERS = 12, 34_000, 300, 500
+DOCUMENTS, LONGEST = 8_200, 650
+"""Of a generated shard: about as many documents and words as a shard of c4-like."""
+
+
+@functools.cache
+def work() -> Path:
+    """Return the folder for everything that is made on the way."""
+    if kept := os.environ.get("CORPUSVEIL_BENCH_WORK"):
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        return Path(kept).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="corpusveil-bench-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def data() -> Path | None:
+    """Return the folder of shared data, None where there is none."""
+    folder = Path(os.environ.get("CORPUSVEIL_BENCH_DATA", ROOT.parent / "shared" / "data"))
+    return folder.resolve() if (folder / "c4-like").is_dir() and (folder / VECTORS).is_file() else None
+
+
+def origin() -> str:
+    return "c4-like, minilm-words" if data() else "generated text and vectors (no shared data here)"
+
+
+@functools.cache
+def shards() -> list[str]:
+    """Return the paths of the input shards."""
+    if folder := data():
+        return sorted(str(path) for path in (folder / "c4-like").glob("*.json.gz"))
+    return [str(_generated_shard(number)) for number in range(SHARDS)]
+
+
+@functools.cache
+def vectors() -> str:
+    """Return the path of about 34,000 vectors of 300 dimensions."""
+    if folder := data():
+        return str(folder / VECTORS)
+    path = work() / "generated.npz"
+    if not path.exists():
+        rng = np.random.default_rng(1)
+        centres = rng.standard_normal((CLUSTERS, DIMENSIONS), dtype=np.float32)
+        drawn = centres[rng.integers(0, CLUSTERS, WORDS)] + rng.standard_normal((WORDS, DIMENSIONS), dtype=np.float32)
+        np.savez(path, vocab=np.array(_generated_words()), vectors=drawn)
+    return str(path)
+
+
+@functools.cache
+def space() -> str:
+    """Return where the space is saved that texts are privatized with."""
+    folder = work() / "space"
+    if not (folder / "_artifact.json").exists():
+        cv.build_space(cv.read_vectors(vectors())).save(str(folder))
+    return str(folder)
+
+
+@functools.cache
+def key() -> str:
+    """Return a key file; what it protects is deleted with it."""
+    path = work() / "bench.key"
+    if not path.exists():
+        cv.Key.generate().save(path)
+    return str(path)
+
+
+def release(at: Path | str, epsilon: float = 1.0) -> cv.Release:
+    """Return the release that every benchmark runs: ring-geometric, epsilon a token, the default text policy."""
+    mechanism = cv.mechanism("ring-geometric", cv.load_space(str(at)))
+    return cv.Release(mechanism, cv.Budget(epsilon), cv.TextPolicy(), cv.Key.load(key()))
+
+
+@functools.cache
+def count(path: str) -> tuple[int, int]:
+    """Return the documents and the white-space words of one shard."""
+    with gzip.open(path, "rb") as file:
+        lengths = [len(orjson.loads(line)["text"].split()) for line in file]
+    return len(lengths), sum(lengths)
+
+
+def words(paths: list[str]) -> int:
+    return sum(count(path)[1] for path in paths)
+
+
+def _generated_words() -> list[str]:
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+    base = len(syllables)
+    return [syllables[n % base] + syllables[n // base % base] + syllables[n // base**2] for n in range(WORDS)]
+
+
+def _generated_shard(number: int) -> Path:
+    path = work() / "generated" / f"c4-train.{number:05d}-of-{SHARDS:05d}.json.gz"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        rng = np.random.default_rng(number)
+        known = np.array([*_generated_words(), "qu'elle,", "1234.", "unknowable", "X@example.org", "The"])
+        zipf = 1 / (np.arange(known.size) + 2.7)
+        lengths = rng.integers(50, LONGEST, DOCUMENTS)
+        drawn = known[rng.choice(known.size, lengths.sum(), p=zipf / zipf.sum())]
+        documents = np.split(drawn, np.cumsum(lengths)[:-1])
+        lines = b"".join(orjson.dumps({"text": " ".join(words)}) + b"\n" for words in documents)
+        path.write_bytes(gzip.compress(lines, 6, mtime=0))
+    return path

@@ -1,0 +1,77 @@
+"""Tables as the README shows them, with the load of the machine that they were measured on."""
+
+import json
+import os
+import platform
+import time
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+class Skipped(Exception):
+    """Something that a benchmark needs is not on this machine; says what."""
+
+
+def load() -> str:
+    """Return the load averages of the last 1 and 5 minutes."""
+    one, five, _ = os.getloadavg()
+    return f"{one:.1f}, {five:.1f}"
+
+
+def machine() -> str:
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "pyarrow"))
+    return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, {versions}; load {load()}"
+
+
+@dataclass
+class Table:
+    """Figures by row, and sentences below them. ``targets`` says of each whether it was met."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    targets: dict[str, bool] = field(default_factory=dict)
+    load_before: str = field(default_factory=load)
+
+    @property
+    def met(self) -> bool:
+        return all(self.targets.values())
+
+    def target(self, words: str, *, met: bool) -> None:
+        self.targets[words] = met
+
+    def __str__(self) -> str:
+        cells = [self.columns, *(tuple(show(value) for value in row) for row in self.rows)]
+        widths = [max(len(row[at]) for row in cells) for at in range(len(self.columns))]
+        lines = [
+            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+            for row in cells
+        ]
+        lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+        said = [f"{'PASS' if met else 'FAIL'}: {words}" for words, met in self.targets.items()]
+        said += [*self.notes, f"Load average before {self.load_before}; after {load()} (1 and 5 minutes)."]
+        return "\n".join([f"## {self.title}", "", *lines, "", *(f"* {sentence}" for sentence in said)])
+
+
+def show(value: Any) -> str:
+    """Return a figure with three or four digits that mean something."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return str(value)
+    if value != value:  # noqa: PLR0124 - not a number: not measured
+        return "–"
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def save(name: str, tables: list[Table]) -> None:
+    """Keep the figures unrounded, for comparing runs."""
+    RESULTS.mkdir(exist_ok=True)
+    said = {"when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine()}
+    said["tables"] = [vars(table) for table in tables]
+    (RESULTS / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

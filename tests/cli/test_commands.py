@@ -1,0 +1,411 @@
+"""What each command says, and with which status it ends."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import re
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil
+from corpusveil.cli.main import app, run, split_arguments
+from tests.engines.corpora import (
+    TEST_KEY,
+    WORDS,
+    Ground,
+    data_files,
+    manifest,
+    read_shard,
+    rows,
+    text_of,
+    write_corpus,
+    write_shard,
+)
+from tests.engines.corpora import run as run_process
+
+COMMANDS = ["demo", "space", "privatize", "mechanisms", "key new"]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / "in", [rows(20, number) for number in range(2)])
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home and a configuration folder that are the test's own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return tmp_path / "home"
+
+
+def sentence(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the one line that was said on standard error."""
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Traceback" not in line
+    return str(line)
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_of_a_command_has_an_example_of_it(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run([*command.split(), "--help"]) == 0
+        assert f"Example: corpusveil {command} " in " ".join(capsys.readouterr().out.split())
+
+    def test_names_every_command_and_there_are_no_others(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["--help"]) == 0
+        told = capsys.readouterr().out
+        names = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+        assert names == {command.split()[0] for command in COMMANDS}
+        assert all(re.search(rf"^\s*{name}\s", told, re.MULTILINE) for name in names)
+
+    def test_of_privatize_names_every_option_of_the_interface(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["privatize", "--help"]) == 0
+        told = capsys.readouterr().out
+        for option in (
+            "--space", "--output", "--mechanism", "--epsilon", "--per", "--engine", "--text", "--id", "--keep", "--key",
+            "--test-key", "--records", "--workers", "--master", "--runner", "--accept-no-guarantee", "--progress",
+        ):  # fmt: skip
+            assert option in told, option
+
+    def test_the_version_is_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["--version"]) == 0
+        assert capsys.readouterr().out == f"corpusveil {corpusveil.__version__}\n"
+
+    def test_the_command_line_is_parted_at_two_dashes(self) -> None:
+        assert split_arguments(["a", "--debug", "--", "--x", "--debug"]) == (["a"], ["--x", "--debug"], True)
+        assert split_arguments(["a"]) == (["a"], [], False)
+
+
+class TestMechanisms:
+    def test_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["mechanisms"]) == 0
+        assert "ring-geometric" in capsys.readouterr().out
+
+    def test_are_explained(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["mechanisms", "ring-geometric"]) == 0
+        told = capsys.readouterr().out
+        assert "paper:" in told
+        assert "parameters:" in told
+
+    def test_have_a_nearest_name(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["mechanisms", "ring-geometrik"]) == 2
+        assert "did you mean ring-geometric?" in sentence(capsys)
+
+
+class TestKey:
+    def test_is_32_bytes_for_its_owner_alone(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "deep" / "a.key"
+        assert run(["key", "new", str(path)]) == 0
+        assert len(path.read_bytes()) == 32
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        told = capsys.readouterr()
+        assert path.read_bytes().hex() not in told.out + told.err
+        assert corpusveil.Key.load(path).fingerprint() in told.out
+
+    def test_is_never_overwritten(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "a.key").write_bytes(TEST_KEY)
+        assert run(["key", "new", str(tmp_path / "a.key")]) == 2
+        assert "never overwritten" in sentence(capsys)
+        assert (tmp_path / "a.key").read_bytes() == TEST_KEY
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (TEST_KEY[:31], "has 31"),
+            (TEST_KEY + b"x", "has 33"),
+            (b"", "has 0"),
+            (b"correct horse battery staple!!!!", "passphrase"),
+            (bytes(32), "passphrase"),
+        ],
+        ids=["short", "long", "empty", "passphrase", "zeros"],
+    )
+    def test_of_another_kind_is_refused(
+        self,
+        ground: Ground,
+        source: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        content: bytes,
+        said: str,
+    ) -> None:
+        (tmp_path / "bad.key").write_bytes(content)
+        assert run([*ground.arguments(source, tmp_path / "out"), "--key", str(tmp_path / "bad.key")]) == 2
+        told = sentence(capsys)
+        assert str(tmp_path / "bad.key") in told
+        assert said in told
+        assert not content or content.decode("latin-1") not in told
+        assert not (tmp_path / "out").exists()
+
+    def test_that_is_not_named_is_made_named_and_found_again(
+        self, ground: Ground, source: Path, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = without_key(ground.arguments(source, tmp_path / "out"))
+        assert run(arguments) == 0
+        first = sentence(capsys)
+        (key,) = (home / ".config" / "corpusveil" / "keys").iterdir()
+        assert str(key) in first
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        secret = key.read_bytes()
+        assert len(secret) == 32
+        assert run(arguments) == 0
+        assert sentence(capsys) == first
+        assert key.read_bytes() == secret
+        assert manifest(tmp_path / "out")["key_fingerprint"] == corpusveil.Key(secret).fingerprint()
+
+    def test_is_another_for_another_output(self, ground: Ground, source: Path, tmp_path: Path, home: Path) -> None:
+        for name in ("one", "two"):
+            assert run(without_key(ground.arguments(source, tmp_path / name))) == 0
+        assert manifest(tmp_path / "one")["key_fingerprint"] != manifest(tmp_path / "two")["key_fingerprint"]
+
+    def test_is_made_in_the_configuration_folder_that_is_set(
+        self, ground: Ground, source: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "set"))
+        assert run(without_key(ground.arguments(source, tmp_path / "out"))) == 0
+        assert len(list((tmp_path / "set" / "corpusveil" / "keys").iterdir())) == 1
+        assert not home.exists()
+
+    def test_for_tests_marks_all_that_it_touches(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run([*without_key(ground.arguments(source, tmp_path / "out")), "--test-key"]) == 0
+        assert sentence(capsys).startswith("NOT PRIVATE")
+        assert (tmp_path / "out" / "manifest.json").read_text().splitlines()[1].startswith(' "warning": "NOT PRIVATE')
+
+    def test_of_ones_own_marks_nothing(self, ground: Ground, source: Path, tmp_path: Path) -> None:
+        assert run(ground.arguments(source, tmp_path / "out")) == 0
+        assert "NOT PRIVATE" not in (tmp_path / "out" / "manifest.json").read_text()
+
+
+def without_key(arguments: list[str]) -> list[str]:
+    at = arguments.index("--key")
+    return arguments[:at] + arguments[at + 2 :]
+
+
+def changed(arguments: list[str], option: str, value: str | None) -> list[str]:
+    at = arguments.index(option)
+    return arguments[:at] + ([] if value is None else [option, value]) + arguments[at + 2 :]
+
+
+class TestAWrongCall:
+    """Ends with status 2 and one sentence that names what is wrong, before anything is written."""
+
+    @pytest.mark.parametrize(
+        ("option", "value", "said"),
+        [
+            ("--epsilon", "nan", "epsilon"),
+            ("--epsilon", "-1", "epsilon"),
+            ("--epsilon", "0", "epsilon"),
+            ("--epsilon", "inf", "epsilon"),
+            ("--epsilon", "one", "epsilon"),
+            ("--epsilon", None, "epsilon"),
+            ("--mechanism", "ring-geometrc", "did you mean ring-geometric?"),
+            ("--mechanism", "something", "ring-geometric"),
+            ("--space", "nowhere/space", "nowhere/space"),
+            ("--key", "nowhere.key", "no such key file"),
+            ("--progress", "loud", "loud"),
+        ],
+    )
+    def test_in_an_option(
+        self,
+        ground: Ground,
+        source: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        option: str,
+        value: str | None,
+        said: str,
+    ) -> None:
+        assert run(changed(ground.arguments(source, tmp_path / "out"), option, value)) == 2
+        told = capsys.readouterr()
+        assert said in told.err.splitlines()[-1]
+        assert "Traceback" not in told.err
+        assert told.out == ""
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--epsilonn", "1"), "--epsilonn"),
+            (("--engine", "flink"), "flink"),
+            (("--master", "local[2]"), "--master is for --engine spark"),
+            (("--", "--some_option=1"), "--engine beam"),
+            (("--test-key",), "exclude each other"),
+            (("--engine", "beam", "--runner", "DaskRunner"), "DaskRunner"),
+            (("--workers", "0"), "workers"),
+            (("--rows-per-task", "1000"), "8192"),
+            (("--unknown-words", "privatize"), "unknown_words"),
+            (("--numbers", "hide"), "hide"),
+            (("--per", "corpus"), "corpus"),
+        ],
+    )
+    def test_in_what_is_added(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: Any, said: str
+    ) -> None:
+        assert run(ground.arguments(source, tmp_path / "out", *more)) == 2
+        told = capsys.readouterr().err
+        assert said in told.splitlines()[-1]
+        assert "Traceback" not in told
+        assert not (tmp_path / "out").exists()
+
+    def test_in_a_name_of_a_command(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["privatise"]) == 2
+        assert "privatise" in capsys.readouterr().err.splitlines()[-1]
+
+    def test_with_debug_shows_where(self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["--debug", *ground.arguments(tmp_path / "missing", tmp_path / "out")]) == 2
+        told = capsys.readouterr().err
+        assert "Traceback" in told
+        assert told.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: nothing matches")
+
+    def test_ends_a_process_as_it_ends_here(self, ground: Ground, tmp_path: Path) -> None:
+        told = run_process(*ground.arguments(tmp_path / "missing", tmp_path / "out"), home=tmp_path)
+        assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+
+
+class TestTheWorkFailed:
+    def test_with_status_1_and_a_sentence(
+        self,
+        ground: Ground,
+        source: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def full(*_: object) -> None:
+            raise OSError(28, os.strerror(28))
+
+        monkeypatch.setattr("os.fsync", full)
+        assert run(ground.arguments(source, tmp_path / "out")) == 1
+        assert "No space left on device" in sentence(capsys)
+
+
+class TestWhatIsPrinted:
+    def retention(self, capsys: pytest.CaptureFixture[str]) -> float:
+        found = re.search(r"come back unchanged: ([\d.]+)%", capsys.readouterr().out)
+        assert found
+        return float(found.group(1)) / 100
+
+    @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+    def test_is_the_share_that_stays(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], epsilon: float
+    ) -> None:
+        assert run(changed(ground.arguments(source, tmp_path / "out"), "--epsilon", str(epsilon))) == 0
+        assert self.retention(capsys) == pytest.approx(math.tanh(epsilon / 2), abs=0.002)
+
+    def test_is_a_warning_when_nearly_all_stays(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(changed(ground.arguments(source, tmp_path / "out"), "--epsilon", "10")) == 0
+        assert sentence(capsys) == "warning: at epsilon 10 nearly every word stays as it is."
+
+    def test_is_the_share_by_length_for_a_budget_per_document(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(ground.arguments(source, tmp_path / "out", "--per", "document")) == 0
+        assert re.search(r"unchanged, by the words of a document: .* of 10, .* of 1000", capsys.readouterr().out)
+
+    def test_is_what_is_promised_what_is_disclosed_and_the_digest(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(ground.arguments(source, tmp_path / "out")) == 0
+        told = capsys.readouterr().out
+        for line in manifest(tmp_path / "out")["guarantee_in_words"]:
+            assert f"- {line}" in told
+        assert "Disclosed: how many tokens" in told
+        assert f"content sha256 {manifest(tmp_path / 'out')['content_sha256']}" in told
+        assert f"{tmp_path / 'out'}.records" in told
+
+    def test_is_progress_in_lines_where_no_terminal_is(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(changed(ground.arguments(source, tmp_path / "out"), "--progress", "lines")) == 0
+        assert re.match(r"2 of 2 shards, [\d,]+ tokens", sentence(capsys))
+
+
+@pytest.fixture(scope="module")
+def unchanged(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> dict[float, tuple[int, int]]:
+    folder = tmp_path_factory.mktemp("retention")
+    rng = random.Random(4)
+    write_shard(folder / "in" / "a.json.gz", [{"text": text_of(rng, 100)} for _ in range(3000)])
+    found = {}
+    for epsilon in (1.0, 0.95):
+        output = folder / str(epsilon)
+        assert run(changed(ground.arguments(folder / "in", output), "--epsilon", str(epsilon))) == 0
+        totals = json.loads((folder / f"{epsilon}.records" / "totals.json").read_text())
+        found[epsilon] = (totals["unchanged"], totals["privatized"])
+    return found
+
+
+class TestRetention:
+    """As many words come back as the mathematics says, and at another epsilon another number of them."""
+
+    @staticmethod
+    def deviation(found: tuple[int, int], epsilon: float) -> float:
+        share = math.tanh(epsilon / 2)
+        return (found[0] - share * found[1]) / math.sqrt(found[1] * share * (1 - share))
+
+    @pytest.mark.parametrize("epsilon", [1.0, 0.95])
+    def test_is_tanh_of_half_epsilon(self, unchanged: dict[float, tuple[int, int]], epsilon: float) -> None:
+        assert unchanged[epsilon][1] > 200_000
+        assert abs(self.deviation(unchanged[epsilon], epsilon)) < 5
+
+    def test_is_not_that_of_another_epsilon(self, unchanged: dict[float, tuple[int, int]]) -> None:
+        assert abs(self.deviation(unchanged[0.95], 1.0)) > 10
+        assert abs(self.deviation(unchanged[1.0], 0.95)) > 10
+
+
+class TestSpace:
+    def vectors(self, folder: Path) -> Path:
+        rng = np.random.default_rng(0)
+        lines = [" ".join([word, *(f"{value:.4f}" for value in rng.standard_normal(4))]) for word in WORDS[:50]]
+        (folder / "vectors.txt").write_text("\n".join(lines) + "\n")
+        return folder / "vectors.txt"
+
+    def test_is_built_and_used(
+        self, source: Path, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["space", "--vectors", str(self.vectors(tmp_path)), "--output", str(tmp_path / "space")]) == 0
+        told = capsys.readouterr().out
+        assert "50 words, 4 dimensions, 1 list" in told
+        assert corpusveil.load_space(str(tmp_path / "space")).digest in told
+        assert run(changed(ground.arguments(source, tmp_path / "out"), "--space", str(tmp_path / "space"))) == 0
+        words = {word for path in data_files(tmp_path / "out") for word in read_words(path)}
+        assert words <= {*WORDS[:50], "contact"}
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--vectors", "nowhere.txt", "--output", "x"], "nowhere.txt"),
+            (["--output", "x"], "--vectors"),
+            (["--vectors", "v", "--output", "x", "--lists", "-1"], "lists"),
+            (["--vectors", "v", "--output", "x", "--order", "random"], "order"),
+        ],
+    )
+    def test_is_refused(self, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["space", *arguments]) == 2
+        assert said in capsys.readouterr().err.splitlines()[-1]
+
+
+def read_words(path: Path) -> set[str]:
+    return {word for row in read_shard(path) for word in re.findall(r"[a-z]+", row["text"])}
+
+
+def test_an_interruption_has_a_status_of_its_own(
+    ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["corpusveil.cli.privatize"], "privatize_corpus", interrupt)
+    assert run(ground.arguments(source, tmp_path / "out")) == 130
+    assert "run the same command again" in capsys.readouterr().err.splitlines()[-1]

@@ -1,0 +1,171 @@
+"""Words planted in the input are nowhere in what a run writes or says, whether it succeeds or fails."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpusveil.cli.main import run as run_here
+from corpusveil.errors import WorkError
+from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.kernel import Kernel
+from tests.engines.corpora import (
+    CANARIES,
+    COLUMN_CANARY,
+    NAME_CANARY,
+    Ground,
+    make_release,
+    read_shard,
+    records_text,
+    run,
+    text_of,
+    write_shard,
+)
+
+IN_TEXT = [
+    *CANARIES.values(),
+    "canaryfield",
+    "canary-mail",
+    "canary-host",
+    "pathcanary",
+    "secretcanary",
+    "canaryhandle",
+]
+PLANTED = [*IN_TEXT, COLUMN_CANARY]
+ENGINES = [
+    pytest.param(("--engine", "local"), id="local"),
+    pytest.param(("--engine", "local", "--workers", 2), id="local-2"),
+    pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    pytest.param(("--engine", "beam"), id="beam"),
+    pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.slow),
+]
+
+
+def found(planted: list[str], text: str) -> list[str]:
+    """Return which of the planted words stand in a text, in any case."""
+    return [word for word in planted if word.lower() in text.lower()]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A corpus with canaries in its texts, in a column that is not named, and in the names of its files."""
+    rng = random.Random(0)
+    documents = [
+        {"text": f"{text_of(rng, 5)} {word} {text_of(rng, 5)}, ({word.upper()}) {word}", COLUMN_CANARY: COLUMN_CANARY}
+        for word in CANARIES.values()
+    ]
+    folder = tmp_path / "in"
+    for number in range(2):
+        write_shard(folder / f"{NAME_CANARY}-{number}.json.gz", documents * 3)
+    return folder
+
+
+def in_release(output: Path) -> str:
+    """Return all that a release folder holds, uncompressed, with the names of its files."""
+    told = []
+    for path in output.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            told.append(path.name + (gzip.decompress(data) if path.name.endswith(".gz") else data).decode())
+    return "".join(told)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_when_the_run_succeeds(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
+    output = tmp_path / "out"
+    told = run(*ground.arguments(source, output, *engine, "--progress", "lines"), home=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert len(in_release(output)) > 1000
+    assert found([*PLANTED, NAME_CANARY], in_release(output)) == []
+    assert found([*PLANTED, NAME_CANARY], told.stdout + told.stderr) == []
+    assert found(PLANTED, records_text(output)) == []
+
+
+BAD = ['{"text": "%s"', '{"%s": 1}', '{"text": ["%s"]}', '["%s"]']
+
+
+def spoil(source: Path, bad: str) -> Path:
+    """Add a shard whose only row is bad and full of canaries."""
+    shard = source / "z.json.gz"
+    shard.write_bytes(gzip.compress((bad % " ".join(IN_TEXT)).encode() + b"\n"))
+    return shard
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_when_a_row_is_bad(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
+    shard = spoil(source, BAD[0])
+    output = tmp_path / "out"
+    told = run(*ground.arguments(source, output, *engine), home=tmp_path)
+    assert told.returncode == 2
+    assert told.stderr.splitlines()[-1].startswith(f"corpusveil: {shard}, row 1: ")
+    assert found(PLANTED, told.stdout + told.stderr + records_text(output)) == []
+    assert not (output / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("bad", BAD[1:])
+def test_whatever_is_bad_about_it(
+    ground: Ground, source: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], bad: str
+) -> None:
+    shard = spoil(source, bad)
+    assert run_here(ground.arguments(source, tmp_path / "out")) == 2
+    told = capfd.readouterr()
+    assert told.err.startswith(f"corpusveil: {shard}, row 1: ")
+    assert found(PLANTED, told.out + told.err + records_text(tmp_path / "out")) == []
+
+
+@pytest.mark.parametrize("make", [LocalEngine, BeamEngine])
+def test_when_the_code_fails_with_text_in_the_error(
+    ground: Ground,
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    make: Callable[[], Any],
+) -> None:
+    def fail(self: Kernel, texts: Any, *_: Any) -> None:
+        raise ValueError(texts[0].as_py())
+
+    monkeypatch.setattr(Kernel, "privatize", fail)
+    with pytest.raises(WorkError) as caught:
+        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), make())
+    told = capfd.readouterr()
+    assert "ValueError" in str(caught.value)
+    assert found(PLANTED, str(caught.value) + told.out + told.err) == []
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_unless_debug_is_asked_for(
+    ground: Ground,
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    debug: bool,
+) -> None:
+    def fail(self: Kernel, texts: Any, *_: Any) -> None:
+        raise ValueError(texts[0].as_py())
+
+    monkeypatch.setattr(Kernel, "privatize", fail)
+    assert run_here([*(["--debug"] if debug else []), *ground.arguments(source, tmp_path / "out")]) == 1
+    assert bool(found(PLANTED, capfd.readouterr().err)) is debug
+
+
+def test_the_canaries_are_in_the_input(source: Path) -> None:
+    text = str([read_shard(path) for path in sorted(source.iterdir())])
+    assert found(IN_TEXT, text) == IN_TEXT
+    assert COLUMN_CANARY in text
+
+
+def test_what_is_kept_on_purpose_is_found(ground: Ground, source: Path, tmp_path: Path) -> None:
+    """The search finds what it looks for: with other policies the words do stand in the release."""
+    more = ("--unknown-words", "keep", "--contacts", "keep", "--numbers", "keep", "--other", "keep")
+    told = run(*ground.arguments(source, tmp_path / "out", *more, "--keep", COLUMN_CANARY), home=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert found(PLANTED, in_release(tmp_path / "out")) == PLANTED

@@ -1,0 +1,152 @@
+"""Processes that a test starts and ends: whole trees of them, and a Spark cluster on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from tests.engines.corpora import COMMAND, ROOT, environment
+
+SUBMIT = ROOT / "corpusveil" / "jobs" / "submit.py"
+SMALL = (
+    "--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m", "--conf", "spark.ui.enabled=false",
+    "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1",
+)  # fmt: skip
+
+
+def start(command: list[str], home: Path, log: Path, **more: str) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own; what it says goes to ``log``."""
+    with log.open("wb") as said:
+        return subprocess.Popen(
+            command, env=environment(home, **more), cwd=home, stdin=subprocess.DEVNULL, stdout=said,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
+
+def start_command(arguments: list[str], home: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start a command line of corpusveil."""
+    return start([*COMMAND, *arguments], home, log)
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """Return a process and all that descend from it."""
+    try:
+        top = psutil.Process(pid)
+        return [top, *top.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """End a started process and all its descendants with SIGKILL, as a machine that loses its power does."""
+    members = tree(process.pid)
+    for member in members:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.send_signal(signal.SIGKILL)
+    process.wait(30)
+    psutil.wait_procs(members, timeout=30)
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 60, every: float = 0.005) -> None:
+    """Wait for something to come true; fail the test when it does not."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come true in time"
+        time.sleep(every)
+
+
+def free_port() -> int:
+    """Return a port of loopback that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Cluster:
+    """A standalone Spark cluster on loopback: a master and two workers of one core each."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyspark
+
+        self.folder = folder
+        self.home = Path(pyspark.__file__).parent
+        self.url = f"spark://127.0.0.1:{free_port()}"
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def _spark_class(self, name: str, log: str, *arguments: str) -> subprocess.Popen[bytes]:
+        process = start(
+            [str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
+            self.folder, self.folder / log, SPARK_HOME=str(self.home), SPARK_DAEMON_MEMORY="256m",
+            SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable,
+        )  # fmt: skip
+        self._started.append(process)
+        return process
+
+    def start(self) -> None:
+        """Start master and workers; return when both workers are registered."""
+        port = self.url.rsplit(":", 1)[1]
+        log = self.folder / "master.log"
+        self._spark_class("master.Master", "master.log", "--host", "127.0.0.1", "--port", port, "--webui-port", "0")
+        wait_until(lambda: "New state: ALIVE" in log.read_text(errors="replace"), every=0.1)
+        for number in range(2):
+            self.workers.append(
+                self._spark_class(
+                    "worker.Worker", f"worker{number}.log", "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1",
+                    "--memory", "768m", "--work-dir", str(self.folder / f"work{number}"), self.url,
+                )
+            )  # fmt: skip
+        wait_until(lambda: log.read_text(errors="replace").count("Registering worker") == 2, every=0.1)
+
+    def submit(self, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+        """Start ``spark-submit`` of the job that the package brings."""
+        command = [str(self.home / "bin" / "spark-submit"), "--master", self.url, *SMALL, str(SUBMIT), *arguments]
+        return start(
+            command, self.folder, log, SPARK_HOME=str(self.home), SPARK_LOCAL_IP="127.0.0.1",
+            PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
+        )  # fmt: skip
+
+    def logs(self) -> bytes:
+        """Return all that master, workers and executors have written."""
+        return b"".join(path.read_bytes() for path in self.folder.rglob("*") if path.is_file())
+
+    def stop(self) -> None:
+        """End every process of the cluster."""
+        for process in reversed(self._started):
+            kill_tree(process)
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """Run a cluster for as long as the block lasts."""
+    made = Cluster(folder)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def alive(pid: int) -> bool:
+    """Say whether a process is still running (a zombie is not)."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """End what ``start`` started, whatever state it is in."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)

@@ -1,0 +1,170 @@
+"""The local engine: killed in the middle, in part or twice at once, it ends with the bytes of an undisturbed run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.engines.corpora import BLOCK, release_files, run
+from tests.engines.processes import alive, end_session, kill_tree, start_command, tree, wait_until
+from tests.faults.crashes import (
+    Undisturbed,
+    assert_nothing_is_half_written,
+    begin,
+    done,
+    kill_in_the_middle,
+    records_of,
+    run_again,
+)
+
+
+def workers_of(pid: int) -> list[psutil.Process]:
+    """Return the worker processes of a run: spawned interpreters, less Python's resource tracker."""
+    return [member for member in tree(pid)[1:] if "spawn_main" in " ".join(member.cmdline())]
+
+
+def test_killed_with_one_process(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    before = kill_in_the_middle(undisturbed, output)
+    assert 0 < before < undisturbed.shards
+    assert_nothing_is_half_written(undisturbed, output)
+    shard = next(iter(sorted((output / "data").glob("part-*"))))
+    written = shard.stat().st_mtime_ns
+    run_again(undisturbed, output)
+    assert shard.stat().st_mtime_ns == written, "a shard that was done is done again"
+
+
+def test_killed_with_two_processes(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    assert 0 < kill_in_the_middle(undisturbed, output, "--workers", 2) < undisturbed.shards
+    assert_nothing_is_half_written(undisturbed, output)
+    run_again(undisturbed, output, "--workers", 2)
+
+
+def test_killed_in_row_ranges_and_run_again_in_others(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    kill_in_the_middle(undisturbed, output, "--rows-per-task", 2 * BLOCK)
+    assert_nothing_is_half_written(undisturbed, output)
+    run_again(undisturbed, output, "--rows-per-task", BLOCK)
+
+
+def test_killed_twice_and_finished_by_another_engine(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    kill_in_the_middle(undisturbed, output)
+    process = begin(undisturbed, output, "--workers", 2)
+    before = done(output)
+    wait_until(lambda: done(output) > before or process.poll() is not None)
+    kill_tree(process)
+    assert_nothing_is_half_written(undisturbed, output)
+    run_again(undisturbed, output, "--engine", "beam")
+
+
+def test_a_killed_worker_ends_the_run_in_a_sentence_and_a_second_run_completes(
+    undisturbed: Undisturbed, tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    process = begin(undisturbed, output, "--workers", 2)
+    try:
+        wait_until(lambda: done(output) > 0 or process.poll() is not None)
+        os.kill(workers_of(process.pid)[0].pid, signal.SIGKILL)
+        status = process.wait(60)
+    finally:
+        end_session(process)
+    said = (tmp_path / "killed.log").read_text().splitlines()
+    assert status == 1, said
+    assert said[-1].startswith("corpusveil: A worker process was killed")
+    assert "run the same command again" in said[-1]
+    assert not any("Traceback" in line for line in said)
+    assert_nothing_is_half_written(undisturbed, output)
+    run_again(undisturbed, output, "--workers", 2)
+
+
+def test_workers_end_when_their_parent_is_killed(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    process = begin(undisturbed, output, "--workers", 2)
+    workers: list[psutil.Process] = []
+    try:
+        wait_until(lambda: done(output) > 0 or process.poll() is not None)
+        workers = tree(process.pid)[1:]
+        assert len(workers_of(process.pid)) == 2
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(10)
+        wait_until(lambda: not any(alive(worker.pid) for worker in workers), seconds=20, every=0.1)
+    finally:
+        for worker in workers:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.kill()
+        end_session(process)
+
+
+def test_an_interrupted_run_says_how_to_go_on(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    process = begin(undisturbed, output)
+    try:
+        wait_until(lambda: done(output) > 0 or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    finally:
+        end_session(process)
+    assert "run the same command again" in (tmp_path / "killed.log").read_text().splitlines()[-1]
+    assert "Traceback" not in (tmp_path / "killed.log").read_text()
+    assert_nothing_is_half_written(undisturbed, output)
+    assert not list(output.rglob(".*"))
+
+
+def test_two_equal_runs_at_once_end_with_the_right_bytes(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    arguments = undisturbed.ground.arguments(undisturbed.ground.corpus, output)
+    both = [start_command(arguments, tmp_path, tmp_path / f"{number}.log") for number in range(2)]
+    try:
+        told = [process.wait(100) for process in both]
+    finally:
+        for process in both:
+            end_session(process)
+    assert told == [0, 0], [(tmp_path / f"{number}.log").read_text() for number in range(2)]
+    assert release_files(output) == undisturbed.files
+
+
+class TestOfAnUnfinishedRun:
+    @pytest.fixture
+    def unfinished(self, undisturbed: Undisturbed, tmp_path: Path) -> Path:
+        """A copy of a finished run without what is written last."""
+        output = tmp_path / "output"
+        records = undisturbed.ground.folder / "output.records"
+        shutil.copytree(undisturbed.ground.folder / "output", output)
+        shutil.copytree(records, records_of(output))
+        (output / "manifest.json").unlink()
+        text = (records_of(output) / "run.json").read_text()
+        (records_of(output) / "run.json").write_text(text.replace(str(records.parent / "output"), str(output)))
+        return output
+
+    @pytest.mark.parametrize("damage", ["cut", "changed", "removed"])
+    def test_a_damaged_output_shard_is_done_again(
+        self, undisturbed: Undisturbed, unfinished: Path, damage: str
+    ) -> None:
+        shard = sorted((unfinished / "data").iterdir())[2]
+        data = shard.read_bytes()
+        if damage == "removed":
+            shard.unlink()
+        else:
+            shard.write_bytes(data[:-100] if damage == "cut" else data[:-1] + bytes([data[-1] ^ 1]))
+        run_again(undisturbed, unfinished)
+
+    def test_a_shard_without_a_record_is_done_again(self, undisturbed: Undisturbed, unfinished: Path) -> None:
+        max((records_of(unfinished) / "shards").iterdir()).unlink()
+        run_again(undisturbed, unfinished)
+
+    def test_a_damaged_record_is_named(self, undisturbed: Undisturbed, unfinished: Path) -> None:
+        record = sorted((records_of(unfinished) / "shards").iterdir())[1]
+        record.write_text(record.read_text()[:-20])
+        told = run(*undisturbed.ground.arguments(undisturbed.ground.corpus, unfinished), home=unfinished.parent)
+        assert told.returncode == 2
+        assert str(record) in told.stderr
+        record.unlink()
+        run_again(undisturbed, unfinished)

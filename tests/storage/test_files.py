@@ -1,0 +1,181 @@
+"""Files are whole or not at all, and private ones are closed to others."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from corpusveil.errors import UserError, WorkError
+from corpusveil.storage import files
+from corpusveil.storage.records import WARNING, Records
+
+
+@pytest.fixture(params=["local", "memory"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A folder on a local disk, and one of an object store."""
+    if request.param == "local":
+        yield str(tmp_path / "deep" / "er")
+        return
+    yield f"memory://{tmp_path.name}/deep"
+    fsspec.filesystem("memory").store.clear()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class Stop(Exception):
+    """Not an error of anything."""
+
+
+def test_a_written_file_holds_what_was_written(folder: str) -> None:
+    files.write_bytes(f"{folder}/a", b"one")
+    files.write_bytes(f"{folder}/a", b"another")
+    assert files.read_bytes(f"{folder}/a") == b"another"
+    assert files.size(f"{folder}/a") == 7
+    assert files.listing(folder) == ["a"]
+
+
+@pytest.mark.parametrize("before", [None, b"what was there"])
+def test_an_exception_inside_leaves_all_as_it_was(folder: str, before: bytes | None) -> None:
+    if before is not None:
+        files.write_bytes(f"{folder}/a", before)
+
+    def fail() -> None:
+        with files.open_write(f"{folder}/a") as file:
+            file.write(b"x" * (5 << 20))
+            raise Stop
+
+    with pytest.raises(Stop):
+        fail()
+    assert files.listing(folder) == ([] if before is None else ["a"])
+    assert not files.exists(f"{folder}/a") or files.read_bytes(f"{folder}/a") == before
+
+
+def test_a_file_is_not_seen_before_it_is_whole(tmp_path: Path) -> None:
+    with files.open_write(str(tmp_path / "part-0")) as file:
+        file.write(b"x" * (3 << 20))
+        file.flush()
+        assert not (tmp_path / "part-0").exists()
+        assert all(path.name.startswith(".") for path in tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["part-0"]
+
+
+def test_what_may_be_read_by_whom(tmp_path: Path) -> None:
+    files.write_bytes(str(tmp_path / "public"), b"")
+    files.write_bytes(str(tmp_path / "new" / "private"), b"", private=True)
+    files.create_bytes(str(tmp_path / "also"), b"", private=True)
+    assert mode(tmp_path / "new" / "private") == mode(tmp_path / "also") == 0o600
+    assert mode(tmp_path / "new") == 0o700
+    assert mode(tmp_path / "public") & 0o444
+
+
+def test_a_file_is_created_once_only(folder: str) -> None:
+    assert files.create_bytes(f"{folder}/a", b"first")
+    assert not files.create_bytes(f"{folder}/a", b"second")
+    assert files.read_bytes(f"{folder}/a") == b"first"
+    assert files.listing(folder) == ["a"]
+
+
+def test_of_many_that_create_at_once_one_wins(tmp_path: Path) -> None:
+    ready, won = threading.Barrier(8), []
+
+    def create(number: int) -> None:
+        ready.wait()
+        if files.create_bytes(str(tmp_path / "a"), bytes([number])):
+            won.append(number)
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert (tmp_path / "a").read_bytes() == bytes(won)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_sweeping_removes_what_a_killed_writer_left_and_nothing_else(tmp_path: Path) -> None:
+    left = tmp_path / f".part-00000.json.gz.{'0f' * 16}.part"
+    others = [tmp_path / name for name in (".hidden", "part-00000.json.gz", ".nfs.part", "x.part")]
+    for path in (left, *others):
+        path.write_bytes(b"x")
+    with files.open_write(str(tmp_path / "live")) as file:
+        file.write(b"whole")
+        files.sweep(str(tmp_path))
+    assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "live"])
+    assert (tmp_path / "live").read_bytes() == b"whole"
+    files.sweep(str(tmp_path / "missing"))
+    files.sweep("memory://anywhere")
+
+
+def test_reading_what_can_not_be_read_is_said_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"missing: there is no such file"):
+        files.open_read(str(tmp_path / "missing"))
+    with pytest.raises(UserError, match=r"this is a folder"):
+        files.open_read(str(tmp_path))
+    with pytest.raises(UserError, match=r"nosuch://x: "):
+        files.open_read("nosuch://x")
+
+
+def test_writing_where_a_file_is_in_the_way_is_said_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"file of that name is in the way"):
+        files.write_bytes(str(tmp_path / "file" / "a"), b"")
+
+
+def test_a_full_disk_is_an_error_of_the_work_that_names_the_file() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+
+    def fill() -> None:
+        with files._local_write("/dev/shm/part-0", 0o644) as file, open("/dev/full", "wb") as full:
+            file.flush()
+            full.write(b"x")
+            full.flush()
+
+    with pytest.raises(WorkError, match=r"part-0: could not be written \(No space left on device\)"):
+        fill()
+    assert not list(Path("/dev/shm").glob(".part-0.*"))
+
+
+class TestRecords:
+    def test_are_private_and_say_so_first(self, tmp_path: Path) -> None:
+        records = Records(str(tmp_path / "a.records"))
+        records.write("run.json", {})
+        records.write("shards/one.json", {"n": 1})
+        path = tmp_path / "a.records" / "shards" / "one.json"
+        assert mode(path) == 0o600
+        assert mode(path.parent) == mode(path.parent.parent) == 0o700
+        assert WARNING in path.read_text().splitlines()[1]
+        assert records.read("shards/one.json") == {"_": WARNING, "n": 1}
+
+    def test_are_none_where_none_is(self, folder: str) -> None:
+        records = Records(folder)
+        assert records.read("shards/one.json") is None
+        assert records.names("shards") == []
+        records.remove("shards/one.json")
+
+    def test_are_created_once_only(self, folder: str) -> None:
+        records = Records(folder)
+        assert records.create("run.json", {"n": 1})
+        assert not records.create("run.json", {"n": 2})
+        assert records.read("run.json") == {"_": WARNING, "n": 1}
+
+    def test_are_listed_and_removed(self, folder: str) -> None:
+        records = Records(folder)
+        for name in ("b", "a"):
+            records.write(f"shards/{name}.json", {})
+        assert records.names("shards") == ["a.json", "b.json"]
+        records.remove("shards/a.json")
+        assert records.names("shards") == ["b.json"]
+
+    def test_when_damaged_are_named(self, folder: str) -> None:
+        files.write_bytes(f"{folder}/a.json", b'{"n": ')
+        with pytest.raises(UserError, match=r"a\.json: this record is damaged"):
+            Records(folder).read("a.json")

@@ -1,0 +1,154 @@
+"""Which files an input names, and which folders may not be written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+from corpusveil.storage.inputs import find_shards
+from tests.engines.corpora import Ground, rows, write_shard
+
+
+def touch(folder: Path, *names: str) -> Path:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * len(name))
+    return folder
+
+
+def relative(*inputs: str | Path) -> list[str]:
+    return [shard.relative for shard in find_shards([str(one) for one in inputs])]
+
+
+class TestFound:
+    def test_a_file(self, tmp_path: Path) -> None:
+        touch(tmp_path, "one.json.gz")
+        (shard,) = find_shards([str(tmp_path / "one.json.gz")])
+        assert (shard.url, shard.relative, shard.size) == (str(tmp_path / "one.json.gz"), "one.json.gz", 11)
+
+    def test_a_folder_with_all_below_it_but_what_is_hidden(self, tmp_path: Path) -> None:
+        touch(tmp_path, "b.json", "a/c.json", "a/.d.json", ".e/f.json", "_SUCCESS", "_temporary/g.json", ".h.json")
+        assert relative(tmp_path) == ["a/c.json", "b.json"]
+
+    def test_a_folder_below_a_hidden_one_that_is_named(self, tmp_path: Path) -> None:
+        touch(tmp_path / ".hidden", "a.json")
+        assert relative(tmp_path / ".hidden") == ["a.json"]
+
+    def test_a_glob(self, tmp_path: Path) -> None:
+        touch(tmp_path, "c4.00001.json.gz", "c4.00000.json.gz", "c4.00002.csv", "c5.00000.json.gz", "c4.d.json.gz/x")
+        assert relative(tmp_path / "c4.*.json.gz") == ["c4.00000.json.gz", "c4.00001.json.gz"]
+
+    def test_a_name_with_the_signs_of_a_glob_in_it(self, tmp_path: Path) -> None:
+        touch(tmp_path, "a[1].json", "a b*.json")
+        assert relative(tmp_path / "a[1].json") == ["a[1].json"]
+        assert relative(tmp_path) == ["a b*.json", "a[1].json"]
+
+    def test_each_once_in_one_order_however_named(self, tmp_path: Path) -> None:
+        touch(tmp_path, "b/1.json", "a/1.json", "a/2.json")
+        names = ["a/1.json", "a/2.json", "b/1.json"]
+        assert (
+            relative(tmp_path / "b", tmp_path / "a")
+            == relative(tmp_path / "a" / "*", tmp_path, tmp_path / "b")
+            == names
+        )
+
+    def test_at_an_address(self) -> None:
+        memory = fsspec.filesystem("memory")
+        try:
+            for name in ("/found/b.json", "/found/a.json"):
+                memory.pipe_file(name, b"xy")
+            shards = find_shards(["memory://found"])
+            assert [(shard.url, shard.relative, shard.size) for shard in shards] == [
+                ("memory:///found/a.json", "a.json", 2),
+                ("memory:///found/b.json", "b.json", 2),
+            ]
+            assert [shard.relative for shard in find_shards(["memory://found/b*"])] == ["b.json"]
+        finally:
+            memory.store.clear()
+
+
+class TestRefused:
+    @pytest.mark.parametrize("name", ["missing.json", "missing", "*.json.gz", "empty"])
+    def test_nothing_matches(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(UserError, match="nothing matches"):
+            find_shards([str(tmp_path / name)])
+
+    def test_nothing_named(self) -> None:
+        with pytest.raises(UserError, match="No input"):
+            find_shards([])
+
+    def test_one_of_several_matches_nothing(self, tmp_path: Path) -> None:
+        touch(tmp_path, "a.json")
+        with pytest.raises(UserError, match=r"b\.json: nothing matches"):
+            find_shards([str(tmp_path / "a.json"), str(tmp_path / "b.json")])
+
+    def test_an_unknown_form(self, tmp_path: Path) -> None:
+        touch(tmp_path, "a.docx")
+        with pytest.raises(UserError, match=r"a\.docx: the form .*\.json\.gz"):
+            find_shards([str(tmp_path)])
+
+    def test_mixed_forms(self, tmp_path: Path) -> None:
+        touch(tmp_path, "a.json", "b.json.gz")
+        with pytest.raises(UserError, match=r"mixes forms .*a\.json.*b\.json\.gz"):
+            find_shards([str(tmp_path)])
+
+
+class TestOutput:
+    """Nothing is written where it could be read as input, and nothing private into the release."""
+
+    @pytest.fixture
+    def source(self, tmp_path: Path) -> Path:
+        write_shard(tmp_path / "in" / "a.json", rows(3, 0))
+        return tmp_path / "in"
+
+    @pytest.mark.parametrize(
+        ("source", "output", "records"),
+        [
+            ("in", "in", None),
+            ("in", "in/private", None),
+            ("in", "in/../in/private", None),
+            ("in", "private", "in/records"),
+            ("in/deeper", "in", None),
+            ("in/deeper/b.json", "in/deeper", None),
+            ("in/deeper/*", "in", None),
+            ("in", "private", "private/records"),
+            ("in", "private", "private"),
+            ("in", "records/private", "records"),
+            ("in/deeper", "private", "in"),
+            ("link", "in/private", None),
+        ],
+    )  # fmt: skip
+    def test_is_refused(
+        self,
+        ground: Ground,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        source: str,
+        output: str,
+        records: str | None,
+    ) -> None:
+        write_shard(tmp_path / "in" / "deeper" / "b.json", rows(3, 0))
+        (tmp_path / "link").symlink_to(tmp_path / "in")
+        before = sorted(tmp_path.rglob("*"))
+        more = () if records is None else ("--records", tmp_path / records)
+        assert run(ground.arguments(tmp_path / source, tmp_path / output, *more)) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_beside_the_input_is_fine(self, ground: Ground, source: Path, tmp_path: Path) -> None:
+        assert run(ground.arguments(source, tmp_path / "in-private")) == 0
+        assert run(ground.arguments(str(source / "*.json"), source / "private")) == 0
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_in_memory() -> Iterator[None]:
+    yield
+    assert files.listing("memory://") == []

@@ -1,0 +1,258 @@
+"""JSON lines: what is wrong in a shard is said by file and row, and nothing is half written."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.storage.formats import BLOCK_ROWS
+from corpusveil.storage.jsonlines import JSON_LINES, JSON_LINES_GZIP, Columns
+from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, manifest, read_shard, rows
+
+GOOD = b'{"text": "bababa"}\n'
+SECRET = UNKNOWN.encode()
+
+
+def place(folder: Path, data: bytes, name: str = "bad.json.gz", *, plain: bool = False) -> Path:
+    """Write a sound shard and, behind it, one with these bytes."""
+    folder.mkdir(exist_ok=True)
+    (folder / "a.json.gz").write_bytes(gzip.compress(GOOD))
+    (folder / name).write_bytes(data if plain else gzip.compress(data))
+    return folder
+
+
+class TestWrongInput:
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            (b'{"text": "' + SECRET + b'"', "not valid JSON"),
+            (SECRET, "not valid JSON"),
+            (b'{"text": "' + SECRET + b'"} {}', "not valid JSON"),
+            (b'{"text": "' + SECRET + b'\xff"}', "not valid JSON in UTF-8"),
+            (b'{"text": "' + SECRET + b'\xed\xa0\x80"}', "not valid JSON in UTF-8"),
+            (b'{"text": "' + SECRET + b'\\ud800"}', "not valid JSON"),
+            (b'{"text": "' + SECRET + b'\\ude00\\ud83d"}', "not valid JSON"),
+            (b'{"text": "' + SECRET + b'\x00"}', "not valid JSON"),
+            (b'{"text": "", "n": NaN, "s": "' + SECRET + b'"}', "not valid JSON"),
+            (b'{"txt": "' + SECRET + b'"}', "has no column 'text'"),
+            (b"{}", "has no column 'text'"),
+            (b'{"text": ["' + SECRET + b'"]}', "column 'text' is not text"),
+            (b'{"text": 17}', "column 'text' is not text"),
+            (b'{"text": null}', "column 'text' is not text"),
+            (b'["' + SECRET + b'"]', "not a JSON object"),
+            (b'"' + SECRET + b'"', "not a JSON object"),
+            (b"17", "not a JSON object"),
+            (b"null", "not a JSON object"),
+        ],
+    )
+    def test_is_said_by_file_and_row(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: bytes, said: str
+    ) -> None:
+        source = place(tmp_path / "in", GOOD * (BLOCK_ROWS + 5) + line + b"\n" + GOOD)
+        output = tmp_path / "out"
+        assert run(ground.arguments(source, output)) == 2
+        told = capsys.readouterr()
+        (sentence,) = told.err.splitlines()
+        assert sentence.startswith(f"corpusveil: {source}/bad.json.gz, row {BLOCK_ROWS + 6}: {said}")
+        assert UNKNOWN not in told.err + told.out
+        assert [path.name for path in output.rglob("*") if path.is_file()] == ["part-00000-of-00002.json.gz"]
+
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            (gzip.compress(encode(rows(500, 0)))[:-9], "ends in the middle of its compressed data"),
+            (gzip.compress(encode(rows(500, 0)))[:200], "ends in the middle of its compressed data"),
+            (gzip.compress(encode(rows(9, 0))) + gzip.compress(encode(rows(500, 0)))[:200], "ends in the middle"),
+            (encode(rows(3, 0)), "not a sound gzip file"),
+            (gzip.compress(encode(rows(500, 0)))[:-8] + bytes(8), "not a sound gzip file"),
+            (gzip.compress(GOOD) + b"rubbish behind it", "not a sound gzip file"),
+        ],
+        ids=["last bytes missing", "cut", "second member cut", "not gzip", "wrong checksum", "rubbish behind"],
+    )
+    @pytest.mark.parametrize("more", [(), ("--rows-per-task", BLOCK_ROWS)], ids=["whole", "ranges"])
+    def test_compression_is_said_by_file(
+        self,
+        ground: Ground,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        data: bytes,
+        said: str,
+        more: tuple[object, ...],
+    ) -> None:
+        source = place(tmp_path / "in", data, plain=True)
+        assert run(ground.arguments(source, tmp_path / "out", *more)) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert sentence.startswith(f"corpusveil: {source}/bad.json.gz: ")
+        assert said in sentence
+        assert not (tmp_path / "out" / "manifest.json").exists()
+
+    @pytest.mark.parametrize("engine", ["local", "beam"])
+    def test_is_mended_and_run_again(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str
+    ) -> None:
+        source = place(tmp_path / "in", GOOD + b"{\n")
+        arguments = ground.arguments(source, tmp_path / "out", "--engine", engine)
+        assert run(arguments) == 2
+        assert "row 2" in capsys.readouterr().err
+        place(source, GOOD)
+        assert run(arguments) == 0
+        assert manifest(tmp_path / "out")["documents"] == 2
+
+    def test_of_several_shards_is_counted(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        place(tmp_path / "in", b"{", "b.json.gz")
+        place(tmp_path / "in", b"{", "c.json.gz")
+        assert run(ground.arguments(tmp_path / "in", tmp_path / "out")) == 2
+        assert "b.json.gz, row 1" in (said := capsys.readouterr().err)
+        assert "(1 more" in said
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--id", "id"), "has no column 'id'"),
+            (("--keep", "url"), "has no column 'url'"),
+            (("--keep", "text"), "text: the text column can't be kept"),
+            (("--keep", "url", "--keep", "url"), "named twice"),
+            (("--text", "body"), "has no column 'body'"),
+        ],
+    )
+    def test_columns_are_said_by_name(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+    ) -> None:
+        assert run(ground.arguments(place(tmp_path / "in", GOOD), tmp_path / "out", *more)) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert said in sentence
+
+    @pytest.mark.parametrize("value", ["1.5", "null", "true", "[1]", "{}"])
+    def test_an_id_is_a_string_or_a_whole_number(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
+    ) -> None:
+        source = place(tmp_path / "in", b'{"text": "", "id": %s}' % value.encode(), "a.json.gz")
+        assert run(ground.arguments(source, tmp_path / "out", "--id", "id")) == 2
+        assert "row 1: the id column 'id' has to be a string or a whole number" in capsys.readouterr().err
+
+
+class TestUnusualInput:
+    @pytest.mark.parametrize(
+        ("data", "count"),
+        [
+            (b"", 0),
+            (b"\n\n", 0),
+            (GOOD.strip(), 1),
+            (b"\n" + GOOD + b"\n  \n" + GOOD + b"\n", 2),
+            (GOOD.replace(b"\n", b"\r\n") * 3, 3),
+            (b'{"text": ""}', 1),
+            (b'{"text": "a\\nb\\u2028c\\u0085d"}\n' + '{"text": "\u2028\u0085"}'.encode(), 2),
+            (b'  {"text" :\t"x"}  \n', 1),
+        ],
+        ids=["empty", "blank", "no newline", "blank lines", "CRLF", "empty text", "other line ends", "blanks"],
+    )
+    @pytest.mark.parametrize("suffix", [".json.gz", ".jsonl", ".jsonl.gz", ".json"])
+    def test_gives_a_row_for_each(self, ground: Ground, tmp_path: Path, data: bytes, count: int, suffix: str) -> None:
+        source = tmp_path / f"one{suffix}"
+        source.write_bytes(gzip.compress(data) if suffix.endswith(".gz") else data)
+        assert run(ground.arguments(source, tmp_path / "out")) == 0
+        (shard,) = data_files(tmp_path / "out")
+        assert shard.name == f"part-00000-of-00001{suffix}"
+        assert [list(row) for row in read_shard(shard)] == [["text"]] * count
+        assert manifest(tmp_path / "out")["documents"] == count
+
+    def test_an_empty_file_is_no_gzip_member_and_no_rows(self, ground: Ground, tmp_path: Path) -> None:
+        (tmp_path / "one.json.gz").write_bytes(b"")
+        status = run(ground.arguments(tmp_path / "one.json.gz", tmp_path / "out"))
+        assert status == 0
+        assert manifest(tmp_path / "out")["documents"] == 0
+
+    def test_another_text_column_keeps_its_name(self, ground: Ground, tmp_path: Path) -> None:
+        (tmp_path / "one.json").write_bytes(b'{"text": "kept out", "re\\"view": "bababa bababa"}\n')
+        assert run(ground.arguments(tmp_path / "one.json", tmp_path / "out", "--text", 're"view')) == 0
+        (row,) = read_shard(data_files(tmp_path / "out")[0])
+        assert list(row) == ['re"view']
+
+
+class TestKeptColumns:
+    VALUES: tuple[str, ...] = (
+        '"caf\u00e9 \\" \\\\ \\u0000 \u2028 \U0001f9ff"', '""', "0", "-1", "9007199254740993", "18446744073709551615",
+        "0.1", "1e-300", "-0.0", "1.0", "true", "null", "[]", "{}", '{"b": [1, {"a": null}], "a": ["x", 0.25]}',
+    )  # fmt: skip
+
+    def kept(self, ground: Ground, folder: Path, value: str) -> Any:
+        """Return the value of a kept column of the only row."""
+        (folder / "one.json").write_text(f'{{"secret": "{UNKNOWN}", "kept": {value}, "text": "bababa"}}\n')
+        assert run(ground.arguments(folder / "one.json", folder / "out", "--keep", "kept")) == 0
+        text = data_files(folder / "out")[0].read_text()
+        assert UNKNOWN not in text
+        row = json.loads(text, parse_int=str, parse_float=str)
+        assert list(row) == ["text", "kept"]
+        return row["kept"]
+
+    @pytest.mark.parametrize("value", VALUES)
+    def test_survive_as_they_are(self, ground: Ground, tmp_path: Path, value: str) -> None:
+        assert self.kept(ground, tmp_path, value) == json.loads(value, parse_int=str, parse_float=str)
+
+    @pytest.mark.parametrize(
+        "value", ["18446744073709551616", "123456789012345678901234567890", "[-99999999999999999999]"]
+    )
+    def test_survive_however_large_the_number(self, ground: Ground, tmp_path: Path, value: str) -> None:
+        assert self.kept(ground, tmp_path, value) == json.loads(value, parse_int=str, parse_float=str)
+
+    def test_stand_behind_the_text_in_the_order_named(self, ground: Ground, tmp_path: Path) -> None:
+        (tmp_path / "one.json").write_text('{"a": 1, "b": 2, "c": 3, "text": ""}\n')
+        assert run(ground.arguments(tmp_path / "one.json", tmp_path / "out", "--keep", "c", "--keep", "a")) == 0
+        assert data_files(tmp_path / "out")[0].read_text() == '{"text":"","c":3,"a":1}\n'
+        assert manifest(tmp_path / "out")["configuration"]["columns"] == {"text": "text", "keep": ["c", "a"]}
+
+
+class TestBlocks:
+    """Where rows are read from, and how they come in over the file, changes neither rows nor bytes."""
+
+    @pytest.mark.parametrize("start", [0, BLOCK_ROWS, 2 * BLOCK_ROWS])
+    def test_a_row_range_is_a_slice(self, start: int) -> None:
+        documents = rows(2 * BLOCK_ROWS + 3, 0)
+        data = encode(documents)
+        stop = start + BLOCK_ROWS
+        got = list(JSON_LINES.batches(io.BytesIO(data), "x", Columns(), start, stop))
+        texts = [text for _, batch in got for text in batch.column("text").to_pylist()]
+        assert texts == [row["text"] for row in documents[start:stop]]
+        assert [first for first, _ in got] == [start + sum(b.num_rows for _, b in got[:n]) for n in range(len(got))]
+
+    def test_no_batch_crosses_a_block(self) -> None:
+        data = encode(rows(2 * BLOCK_ROWS + 3, 0))
+        for first, batch in JSON_LINES.batches(io.BytesIO(data), "x", Columns()):
+            assert first // BLOCK_ROWS == (first + batch.num_rows - 1) // BLOCK_ROWS
+
+    def test_a_document_of_many_chunks_comes_whole(self) -> None:
+        text = "bababa " * (1 << 20)
+        data = gzip.compress(encode([{"text": "a"}, {"text": text}, {"text": "b"}]), 1)
+        got = [t for _, b in JSON_LINES_GZIP.batches(io.BytesIO(data), "x", Columns()) for t in b["text"].to_pylist()]
+        assert got == ["a", text, "b"]
+
+    def test_members_of_gzip_are_one_file(self) -> None:
+        members = [gzip.compress(GOOD * 3), gzip.compress(b""), gzip.compress(b'{"te'), gzip.compress(b'xt": "x"}')]
+        assert JSON_LINES_GZIP.rows(io.BytesIO(b"".join(members)), "x") == 4
+
+    def test_rows_are_counted_as_they_are_read(self) -> None:
+        data = b"\n".join([b"", b'{"text": "a"}', b" ", b'{"text": "b"}'])
+        assert JSON_LINES.rows(io.BytesIO(data), "x") == 2
+        with pytest.raises(UserError, match="ends in the middle"):
+            JSON_LINES_GZIP.rows(io.BytesIO(gzip.compress(data)[:-4]), "x")
+
+    def test_a_block_of_output_is_a_gzip_member_of_its_own(self, ground: Ground, tmp_path: Path) -> None:
+        (tmp_path / "one.json.gz").write_bytes(gzip.compress(encode(rows(2 * BLOCK_ROWS + 1, 0))))
+        assert run(ground.arguments(tmp_path / "one.json.gz", tmp_path / "out")) == 0
+        data = data_files(tmp_path / "out")[0].read_bytes()
+        counts = []
+        while data:
+            member = zlib.decompressobj(31)
+            counts.append(member.decompress(data).count(b"\n"))
+            data = member.unused_data
+        assert counts == [BLOCK_ROWS, BLOCK_ROWS, 1]

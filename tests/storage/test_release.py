@@ -1,0 +1,338 @@
+"""A release folder: what is in it, whom it belongs to, and what running again does to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError, WorkError
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.storage.formats import BLOCK_ROWS, Columns
+from corpusveil.storage.records import Records
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.corpus import privatize_corpus
+from tests.engines.corpora import (
+    NAME_CANARY,
+    TEST_KEY,
+    Ground,
+    data_files,
+    encode,
+    make_release,
+    make_space,
+    manifest,
+    read_shard,
+    release_files,
+    rows,
+    write_corpus,
+    write_shard,
+)
+
+
+class Halting:
+    """An engine that does some tasks and then fails, as one that was killed between two shards."""
+
+    def __init__(self, tasks: int) -> None:
+        self.tasks = tasks
+
+    def run(self, function: Callable[[ShardTask], None], tasks: Any) -> None:
+        for task in tasks[: self.tasks]:
+            function(task)
+        raise WorkError("halted")
+
+
+class Noting:
+    """A local engine that notes which shards are worked on."""
+
+    def __init__(self) -> None:
+        self.done: list[int] = []
+
+    def run(self, function: Any, tasks: Any) -> None:
+        self.done = [task.shard for task in tasks if not function.is_done(task)]
+        LocalEngine().run(function, tasks)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / f"in-{NAME_CANARY}", [rows(20, number) for number in range(4)])
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def unfinished(ground: Ground, source: Path, output: Path) -> Path:
+    """An output of which two of four shards are done."""
+    with pytest.raises(WorkError, match="halted"):
+        privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
+    assert len(data_files(output)) == 2
+    return output
+
+
+@pytest.fixture
+def finished(ground: Ground, source: Path, output: Path) -> Path:
+    """An output that is done."""
+    privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+    return output
+
+
+def shards_of(source: Path) -> list[Path]:
+    return sorted(source.iterdir())
+
+
+class TestTheReleaseFolder:
+    def test_holds_data_and_a_manifest_and_nothing_else(self, finished: Path) -> None:
+        names = [f"data/part-{number:05d}-of-00004.json.gz" for number in range(4)]
+        assert sorted(release_files(finished)) == [*names, "manifest.json"]
+        assert sorted(path.name for path in finished.iterdir()) == ["data", "manifest.json"]
+
+    def test_has_a_manifest_that_says_what_may_be_known_and_no_more(self, source: Path, finished: Path) -> None:
+        told = manifest(finished)
+        assert set(told) == {
+            "kind", "version", "corpusveil", "release", "key_fingerprint", "configuration", "guarantee",
+            "guarantee_in_words", "kept_columns", "documents", "tokens", "content_sha256", "checksums", "shards",
+        }  # fmt: skip
+        assert {frozenset(shard) for shard in told["shards"]} == {frozenset({"name", "documents", "tokens", "sha256"})}
+        text = (finished / "manifest.json").read_text()
+        for word in (NAME_CANARY, "c4-train", str(source.parent), "local", "spark", "beam", "seconds", "2026-"):
+            assert word not in text, word
+        assert TEST_KEY.hex() not in text
+
+    def test_has_numbers_that_the_output_itself_gives(self, finished: Path) -> None:
+        told = manifest(finished)
+        overall = hashlib.sha256()
+        for shard, path in zip(told["shards"], data_files(finished), strict=True):
+            content = encode_compact(read_shard(path))
+            assert shard["sha256"] == hashlib.sha256(content).hexdigest()
+            assert shard["documents"] == len(read_shard(path)) == 20
+            overall.update(shard["sha256"].encode() + b"\n")
+        assert told["content_sha256"] == overall.hexdigest()
+        assert told["documents"] == 80
+        assert told["tokens"] == sum(shard["tokens"] for shard in told["shards"])
+
+    def test_says_nothing_of_what_was_dropped(self, ground: Ground, tmp_path: Path) -> None:
+        told = []
+        for number, text in enumerate(("bababa bababe", "bababa \U0001f9ff bababe")):
+            folder = tmp_path / str(number)
+            write_shard(folder / "in" / "a.json", [{"text": text}])
+            release = make_release(ground.space, epsilon=1e6)
+            privatize_corpus(release, [str(folder / "in")], str(folder / "out"), LocalEngine())
+            told.append(manifest(folder / "out")["tokens"])
+        assert told == [2, 2]
+
+    def test_stands_beside_records_that_are_private(self, finished: Path) -> None:
+        records = finished.with_name("out.records")
+        assert stat.S_IMODE(records.stat().st_mode) == 0o700
+        found = [path for path in records.rglob("*") if path.is_file()]
+        assert sorted(path.relative_to(records).as_posix() for path in found) == sorted(
+            ["run.json", "totals.json", *(f"shards/part-{number:05d}-of-00004.json" for number in range(4))]
+        )
+        for path in found:
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+            assert "DO NOT PUBLISH" in path.read_text().splitlines()[1]
+            assert TEST_KEY.hex() not in path.read_text()
+
+    def test_has_records_whose_counts_add_up(self, source: Path, finished: Path) -> None:
+        totals = json.loads((finished.with_name("out.records") / "totals.json").read_text())
+        assert totals["documents"] == 80
+        assert totals["changed"] + totals["unchanged"] == totals["privatized"] == totals["tokens"]["words"]
+        texts = [row["text"] for path in shards_of(source) for row in read_shard(path)]
+        assert totals["input_bytes"] == sum(len(text.encode()) for text in texts)
+
+    def test_and_its_records_can_lie_at_an_address(self, ground: Ground, source: Path, tmp_path: Path) -> None:
+        memory = fsspec.filesystem("memory")
+        try:
+            for path in shards_of(source):
+                memory.pipe_file(f"/bucket/in/{path.name}", path.read_bytes())
+            release = make_release(ground.space)
+            outcome = privatize_corpus(release, ["memory://bucket/in"], "memory://bucket/out", LocalEngine())
+            again = privatize_corpus(release, ["memory://bucket/in"], "memory://bucket/out", LocalEngine())
+            privatize_corpus(release, [str(source)], str(tmp_path / "out"), LocalEngine())
+            found = {name.removeprefix("/bucket/out/") for name in memory.find("/bucket/out")}
+            assert found == set(release_files(tmp_path / "out"))
+            for name in found:
+                assert memory.cat_file(f"/bucket/out/{name}") == (tmp_path / "out" / name).read_bytes()
+            assert outcome.content_sha256 == again.content_sha256
+            assert memory.exists("/bucket/out.records/totals.json")
+        finally:
+            memory.store.clear()
+
+
+def encode_compact(documents: list[dict[str, Any]]) -> bytes:
+    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in documents]
+    return "".join(lines).encode()
+
+
+class TestRunningAgain:
+    def test_when_finished_changes_nothing_and_says_the_same(
+        self, ground: Ground, source: Path, finished: Path
+    ) -> None:
+        before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+        engine = Noting()
+        outcome = privatize_corpus(make_release(ground.space), [str(source)], str(finished), engine)
+        assert outcome.content_sha256 == manifest(finished)["content_sha256"]
+        assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+        assert engine.done == []
+
+    def test_does_what_is_left_and_no_more(
+        self, ground: Ground, source: Path, unfinished: Path, tmp_path: Path
+    ) -> None:
+        engine = Noting()
+        privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), engine)
+        assert engine.done == [2, 3]
+        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), LocalEngine())
+        assert release_files(unfinished) == release_files(tmp_path / "other")
+
+    def test_does_a_shard_again_whose_input_changed_before_the_end(
+        self, ground: Ground, source: Path, unfinished: Path, tmp_path: Path
+    ) -> None:
+        write_shard(shards_of(source)[1], rows(25, 99))
+        engine = Noting()
+        privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), engine)
+        assert engine.done == [1, 2, 3]
+        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), LocalEngine())
+        assert release_files(unfinished) == release_files(tmp_path / "other")
+
+    def test_removes_what_a_killed_run_left_in_the_folder(self, ground: Ground, source: Path, unfinished: Path) -> None:
+        for folder in (unfinished, unfinished / "data", unfinished.with_name("out.records") / "shards"):
+            (folder / f".part-00002-of-00004.json.gz.{'ab' * 16}.part").write_bytes(b"half")
+        privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), LocalEngine())
+        assert not list(unfinished.parent.rglob("*.part"))
+
+    @pytest.mark.parametrize("change", ["input", "output", "removed"])
+    def test_when_finished_refuses_what_changed_since(
+        self, ground: Ground, source: Path, finished: Path, change: str
+    ) -> None:
+        if change == "input":
+            write_shard(shards_of(source)[1], rows(25, 99))
+        elif change == "output":
+            data_files(finished)[1].write_bytes(data_files(finished)[0].read_bytes())
+        else:
+            data_files(finished)[1].unlink()
+        before = release_files(finished)
+        with pytest.raises(UserError, match=r"00001-of-00004\.json\.gz: this input, or the shard made of it, changed"):
+            privatize_corpus(make_release(ground.space), [str(source)], str(finished), LocalEngine())
+        assert release_files(finished) == before
+
+    def test_after_an_input_changed_says_so_with_status_2(
+        self, ground: Ground, source: Path, output: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(ground.arguments(source, output)) == 0
+        write_shard(shards_of(source)[0], rows(1, 99))
+        capsys.readouterr()
+        assert run(ground.arguments(source, output)) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert "as a further release" in sentence
+
+    def test_splits_a_shard_that_was_not_split_before(self, ground: Ground, output: Path, tmp_path: Path) -> None:
+        source = write_corpus(tmp_path / "large", [rows(BLOCK_ROWS + 9, number) for number in range(3)])
+        release = make_release(ground.space)
+        with pytest.raises(WorkError):
+            privatize_corpus(release, [str(source)], str(output), Halting(3), rows_per_task=BLOCK_ROWS)
+        with pytest.raises(WorkError):
+            privatize_corpus(release, [str(source)], str(output), Halting(2))
+        assert not (output / "manifest.json").exists()
+        privatize_corpus(release, [str(source)], str(output), LocalEngine(), rows_per_task=BLOCK_ROWS)
+        privatize_corpus(release, [str(source)], str(tmp_path / "other"), LocalEngine())
+        assert release_files(output) == release_files(tmp_path / "other")
+
+
+class TestAnotherRunIntoTheSameOutput:
+    @pytest.fixture(params=["unfinished", "finished"])
+    def there(self, request: pytest.FixtureRequest) -> Path:
+        """An output that belongs to a run, done or not."""
+        folder: Path = request.getfixturevalue(request.param)
+        return folder
+
+    @staticmethod
+    def refused(there: Path, said: str, release: Any, inputs: list[Path], columns: Columns | None = None) -> None:
+        before = release_files(there)
+        with pytest.raises(UserError, match=said):
+            privatize_corpus(release, [str(one) for one in inputs], str(there), LocalEngine(), columns=columns)
+        assert release_files(there) == before
+
+    @pytest.mark.parametrize("change", [{"epsilon": 2.0}, {"numbers": "mask"}])
+    def test_of_another_configuration(self, ground: Ground, source: Path, there: Path, change: dict[str, Any]) -> None:
+        self.refused(there, "another configuration", make_release(ground.space, **change), [source])
+
+    def test_of_another_space(self, source: Path, there: Path, tmp_path: Path) -> None:
+        self.refused(there, "another configuration", make_release(make_space(tmp_path / "space", seed=1)), [source])
+
+    def test_of_another_key(self, ground: Ground, source: Path, there: Path) -> None:
+        self.refused(there, "another key", make_release(ground.space, key=TEST_KEY[::-1]), [source])
+
+    @pytest.mark.parametrize("columns", [Columns(keep=("id",)), Columns(id="id"), Columns(text="id")])
+    def test_of_other_columns(self, ground: Ground, source: Path, there: Path, columns: Columns) -> None:
+        self.refused(there, "other columns", make_release(ground.space), [source], columns)
+
+    def test_of_other_inputs(self, ground: Ground, source: Path, there: Path) -> None:
+        self.refused(there, "other input shards", make_release(ground.space), shards_of(source)[:3])
+
+
+class TestTwoRunsThatStartAtOnce:
+    """The first that writes down what it does owns the output, even when the other one looked before that."""
+
+    @pytest.fixture
+    def overtaken(self, ground: Ground, source: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let a whole run take place between a second run's look at the records and what it does next."""
+        read = Records.read
+
+        def late(records: Records, name: str) -> dict[str, Any] | None:
+            told = read(records, name)
+            if name == "run.json" and told is None:
+                monkeypatch.setattr(Records, "read", read)
+                privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+            return told
+
+        monkeypatch.setattr(Records, "read", late)
+
+    @pytest.mark.usefixtures("overtaken")
+    def test_with_another_key_are_told_apart(self, ground: Ground, source: Path, output: Path) -> None:
+        with pytest.raises(UserError, match="another key"):
+            privatize_corpus(make_release(ground.space, key=TEST_KEY[::-1]), [str(source)], str(output), LocalEngine())
+        assert manifest(output)["key_fingerprint"] == make_release(ground.space).key.fingerprint()
+
+    @pytest.mark.usefixtures("overtaken")
+    def test_and_are_equal_both_succeed(self, ground: Ground, source: Path, output: Path) -> None:
+        outcome = privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+        assert outcome.content_sha256 == manifest(output)["content_sha256"]
+
+
+class TestAFolderThatIsNotOurs:
+    @pytest.mark.parametrize("name", ["manifest.json", "data/part-00000-of-00001.json.gz", "data/notes.txt"])
+    def test_is_refused_and_left_as_it_is(self, ground: Ground, source: Path, output: Path, name: str) -> None:
+        (output / name).parent.mkdir(parents=True)
+        (output / name).write_bytes(b"something")
+        with pytest.raises(UserError, match="there is output here that these records do not know"):
+            privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+        assert list(release_files(output)) == [name]
+
+    def test_nor_is_a_file(self, ground: Ground, source: Path, output: Path) -> None:
+        output.write_bytes(b"something")
+        with pytest.raises(UserError, match=r"out"):
+            privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+        assert output.read_bytes() == b"something"
+
+
+@pytest.mark.parametrize("number", [0, -BLOCK_ROWS, 1, 100, BLOCK_ROWS + 1])
+def test_row_ranges_begin_where_blocks_do(ground: Ground, source: Path, output: Path, number: int) -> None:
+    with pytest.raises(UserError, match="multiple of 8192"):
+        privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine(), rows_per_task=number)
+
+
+def test_an_empty_corpus_is_a_release_too(ground: Ground, output: Path, tmp_path: Path) -> None:
+    source = tmp_path / "none"
+    source.mkdir()
+    (source / "a.json").write_bytes(encode([]))
+    outcome = privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+    assert outcome.counts.documents == 0
+    assert sorted(release_files(output)) == ["data/part-00000-of-00001.json", "manifest.json"]

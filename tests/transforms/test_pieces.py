@@ -1,0 +1,79 @@
+"""Shards that are split: however a run and the one before it split them, no row is lost or written twice."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from corpusveil.budget import Budget
+from corpusveil.errors import WorkError
+from corpusveil.mechanisms import make
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.sampling.keys import Key
+from corpusveil.storage.formats import BLOCK_ROWS, Columns
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release import Release
+from tests.contracts.spaces import small_space
+
+ROWS = 20_000
+
+
+class Halting:
+    """Does some tasks, then fails as a killed engine would."""
+
+    def __init__(self, tasks: int) -> None:
+        self.tasks = tasks
+
+    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
+        for task in tasks[: self.tasks]:
+            function(task)
+        raise WorkError("halted")
+
+
+@pytest.fixture(scope="module")
+def shard(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("in") / "a.json.gz"
+    with gzip.open(path, "wt") as file:
+        file.writelines(json.dumps({"text": f"aaab aaac {row}", "url": f"u{row}"}) + "\n" for row in range(ROWS))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    return Release(make("ring-geometric", small_space(40)), Budget(1.0), key=Key.for_tests())
+
+
+@pytest.mark.parametrize(
+    ("first", "done", "second"),
+    [(1, 1, 2), (2, 1, 1), (1, 3, 2), (1, 2, None), (None, 0, 1), (1, 3, 1)],
+)
+def test_a_run_that_splits_otherwise_than_the_one_it_continues_loses_nothing(
+    tmp_path: Path, shard: str, release: Release, first: int | None, done: int, second: int | None
+) -> None:
+    """Pieces of other rows are not taken for this run's."""
+    whole = privatize_corpus(release, [shard], str(tmp_path / "whole"), LocalEngine())
+    output = str(tmp_path / "out")
+    with pytest.raises(WorkError, match="halted"):
+        privatize_corpus(release, [shard], output, Halting(done), rows_per_task=first and first * BLOCK_ROWS)
+    again = privatize_corpus(release, [shard], output, LocalEngine(), rows_per_task=second and second * BLOCK_ROWS)
+    assert again.counts.documents == ROWS
+    assert again.content_sha256 == whole.content_sha256
+    assert not list((tmp_path / "out.records").glob("pieces/*"))
+
+
+def test_pieces_written_with_other_columns_are_not_used(tmp_path: Path, shard: str, release: Release) -> None:
+    """A column that was kept by an interrupted run does not reach the release of one that does not keep it."""
+    output = tmp_path / "out"
+    with pytest.raises(WorkError, match="halted"):
+        privatize_corpus(
+            release, [shard], str(output), Halting(9), rows_per_task=BLOCK_ROWS, columns=Columns(keep=("url",))
+        )
+    (tmp_path / "out.records" / "run.json").unlink()
+    privatize_corpus(release, [shard], str(output), LocalEngine(), rows_per_task=BLOCK_ROWS)
+    with gzip.open(next((output / "data").iterdir()), "rt") as file:
+        assert all(list(json.loads(line)) == ["text"] for line in file)
