@@ -26,13 +26,13 @@ def statement(release: Release) -> dict[str, Any]:
     if token.holds:
         if budget.per == "token":
             lines.append(
-                f"Each replaced word: {written(budget.epsilon)} times the distance, the distance being {token.metric}; for "
-                f"any two words at most {upward(token.plain_ldp)} nats (a factor of e to that power)."
+                f"Each replaced word: {written(budget.epsilon)} times the distance, the distance being {token.metric}; "
+                f"for any two words at most {upward(token.plain_ldp)} nats (a factor of e to that power)."
             )
         else:
             lines.append(
-                f"Each replaced word of a document with m of them: {written(budget.epsilon)} / m times the distance, rounded "
-                f"down to the grid 2^(j/8), the distance being {mechanism.distance}."
+                f"Each replaced word of a document with m of them: {written(budget.epsilon)} / m times the distance, "
+                f"rounded down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
         lines += token.notes

@@ -98,7 +98,8 @@ def test_tags_differ_with_everything_that_names_a_document() -> None:
         ("c", "a", b"x"), ("d", "a", b"x"), ("c", "b", b"x"), ("c", b"a", b"x"), ("c", "a", b"y"), ("c", "a", b"x "),
         ("ca", "", b"x"), ("", "ca", b"x"), ("c", "ax", b""), ("c", "", b"ax"), ("csa", "", b""), ("", "", b"csa"),
         ("c", 1, b"x"), ("c", "1", b"x"), ("c", True, b"x"), ("c", "i1", b"x"), ("c", 1.0, b"x"), ("c", ("", 1), b"x"),
-        ("c", ("1", 1), b"x"), ("c", ("", 11), b"x"), ("c", dt.date(2026, 1, 1), b"x"), ("c", False, b"x"), ("c", 0, b"x"),
+        ("c", ("1", 1), b"x"), ("c", ("", 11), b"x"), ("c", dt.date(2026, 1, 1), b"x"), ("c", False, b"x"),
+        ("c", 0, b"x"),
     ]  # fmt: skip
     tags = {tag_of(key, *one) for one in given_}
     assert len(tags) == len(given_)
