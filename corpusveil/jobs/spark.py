@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from corpusveil.errors import UserError, WorkError
@@ -28,12 +29,15 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
+        settings = Path(__file__).with_name("log4j2.properties")
+        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings.as_uri()}")
     if master is not None:
         builder = builder.master(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
         builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
 
 

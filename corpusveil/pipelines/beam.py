@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from corpusveil.errors import UserError, WorkError
@@ -11,6 +12,18 @@ from corpusveil.storage.tasks import ShardTask
 
 DEFAULT_RUNNER = "FnApiRunner"
 _LOSES_OUTPUT = "DaskRunner"
+
+
+@contextlib.contextmanager
+def _quiet(runner: str) -> Iterator[None]:
+    """Silence Beam's own log on the local runner; others report the state of their jobs there."""
+    before = logging.root.manager.disable
+    if runner == DEFAULT_RUNNER:
+        logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +41,16 @@ class BeamEngine:
     def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
         """Run ``function`` on every task. Raises UserError without Beam, WorkError when the pipeline fails."""
         try:
-            import apache_beam as beam
-            from apache_beam.options.pipeline_options import PipelineOptions
+            with _quiet(self.runner):
+                import apache_beam as beam
+                from apache_beam.options.pipeline_options import PipelineOptions
         except ImportError:
             raise UserError("--engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
-        logging.getLogger("apache_beam").setLevel(logging.ERROR)
         flags = [f"--runner={self.runner}", *self.options]
         if self.workers > 1:
             flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
         try:
-            with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
+            with _quiet(self.runner), beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
                 _ = (
                     pipeline
                     | "Shard tasks" >> beam.Create(list(tasks))

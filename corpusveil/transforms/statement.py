@@ -19,7 +19,13 @@ def statement(release: Release) -> dict[str, Any]:
     mechanism, budget, policy = release.mechanism, release.budget, release.policy
     token = mechanism.guarantee(budget.epsilon)
     if budget.per == "document" and token.holds:  # shares differ by document, so only what holds at any share is said
-        token = dataclasses.replace(token, metric=mechanism.distance, plain_ldp=math.log(TOTAL / FLOOR))
+        token = dataclasses.replace(
+            token,
+            metric=f"the largest over a document's words of: {mechanism.distance}",
+            plain_ldp=math.log(TOTAL / FLOOR),
+            neighbors="documents of as many tokens that differ in known words only; plain_ldp is for one word",
+            notes=(),
+        )
     public = public_weights(mechanism.space).astype("float64") / TOTAL
     resampled = [name for name in ROLE_NAMES[1:] if getattr(policy, name) == "resample"]
     lines: list[str] = []
