@@ -49,14 +49,16 @@ class ShardJob:
     def __call__(self, task: ShardTask) -> None:
         """Do one task, unless it is done already.
 
-        An error of the input is recorded, not raised: engines retry what raises, and this can't get better. Any other
-        error is raised without its text, which could quote a document.
+        A wrong input is recorded, not raised: engines retry what raises, and this can't get better. What may get better
+        (a full disk, a store that is down) is raised; any other error without its text, which could quote a document.
         """
         try:
             if not self.is_done(task):
                 self._work(task)
-        except CorpusveilError as error:
-            self.records.write(f"failed/{task.record_name}", {"status": error.exit_status, "sentence": str(error)})
+        except UserError as error:
+            self.records.write(f"failed/{task.record_name}", {"sentence": str(error)})
+        except CorpusveilError:
+            raise
         except (OSError, MemoryError) as error:
             if self.debug:
                 raise
@@ -252,8 +254,7 @@ def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) 
     failures = [record for name in job.records.names("failed") if (record := job.records.read(f"failed/{name}"))]
     if failures:
         more = f" ({len(failures) - 1} more shards failed likewise or otherwise.)" if len(failures) > 1 else ""
-        kind = UserError if failures[0]["status"] == UserError.exit_status else WorkError
-        raise kind(failures[0]["sentence"] + more)
+        raise UserError(failures[0]["sentence"] + more)
     by_shard: dict[int, list[ShardTask]] = {}
     for task in tasks:
         if task.piece is not None:

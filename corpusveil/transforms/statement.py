@@ -41,6 +41,10 @@ def statement(release: Release) -> dict[str, Any]:
                 f"rounded down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
+        if policy.stop_words in ("keep", "mask", "drop"):
+            lines.append(
+                "All this is between documents with the same stop words in the same places: they are not replaced."
+            )
         lines += token.notes
     else:
         lines.append("No guarantee holds: " + " ".join(token.notes))

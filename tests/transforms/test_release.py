@@ -140,6 +140,14 @@ def test_the_statement_names_the_bound_and_what_is_disclosed() -> None:
     assert any("e-mail" in line for line in per["guarantee"]["disclosed"])
 
 
+@pytest.mark.parametrize("stop_words", ["keep", "mask", "drop"])
+def test_stop_words_treated_apart_are_a_condition_of_the_bounds(stop_words: str) -> None:
+    """A stop word that is not replaced can't differ between the documents that the bounds compare."""
+    said = statement(release(policy=TextPolicy(stop_words=stop_words)))["guarantee_in_words"]
+    assert any("same stop words" in line for line in said)
+    assert not any("same stop words" in line for line in statement(release())["guarantee_in_words"])
+
+
 def stated_nats(one: Release) -> float:
     """Return the printed bound of an unknown against a known word."""
     (line,) = (line for line in statement(one)["guarantee_in_words"] if "resample" in line)
