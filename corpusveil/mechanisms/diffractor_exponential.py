@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -130,6 +131,7 @@ class DiffractorExponential(OnLists):
     name: ClassVar[str] = "diffractor-exponential"
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"
     summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realised away from the ends"
+    loop: ClassVar[Callable[..., None]] = staticmethod(_move)
 
     gamma: int | None = None
     beta: float = 0.001
@@ -145,19 +147,8 @@ class DiffractorExponential(OnLists):
         n = len(self.space)
         return path_table(n, epsilon, self.gamma or default_gamma(n, epsilon / 2, self.beta, n - 1))
 
-    def move(
-        self,
-        table: PathTable,
-        ids: npt.NDArray[np.int32],
-        chosen: npt.NDArray[np.uint16],
-        draws: npt.NDArray[np.uint64],
-        out: npt.NDArray[np.int32],
-    ) -> None:
-        space = self.space
-        _move(
-            ids, space.positions, space.lists, chosen, draws,
-            table.gamma, np.uint64(table.centre), np.uint64(table.far), table.inner, out,
-        )  # fmt: skip
+    def arguments(self, table: PathTable) -> tuple[Any, ...]:
+        return table.gamma, np.uint64(table.centre), np.uint64(table.far), table.inner
 
     def position_weights(self, position: int, epsilon: float) -> npt.NDArray[np.uint64]:
         table = self.table(epsilon)

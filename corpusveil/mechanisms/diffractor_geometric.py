@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -96,20 +97,13 @@ class DiffractorGeometric(OnLists):
     name: ClassVar[str] = "diffractor-geometric"
     paper: ClassVar[str] = "1-Diffractor, 1-D_G (Meisenbacher, Chevli, Matthes 2024)"
     summary: ClassVar[str] = "geometric on a list, clamped to its ends: exactly epsilon, plain LDP vacuous"
+    loop: ClassVar[Callable[..., None]] = staticmethod(_move)
 
     def table(self, epsilon: float) -> StepTable:
         return step_table(len(self.space), weights.check_epsilon(epsilon))
 
-    def move(
-        self,
-        table: StepTable,
-        ids: npt.NDArray[np.int32],
-        chosen: npt.NDArray[np.uint16],
-        draws: npt.NDArray[np.uint64],
-        out: npt.NDArray[np.int32],
-    ) -> None:
-        space = self.space
-        _move(ids, space.positions, space.lists, chosen, draws, table.tails, np.uint64(_FLOOR_BITS), out)
+    def arguments(self, table: StepTable) -> tuple[Any, ...]:
+        return table.tails, np.uint64(_FLOOR_BITS)
 
     def position_weights(self, position: int, epsilon: float) -> npt.NDArray[np.uint64]:
         table = self.table(epsilon)

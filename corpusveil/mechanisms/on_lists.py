@@ -8,8 +8,9 @@ running all and releasing one at random. The mixture is private for the largest 
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -32,7 +33,12 @@ def choose(draws: Any, lists: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class OnLists(Mechanism):
-    """A mechanism whose law depends on list positions only. Raises UserError for a space without a list."""
+    """A mechanism whose law depends on list positions only. Raises UserError for a space without a list.
+
+    ``loop`` is the compiled loop: ``loop(ids, positions, lists, chosen, draws, *arguments, out)``.
+    """
+
+    loop: ClassVar[Callable[..., None]]
 
     def __post_init__(self) -> None:
         if len(self.space.lists) < 1:
@@ -47,15 +53,15 @@ class OnLists(Mechanism):
         """Return the integer weight of each output position for an input position; uint64 [n], total 2^64."""
 
     @abc.abstractmethod
-    def move(
-        self,
-        table: Any,
-        ids: npt.NDArray[np.int32],
-        chosen: npt.NDArray[np.uint16],
-        draws: npt.NDArray[np.uint64],
-        out: npt.NDArray[np.int32],
-    ) -> None:
-        """Replace ids by one table; ``chosen`` uint16 [T] is each token's list, empty when there is one list."""
+    def arguments(self, table: Any) -> tuple[Any, ...]:
+        """Return what ``loop`` takes of a table."""
+
+    def _move(self, epsilon: float, ids: Any, chosen: Any, draws: Any) -> npt.NDArray[np.int32]:
+        """Replace ids at one epsilon; ``chosen`` uint16 [T] is each token's list, empty when there is one list."""
+        out = np.empty(ids.size, dtype=np.int32)
+        space = self.space
+        self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
+        return out
 
     def privatize(
         self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
@@ -65,15 +71,12 @@ class OnLists(Mechanism):
         lanes, others = draws.pair(MECHANISM)
         count = len(self.space.lists)
         chosen = choose(others, count) if count > 1 else np.empty(0, dtype=np.uint16)
-        out = np.empty(ids.size, dtype=np.int32)
         if which is None:
-            self.move(self.table(distinct[0]), ids, chosen, lanes, out)
-            return out
+            return self._move(distinct[0], ids, chosen, lanes)
+        out = np.empty(ids.size, dtype=np.int32)
         for level, value in enumerate(distinct):
             at = np.flatnonzero(which == level)
-            part = np.empty(at.size, dtype=np.int32)
-            self.move(self.table(value), ids[at], chosen[at] if count > 1 else chosen, lanes[at], part)
-            out[at] = part
+            out[at] = self._move(value, ids[at], chosen[at] if count > 1 else chosen, lanes[at])
         return out
 
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:

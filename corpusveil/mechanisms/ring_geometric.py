@@ -17,6 +17,7 @@ from __future__ import annotations
 import decimal
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -137,6 +138,7 @@ class RingGeometric(OnLists):
     name: ClassVar[str] = "ring-geometric"
     paper: ClassVar[str] = "ours; after 1-Diffractor (Meisenbacher, Chevli, Matthes 2024)"
     summary: ClassVar[str] = "geometric on a closed, truncated list: exactly epsilon, bounded plain LDP"
+    loop: ClassVar[Callable[..., None]] = staticmethod(_displace)
 
     gamma: int | None = None
     beta: float = 0.001
@@ -152,19 +154,8 @@ class RingGeometric(OnLists):
         n = len(self.space)
         return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta))
 
-    def move(
-        self,
-        table: RingTable,
-        ids: npt.NDArray[np.int32],
-        chosen: npt.NDArray[np.uint16],
-        draws: npt.NDArray[np.uint64],
-        out: npt.NDArray[np.int32],
-    ) -> None:
-        space = self.space
-        _displace(
-            ids, space.positions, space.lists, chosen, draws,
-            table.gamma, np.uint64(table.far), table.bounds, table.guide, out,
-        )  # fmt: skip
+    def arguments(self, table: RingTable) -> tuple[Any, ...]:
+        return table.gamma, np.uint64(table.far), table.bounds, table.guide
 
     def ring_weights(self, epsilon: float) -> npt.NDArray[np.uint64]:
         """Return the integer weight of each displacement 0 .. n - 1; uint64 [n], total 2^64."""
