@@ -21,7 +21,7 @@ import corpusveil as cv
 from benchmarks import inputs, stages
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.storage import files, formats
-from corpusveil.storage.formats import BLOCK_ROWS, Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.transforms.corpus import privatize_corpus
 
 WARM = ["The river rises in June; 12 of them (see www.example.org) don't – naïve qwzx!", ""] * 8
@@ -64,14 +64,15 @@ def copy(shards: list[str]) -> Callable[[str], dict[str, Any]]:
         for shard in shards:
             form = formats.find(formats.form_of(shard))
             with files.open_read(shard) as source, files.open_write(f"{folder}/{Path(shard).name}") as sink:
-                writer = form.writer(sink, columns, hashlib.sha256())
+                writer = form.writer(sink, columns, hashlib.sha256(), [])
                 row = 0
-                for first, batch in form.batches(source, shard, columns):
-                    writer.write(batch.column("text"), [])
-                    row = first + batch.num_rows
+                for batch in form.batches(source, shard, columns):
+                    writer.write(batch.texts, [])
+                    row = batch.stop
                     if row % BLOCK_ROWS == 0:
                         writer.end_block()
                 writer.end_block()
+                writer.close()
         return {}
 
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:

@@ -10,7 +10,7 @@ from isal import igzip
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable
-from corpusveil.storage import jsonlines, tasks
+from corpusveil.storage import compression, jsonlines, tasks
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms import corpus, kernel
 
@@ -25,7 +25,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "sample": [(RingGeometric, "privatize"), (WeightTable, "cells")],
     "write text": [(kernel, "write_text"), (kernel, "output_bound")],
     "serialise JSON, SHA-256": [(jsonlines.JsonLinesWriter, "write")],
-    "gzip": [(jsonlines._GzipBlocks, "write"), (jsonlines._GzipBlocks, "end")],  # noqa: SLF001 - a stage of its own
+    "gzip": [(compression.GzipBlocks, "write"), (compression.GzipBlocks, "end")],
     "file digests (BLAKE2b)": [(tasks.KeyedReader, "read"), (tasks.CountingFile, "write")],
     REST: [(corpus.ShardJob, "__call__")],
 }

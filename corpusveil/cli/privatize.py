@@ -19,9 +19,10 @@ from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import files
-from corpusveil.storage.formats import Columns
+from corpusveil.storage.formats import FORMATS
+from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import Policy, TextPolicy
-from corpusveil.transforms.corpus import Engine, privatize_corpus
+from corpusveil.transforms.corpus import Engine, OnBadRows, privatize_corpus
 from corpusveil.transforms.manifest import NOT_PRIVATE
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
@@ -62,6 +63,12 @@ def privatize(
     rows_per_task: Annotated[
         int | None, typer.Option(help="Split larger shards into tasks of so many rows, a multiple of 8192.", min=1)
     ] = None,
+    format: Annotated[
+        str, typer.Option(help=f"The form of the output: {', '.join(FORMATS)}.", metavar="FORM")
+    ] = "same",
+    on_bad_rows: Annotated[
+        OnBadRows, typer.Option(help="Rows that can't be read: stop, or set them aside in the private records.")
+    ] = "fail",
     unknown_words: Annotated[Policy, typer.Option(help="Words outside the vocabulary.")] = "resample",
     stop_words: Annotated[Policy, typer.Option(help="Function words.")] = "privatize",
     numbers: Annotated[Policy, typer.Option(help="Numbers.")] = "resample",
@@ -100,13 +107,17 @@ def privatize(
         print("starting Spark", file=sys.stderr)
     outcome = privatize_corpus(
         release, inputs, output, _engine(engine, workers, master, runner, passed),
-        columns=columns, records=records, rows_per_task=rows_per_task, debug=context.obj["debug"],
+        columns=columns, records=records, rows_per_task=rows_per_task, format=format, on_bad_rows=on_bad_rows,
+        debug=context.obj["debug"],
         watch=watcher(progress),
     )  # fmt: skip
     print(
         f"{output}: {outcome.shards} shards, {outcome.counts.documents:,} documents, "
         f"{outcome.counts.tokens_written:,} tokens, {outcome.seconds:.1f} s"
     )
+    if outcome.counts.quarantined:
+        told = f"{outcome.counts.quarantined:,} rows could not be read and were set aside in the private records"
+        print(f"warning: {told}.", file=sys.stderr)
     print(f"content sha256 {outcome.content_sha256}")
     print(f"private records (do not publish): {records or output.rstrip('/') + '.records'}")
 

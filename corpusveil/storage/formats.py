@@ -1,56 +1,39 @@
-"""The forms that documents come in, one module each."""
+"""The forms that documents come in, one module each, known by the names of files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import IO, Any, Protocol
-
-import pyarrow as pa
-
 from corpusveil.errors import UserError
-from corpusveil.storage import jsonlines
+from corpusveil.storage.compression import CODECS
+from corpusveil.storage.delimited import Csv
+from corpusveil.storage.jsonlines import JsonLines
+from corpusveil.storage.parquet import Parquet
+from corpusveil.storage.plain import PlainText
+from corpusveil.storage.rows import Form
 
-Columns = jsonlines.Columns
-BLOCK_ROWS = jsonlines.BLOCK_ROWS
-"""Output is written in blocks of this many rows, each complete in itself, so that splitting never changes bytes."""
-
-
-class Writer(Protocol):
-    """Writes the rows of one shard, block by block."""
-
-    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None: ...
-
-    def end_block(self) -> None: ...
-
-
-class Form(Protocol):
-    """One form of documents. A batch has ``text``, then ``id`` when one is named, then the kept columns."""
-
-    @property
-    def suffixes(self) -> tuple[str, ...]: ...
-
-    def batches(
-        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[int, pa.RecordBatch]]: ...
-
-    def rows(self, file: IO[bytes], name: str) -> int: ...
-
-    def writer(self, file: IO[bytes], columns: Columns, digest: Any) -> Writer: ...
-
-    def uncompressed(self, file: IO[bytes], name: str) -> Iterator[bytes]: ...
-
-
-_FORMS: tuple[Form, ...] = (jsonlines.JSON_LINES_GZIP, jsonlines.JSON_LINES)
+_FORMS: tuple[Form, ...] = (
+    *(JsonLines((f".json{codec}", f".jsonl{codec}"), codec) for codec in CODECS),
+    Parquet((".parquet",)),
+    *(Csv((f".csv{codec}",), codec) for codec in CODECS),
+    *(PlainText((f".txt{codec}",), codec) for codec in CODECS),
+)
+SUFFIXES = tuple(suffix for form in _FORMS for suffix in form.suffixes)
+FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
+"""What ``--format`` may be."""
 
 
 def form_of(name: str) -> str:
     """Return the suffix by which a file's form is known. Raises UserError for an unknown one."""
-    for form in _FORMS:
-        for suffix in form.suffixes:
-            if name.endswith(suffix):
-                return str(suffix)
-    known = ", ".join(suffix for form in _FORMS for suffix in form.suffixes)
-    raise UserError(f"{name}: the form of this file is not known by its name; known are {known}.")
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            return suffix
+    raise UserError(f"{name}: the form of this file is not known by its name; known are {', '.join(SUFFIXES)}.")
+
+
+def suffix_of(format: str) -> str | None:
+    """Return the suffix of an output format, None for that of the input. Raises UserError for an unknown one."""
+    if format not in FORMATS:
+        raise UserError(f"--format {format}: it may be {', '.join(FORMATS)}.")
+    return None if format == "same" else f".{format}"
 
 
 def find(suffix: str) -> Form:

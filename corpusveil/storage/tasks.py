@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard
+from corpusveil.storage.rows import BLOCK_ROWS
 
 RAW_BYTES = 4 << 20
 
@@ -46,8 +47,8 @@ def plan(shards: Sequence[InputShard], suffix: str | None, rows_per_task: int | 
 
     ``suffix`` is that of the output files, None for that of the input. Raises UserError for a wrong number of rows.
     """
-    if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % formats.BLOCK_ROWS):
-        raise UserError(f"rows per task = {rows_per_task}: it has to be a multiple of {formats.BLOCK_ROWS}.")
+    if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
+        raise UserError(f"rows per task = {rows_per_task}: it has to be a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     for number, shard in enumerate(shards):
         form = formats.form_of(shard.url)
@@ -72,6 +73,7 @@ class KeyedReader(io.RawIOBase):
         super().__init__()
         self._file = file
         self._state = hashlib.blake2b(digest_size=16, key=key)
+        self._ended = False
 
     def readable(self) -> bool:
         """Say that it can be read."""
@@ -91,9 +93,16 @@ class KeyedReader(io.RawIOBase):
 
     def digest(self) -> str:
         """Read what is left and return the digest of the whole file, hexadecimal."""
-        while self.read(RAW_BYTES):
+        while not self._ended and self.read(RAW_BYTES):
             pass
         return self._state.hexdigest()
+
+    def whole(self) -> IO[bytes]:
+        """Read everything and return the file itself, at its beginning, for forms that need one that seeks."""
+        self.digest()
+        self._ended = True
+        self._file.seek(0)
+        return self._file
 
 
 def keyed_digest(url: str, key: bytes) -> str:
@@ -119,12 +128,17 @@ class CountingFile:
         self._state.update(data)
         return self._file.write(data)
 
+    @property
+    def closed(self) -> bool:
+        """Say that it is open: whoever opened the file closes it."""
+        return False
+
+    def flush(self) -> None:
+        """Leave flushing to the file."""
+
+    def close(self) -> None:
+        """Leave the file open."""
+
     def digest(self) -> str:
         """Return the digest of what was written, hexadecimal."""
         return self._state.hexdigest()
-
-
-def raw_chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield a file's bytes in large pieces."""
-    while data := file.read(RAW_BYTES):
-        yield data

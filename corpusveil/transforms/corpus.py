@@ -7,23 +7,26 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import orjson
-import pyarrow as pa
 
 from corpusveil.errors import CorpusveilError, UserError, WorkError
 from corpusveil.storage import files, formats
-from corpusveil.storage.formats import BLOCK_ROWS, Columns
 from corpusveil.storage.inputs import find_shards, refuse_overlap
+from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.records import Records
-from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest, plan, raw_chunks
+from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
+from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest, plan
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.manifest import write_manifest
 from corpusveil.transforms.release import Release
 
 HEARTBEAT_SECONDS = 1.0
+
+OnBadRows = Literal["fail", "quarantine"]
+"""What becomes of rows that can't be read: the run stops, or they are set aside among the private records."""
 
 
 class Engine(Protocol):
@@ -43,6 +46,7 @@ class ShardJob:
     release: str
     key: str
     record_key: bytes = field(repr=False)
+    on_bad_rows: OnBadRows = "fail"
     debug: bool = False
     """Let errors keep their text and traceback, which can quote documents."""
 
@@ -93,23 +97,30 @@ class ShardJob:
         began = time.monotonic()
         beat = began
         form = formats.find(formats.form_of(task.url))
+        with files.open_read(task.url) as file:
+            kept_types = form.kept_types(file, task.url, self.columns)
         counts = Counts()
         content = hashlib.sha256()
+        quarantine = Quarantine(self.records, task.record_name)
         with (
             files.open_read(task.url) as raw,
             files.open_write(self.target(task), private=task.piece is not None) as sink,
+            quarantine,
         ):
             source = KeyedReader(raw, self.record_key)
+            file = source.whole() if form.seeks else cast("Any", source)
             counting = CountingFile(sink)
-            writer = formats.find(task.suffix).writer(cast("Any", counting), self.columns, content)
+            writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
             row = task.start
-            for first, batch in form.batches(cast("Any", source), task.url, self.columns, task.start, task.stop):
-                texts, counted = self.kernel.privatize(
-                    batch.column("text"), self._identities(task, first, batch), self.columns.text
-                )
-                writer.write(texts, [batch.column(f"keep{number}") for number in range(len(self.columns.keep))])
-                counts += counted
-                row = first + batch.num_rows
+            for batch in form.batches(file, task.url, self.columns, task.start, task.stop):
+                self._set_aside(task, batch, quarantine)
+                if batch.numbers:
+                    texts, counted = self.kernel.privatize(
+                        batch.texts, self._identities(task, batch), self.columns.text
+                    )
+                    writer.write(texts, batch.kept)
+                    counts += counted
+                row = batch.stop
                 if row % BLOCK_ROWS == 0:
                     writer.end_block()
                 if time.monotonic() - beat > HEARTBEAT_SECONDS:
@@ -117,13 +128,24 @@ class ShardJob:
                     self._beat(task, counts)
             if row % BLOCK_ROWS:
                 writer.end_block()
+            writer.close()
+            counts.quarantined = quarantine.rows
+            if task.piece is None:
+                _refuse_nothing(task, counts, quarantine.first)
             input_digest = source.digest()
         self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, time.monotonic() - began)
 
-    def _identities(self, task: ShardTask, first: int, batch: pa.RecordBatch) -> list[Any]:
-        if self.columns.id is not None:
-            return [orjson.loads(identity) for identity in batch.column("id").to_pylist()]
-        return [(task.relative, first + number) for number in range(batch.num_rows)]
+    def _set_aside(self, task: ShardTask, batch: Batch, quarantine: Quarantine) -> None:
+        for bad in batch.bad:
+            sentence = f"{task.url}, row {bad.number + 1}: {bad.why}"
+            if self.on_bad_rows == "fail":
+                raise UserError(sentence)
+            quarantine.add(bad, sentence)
+
+    def _identities(self, task: ShardTask, batch: Batch) -> list[Any]:
+        if batch.ids is not None:
+            return batch.ids
+        return [(task.relative, number) for number in batch.numbers]
 
     def _beat(self, task: ShardTask, counts: Counts) -> None:
         if files.is_local(self.records.url):
@@ -157,33 +179,35 @@ class ShardJob:
         if self.is_done(whole):
             self._drop(pieces)
             return
-        form = formats.find(whole.suffix)
         counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
+        for piece in pieces:
+            record = self.records.read(f"shards/{piece.record_name}")
+            if record is None or record["task"] != self._mark(piece):
+                raise WorkError(f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again.")
+            counts += Counts.of(record["counts"])
+            seconds += record["seconds"]
+            sources.add(record["input"]["digest"])
+        if len(sources) > 1:
+            raise UserError(f"{whole.url}: the input changed while it was read; run again.")
+        _refuse_nothing(whole, counts, "Look at the columns named.")
         with files.open_write(self.target(whole)) as sink:
             counting = CountingFile(sink)
-            for piece in pieces:
-                record = self.records.read(f"shards/{piece.record_name}")
-                if record is None or record["task"] != self._mark(piece):
-                    raise WorkError(
-                        f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again."
-                    )
-                counts += Counts.of(record["counts"])
-                seconds += record["seconds"]
-                sources.add(record["input"]["digest"])
-                with files.open_read(self.target(piece)) as file:
-                    for data in raw_chunks(file):
-                        counting.write(data)
-                with files.open_read(self.target(piece)) as file:
-                    for data in form.uncompressed(file, self.target(piece)):
-                        content.update(data)
-            if len(sources) > 1:
-                raise UserError(f"{whole.url}: the input changed while it was read; run again.")
+            addresses = [self.target(piece) for piece in pieces]
+            formats.find(whole.suffix).join(addresses, counting, self.columns, content)
+        Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
         self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
         self._drop(pieces)
 
     def _drop(self, pieces: Sequence[ShardTask]) -> None:
         for piece in pieces:
             files.remove(self.target(piece))
+            Quarantine.drop(self.records, piece.record_name)
+
+
+def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
+    """Raise UserError where every row was set aside: then the call is wrong, not the rows."""
+    if counts.quarantined and not counts.documents:
+        raise UserError(f"{task.url}: not one row can be read, so none is set aside. {why}")
 
 
 def _reason(error: BaseException) -> str:
@@ -209,22 +233,29 @@ def privatize_corpus(
     columns: Columns | None = None,
     records: str | None = None,
     rows_per_task: int | None = None,
+    format: str = "same",
+    on_bad_rows: OnBadRows = "fail",
     debug: bool = False,
     watch: Callable[[Records, Sequence[ShardTask]], Any] | None = None,
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
     Run again after any interruption it goes on where it stopped. ``records`` (default ``<output>.records``) receives
-    what is private. ``watch(records, tasks)``, a context manager, may show progress. Raises UserError when input or
-    arguments are wrong and when the output folder belongs to another release; WorkError when the engine fails.
+    what is private. ``format`` is the form of the output, as ``--format`` names it; ``on_bad_rows`` says whether a row
+    that can't be read stops the run or is set aside among the records. ``watch(records, tasks)``, a context manager,
+    may show progress. Raises UserError when input or arguments are wrong and when the output folder belongs to another
+    release; WorkError when the engine fails.
     """
     began = time.monotonic()
     columns = columns or Columns()
     folder = Records(files.absolute(records or output.rstrip("/") + ".records"))
     output = files.absolute(output)
+    suffix = formats.suffix_of(format)
     shards = find_shards(inputs)
+    for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
+        formats.find(form).check(columns)
     refuse_overlap(inputs, shards, output, folder.url)
-    tasks = plan(shards, None, rows_per_task)
+    tasks = plan(shards, suffix, rows_per_task)
     job = ShardJob(
         release.kernel(),
         columns,
@@ -233,6 +264,7 @@ def privatize_corpus(
         release.digest,
         release.key.fingerprint(),
         release.key.derive("records"),
+        on_bad_rows,
         debug,
     )
     finished = _claim(release, job, tasks)
@@ -269,7 +301,7 @@ def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
     for part in ("", "data"):
         files.sweep(files.join(job.output, part))
-    for part in ("", "shards", "progress", "failed", "pieces"):
+    for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
         files.sweep(job.records.address(part))
 
 
@@ -290,6 +322,8 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask]) -> bool:
         "columns": {"text": job.columns.text, "id": job.columns.id, "keep": list(job.columns.keep)},
         "input": [task.relative for task in _wholes(tasks)],
         "output": job.output,
+        "format": tasks[0].suffix,
+        "on_bad_rows": job.on_bad_rows,
     }
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
     theirs = job.records.read("run.json")  # after the look at the output: an equal run may be starting right now
@@ -310,11 +344,16 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask]) -> bool:
         ("columns", "other columns"),
         ("input", "other input shards"),
         ("output", "another output folder"),
+        ("format", "another output format"),
     ):
         if theirs[name] != mine[name]:
             raise UserError(
                 f"{job.records.url}: these records are of a run with {words}; run that, or choose another --output."
             )
+    if theirs["on_bad_rows"] != mine["on_bad_rows"]:
+        if job.on_bad_rows == "fail":
+            raise UserError(f"{job.records.url}: these records are of a run with --on-bad-rows quarantine; add that.")
+        job.records.write("run.json", mine)  # no bad row was met so far
     for name in job.records.names("failed"):
         job.records.remove(f"failed/{name}")
     return files.exists(files.join(job.output, "manifest.json"))

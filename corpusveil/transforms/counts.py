@@ -20,6 +20,7 @@ class Counts:
     privatized: int = 0
     unchanged: int = 0
     input_bytes: int = 0
+    quarantined: int = 0
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ROLE_NAMES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
@@ -28,6 +29,7 @@ class Counts:
         self.privatized += other.privatized
         self.unchanged += other.unchanged
         self.input_bytes += other.input_bytes
+        self.quarantined += other.quarantined
         self.roles = self.roles + other.roles
         return self
 
@@ -44,6 +46,7 @@ class Counts:
             "changed": self.privatized - self.unchanged,
             "unchanged": self.unchanged,
             "input_bytes": self.input_bytes,
+            "quarantined": self.quarantined,
             "tokens": dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True)),
         }
 
@@ -56,5 +59,6 @@ class Counts:
             record["privatized"],
             record["unchanged"],
             record["input_bytes"],
+            record["quarantined"],
             np.array([record["tokens"][name] for name in ROLE_NAMES], dtype=np.int64),
         )

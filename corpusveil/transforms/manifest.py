@@ -9,9 +9,9 @@ from typing import Any
 
 import corpusveil
 from corpusveil.errors import WorkError
-from corpusveil.storage import files
-from corpusveil.storage.formats import Columns
+from corpusveil.storage import files, formats
 from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.release import Release
@@ -58,7 +58,7 @@ def write_manifest(
         "kept_columns": "Kept columns stand in the clear, outside every guarantee." if columns.keep else "none",
         **totals.public(),
         "content_sha256": content,
-        "checksums": "SHA-256 of each shard's uncompressed bytes",
+        "checksums": formats.find(tasks[0].suffix).checksum,
         "shards": shards,
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"

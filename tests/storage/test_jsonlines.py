@@ -13,12 +13,13 @@ import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
-from corpusveil.storage.formats import BLOCK_ROWS
-from corpusveil.storage.jsonlines import JSON_LINES, JSON_LINES_GZIP, Columns
+from corpusveil.storage.formats import find
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, manifest, read_shard, rows
 
 GOOD = b'{"text": "bababa"}\n'
 SECRET = UNKNOWN.encode()
+JSON_LINES, JSON_LINES_GZIP = find(".jsonl"), find(".jsonl.gz")
 
 
 def place(folder: Path, data: bytes, name: str = "bad.json.gz", *, plain: bool = False) -> Path:
@@ -221,19 +222,19 @@ class TestBlocks:
         data = encode(documents)
         stop = start + BLOCK_ROWS
         got = list(JSON_LINES.batches(io.BytesIO(data), "x", Columns(), start, stop))
-        texts = [text for _, batch in got for text in batch.column("text").to_pylist()]
+        texts = [text for batch in got for text in batch.texts.to_pylist()]
         assert texts == [row["text"] for row in documents[start:stop]]
-        assert [first for first, _ in got] == [start + sum(b.num_rows for _, b in got[:n]) for n in range(len(got))]
+        assert [number for batch in got for number in batch.numbers] == list(range(start, min(stop, len(documents))))
 
     def test_no_batch_crosses_a_block(self) -> None:
         data = encode(rows(2 * BLOCK_ROWS + 3, 0))
-        for first, batch in JSON_LINES.batches(io.BytesIO(data), "x", Columns()):
-            assert first // BLOCK_ROWS == (first + batch.num_rows - 1) // BLOCK_ROWS
+        for batch in JSON_LINES.batches(io.BytesIO(data), "x", Columns()):
+            assert batch.numbers[0] // BLOCK_ROWS == batch.numbers[-1] // BLOCK_ROWS
 
     def test_a_document_of_many_chunks_comes_whole(self) -> None:
         text = "bababa " * (1 << 20)
         data = gzip.compress(encode([{"text": "a"}, {"text": text}, {"text": "b"}]), 1)
-        got = [t for _, b in JSON_LINES_GZIP.batches(io.BytesIO(data), "x", Columns()) for t in b["text"].to_pylist()]
+        got = [t for b in JSON_LINES_GZIP.batches(io.BytesIO(data), "x", Columns()) for t in b.texts.to_pylist()]
         assert got == ["a", text, "b"]
 
     def test_members_of_gzip_are_one_file(self) -> None:

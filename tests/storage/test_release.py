@@ -15,8 +15,8 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError, WorkError
 from corpusveil.pipelines.local import LocalEngine
-from corpusveil.storage.formats import BLOCK_ROWS, Columns
 from corpusveil.storage.records import Records
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.engines.corpora import (

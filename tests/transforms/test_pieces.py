@@ -14,7 +14,7 @@ from corpusveil.errors import WorkError
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.sampling.keys import Key
-from corpusveil.storage.formats import BLOCK_ROWS, Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.release import Release

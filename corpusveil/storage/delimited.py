@@ -1,0 +1,185 @@
+"""Comma-separated values (RFC 4180) in UTF-8, with a header."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import pyarrow as pa
+
+from corpusveil.errors import UserError
+from corpusveil.storage import lines
+from corpusveil.storage.compression import Blocks, Codec, blocks, chunks
+from corpusveil.storage.rows import BadRow, Batch, Columns, cut
+from corpusveil.storage.values import as_strings
+
+_LARGEST_FIELD = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The fields of a row, or why there are none; ``size`` in characters."""
+
+    fields: list[str]
+    why: str = ""
+    size: int = 0
+
+
+def _text(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the lines, wrong bytes marked, without a byte order mark."""
+    mark = codecs.BOM_UTF8
+    for group in lines.split(pieces):
+        for line in group:
+            yield line.removeprefix(mark).decode("utf-8", "surrogateescape") + "\n"
+            mark = b""
+
+
+def _records(file: IO[bytes], name: str, codec: Codec) -> Iterator[_Record]:
+    """Yield the header and every row that is not blank."""
+    csv.field_size_limit(_LARGEST_FIELD)
+    reader = csv.reader(_text(chunks(file, name, codec)), strict=True)
+    while True:
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield _Record([], "not valid CSV (a quote is not closed, or stands inside a field); mend or remove it.")
+            continue
+        if fields:
+            yield _Record(fields, size=sum(map(len, fields)))
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # the decoder's mark for a wrong byte
+        return False
+    return True
+
+
+def _header(records: Iterator[_Record], name: str) -> list[str]:
+    first = next(records, None)
+    if first is None:
+        return []
+    if first.why:
+        raise UserError(f"{name}: the first line, which names the columns, is {first.why}")
+    if not all(map(_is_unicode, first.fields)):
+        raise UserError(f"{name}: the first line, which names the columns, is not valid UTF-8; mend it.")
+    return first.fields
+
+
+def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int]:
+    for column in columns.named:
+        if header.count(column) != 1:
+            several = "several columns" if column in header else "no column"
+            raise UserError(f"{name}: the first line names {several} {column!r}; name the right one.")
+    return {column: header.index(column) for column in columns.named}
+
+
+def _parse(rows: Sequence[_Record], width: int, places: dict[str, int], columns: Columns, first: int) -> Batch:
+    batch = Batch(first + len(rows))
+    sound: list[list[str]] = []
+    for number, row in enumerate(rows, first):
+        why = row.why
+        if not why and len(row.fields) != width:
+            why = f"has {len(row.fields)} fields, the first line has {width}; mend or remove the row."
+        if not why and not all(_is_unicode(row.fields[place]) for place in places.values()):
+            why = "not valid UTF-8; mend or remove the row."
+        if why:
+            batch.bad.append(BadRow(number, why, _written([row.fields])))
+            continue
+        batch.numbers.append(number)
+        sound.append(row.fields)
+
+    def column(name: str) -> list[str]:
+        place = places[name]
+        return [fields[place] for fields in sound]
+
+    batch.texts = pa.array(column(columns.text), type=pa.large_string())
+    batch.ids = None if columns.id is None else list(column(columns.id))
+    batch.kept = [pa.array(column(name), type=pa.large_string()) for name in columns.keep]
+    return batch
+
+
+def _written(rows: Sequence[Sequence[str | None]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode("utf-8", "surrogateescape")
+
+
+class CsvWriter:
+    """Writes a header, in the first piece, and a row a document; the text column first, nulls as nothing."""
+
+    def __init__(self, file: Blocks, columns: Columns, digest: Any, *, first: bool) -> None:
+        self._blocks = file
+        self._digest = digest
+        self._header = [columns.text, *columns.keep] if first else None
+
+    def _begin(self) -> list[list[str]]:
+        header, self._header = self._header, None
+        return [] if header is None else [header]
+
+    def _put(self, rows: Sequence[Sequence[str | None]]) -> None:
+        if rows:
+            data = _written(rows)
+            self._digest.update(data)
+            self._blocks.write(data)
+
+    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
+        values = [texts.to_pylist(), *(as_strings(array).to_pylist() for array in kept)]
+        self._put([*self._begin(), *zip(*values, strict=True)])
+
+    def end_block(self) -> None:
+        self._blocks.end()
+
+    def close(self) -> None:
+        self._put(self._begin())  # a shard without rows
+        self._blocks.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Csv(lines.OfBytes):
+    """A row a document, fields in quotes where they hold commas, quotes or line breaks; blank lines are no rows."""
+
+    suffixes: tuple[str, ...]
+    codec: Codec = ""
+
+    def check(self, columns: Columns) -> None:
+        """Hold any columns."""
+
+    def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
+        """Return strings: CSV knows nothing else."""
+        return [pa.large_string()] * len(columns.keep)
+
+    def rows(self, file: IO[bytes], name: str) -> int:
+        """Return the number of rows behind the header."""
+        return max(0, sum(1 for _ in _records(file, name, self.codec)) - 1)
+
+    def batches(
+        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
+    ) -> Iterator[Batch]:
+        """Yield the rows start to stop. Raises UserError for a header without the columns."""
+        records = _records(file, name, self.codec)
+        header = _header(records, name)
+        if not header:
+            return
+        places = _places(header, columns, name)
+        for first, rows in cut(([record] for record in records), lambda record: record.size, start, stop):
+            yield _parse(rows, len(header), places, columns, first)
+
+    def writer(
+        self,
+        file: Any,
+        columns: Columns,
+        digest: Any,
+        kept_types: Sequence[pa.DataType],
+        *,
+        first: bool = True,
+    ) -> CsvWriter:
+        """Return a writer to ``file``; ``digest`` (hashlib's interface) is fed the uncompressed bytes."""
+        return CsvWriter(blocks(file, self.codec), columns, digest, first=first)

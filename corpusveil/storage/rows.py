@@ -1,0 +1,148 @@
+"""Rows of documents between a form and the kernel: which columns are read, batches, and rows that can't be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from corpusveil.errors import UserError
+
+BLOCK_ROWS = 8192
+"""Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
+
+BATCH_BYTES = 4 << 20
+
+JSON = pa.json_(pa.large_string())
+"""The type of kept columns that are JSON text, a value a row."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns a run reads: the text, perhaps an id, and those that are kept as they are."""
+
+    text: str = "text"
+    id: str | None = None
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.text in self.keep:
+            raise UserError(f"{self.text}: the text column can't be kept as it is; name other columns with --keep.")
+        if len(set(self.keep)) < len(self.keep):
+            raise UserError("A column is named twice with --keep; name each once.")
+
+    @property
+    def named(self) -> list[str]:
+        """The names of all columns that are read, each once."""
+        return list(dict.fromkeys([self.text, *([] if self.id is None else [self.id]), *self.keep]))
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that can't be read: its number from 0, why, and (private) what stands there, where that is known."""
+
+    number: int
+    why: str
+    content: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(slots=True)
+class Batch:
+    """N sound rows that follow one another in the input, but for the ``bad`` ones between them.
+
+    ``numbers`` are their numbers in the input, ``texts`` large_string [N], ``ids`` what the id column says, ``kept``
+    arrays [N] of the kept columns; ``stop`` is the number of the input row behind the batch.
+    """
+
+    stop: int
+    numbers: list[int] = field(default_factory=list)
+    texts: pa.Array = field(default_factory=lambda: pa.array([], type=pa.large_string()))
+    ids: list[str | int] | None = None
+    kept: list[pa.Array] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
+
+
+class Writer(Protocol):
+    """Writes the rows of one shard, block by block."""
+
+    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
+        """Write rows: texts large_string [N], kept arrays [N]."""
+
+    def end_block(self) -> None:
+        """End the block that was being written."""
+
+    def close(self) -> None:
+        """Write what stands behind the last block; the file stays open."""
+
+
+class Form(Protocol):
+    """One form of documents."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]: ...
+
+    @property
+    def seeks(self) -> bool:
+        """Whether reading needs a file that can seek."""
+
+    @property
+    def checksum(self) -> str:
+        """What the checksum of a shard is computed from, in words."""
+
+    def check(self, columns: Columns) -> None:
+        """Raise UserError when the form can't hold these columns."""
+
+    def rows(self, file: IO[bytes], name: str) -> int:
+        """Return the number of rows."""
+
+    def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
+        """Return the types of the kept columns."""
+
+    def batches(
+        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
+    ) -> Iterator[Batch]:
+        """Yield the rows start to stop in batches that depend on nothing but the rows of their block."""
+
+    def writer(
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
+    ) -> Writer:
+        """Return a writer of a shard, or of a piece of one that is not the ``first``; ``digest`` is fed."""
+
+    def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
+        """Write the shard whose pieces lie at these addresses; ``digest`` is fed."""
+
+
+def cut(
+    groups: Iterable[Sequence[R]], size: Callable[[R], int], start: int, stop: int | None
+) -> Iterator[tuple[int, list[R]]]:
+    """Yield (number of the first row, rows) for rows start to stop, in runs that don't cross a block.
+
+    Where runs are cut depends only on the rows of their block. ``start`` is the first row of a block.
+    """
+    pending: list[R] = []
+    weight = 0
+    number = 0
+    for group in groups:
+        if number + len(group) <= start:
+            number += len(group)
+            continue
+        for row in group:
+            if number < start:
+                number += 1
+                continue
+            if stop is not None and number >= stop:
+                break
+            pending.append(row)
+            weight += size(row)
+            number += 1
+            if weight >= BATCH_BYTES or number % BLOCK_ROWS == 0:
+                yield number - len(pending), pending
+                pending, weight = [], 0
+        if stop is not None and number >= stop:
+            break
+    if pending:
+        yield number - len(pending), pending

@@ -1,0 +1,43 @@
+"""Kept values between forms: as JSON text, and as strings."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from corpusveil.storage.rows import JSON
+
+
+def _plain(value: Any) -> Any:
+    """Say in JSON what JSON has no form for."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):  # a time stamp of pandas
+        return value.isoformat()
+    if isinstance(value, (decimal.Decimal, dt.timedelta)):
+        return str(value)
+    raise TypeError(type(value).__name__)
+
+
+def as_json(column: pa.Array) -> list[bytes]:
+    """Return each value of a kept column as JSON text: bytes as base64, times as ISO 8601, decimals as strings."""
+    if column.type == JSON:
+        values: list[bytes] = column.storage.cast(pa.large_binary()).to_pylist()
+        return values
+    return [orjson.dumps(value, _plain, orjson.OPT_NON_STR_KEYS) for value in column.to_pylist()]
+
+
+def as_strings(column: pa.Array) -> pa.Array:
+    """Return a kept column as large_string [N]: a string as it is, null as null, all else as its JSON text."""
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return column.cast(pa.large_string())
+    values = [
+        None if text == b"null" else orjson.loads(text) if text.startswith(b'"') else text.decode()
+        for text in as_json(column)
+    ]
+    return pa.array(values, type=pa.large_string())

@@ -1,0 +1,395 @@
+"""Forms: what a document becomes does not depend on the form it comes in or goes out in, nor on how it is split."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import decimal
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from corpusveil.cli.main import run
+from corpusveil.storage.formats import FORMATS, SUFFIXES, find
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
+from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, manifest, release_files, rows
+
+Rows = Sequence[dict[str, Any]]
+NAMES = ("text", "id", "note")
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": lambda data: gzip.compress(data, 1, mtime=0),
+    "zst": zstandard.ZstdCompressor().compress,
+}
+
+
+def packed(data: bytes, suffix: str) -> bytes:
+    """Compress as the suffix says."""
+    return COMPRESS.get(suffix.rsplit(".", 1)[-1], bytes)(data)
+
+
+def unpacked(data: bytes, name: str) -> bytes:
+    """Return what a file of this name holds, by libraries that the product does not read with."""
+    if name.endswith(".gz"):
+        return gzip.decompress(data)
+    if name.endswith(".zst"):
+        return zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+    return data
+
+
+def document(number: int) -> dict[str, Any]:
+    """Return a document that every form can hold: one line, strings only."""
+    row = rows(number + 1, 7)[number] if number < 3 else {"text": f"Bababa dedeki lolomu {number}, nanari."}
+    text = " ".join(row["text"].replace("\x00", "").split())
+    return {"text": text, "id": f"n{number}", "note": f'a "quoted", {number}'}
+
+
+DOCUMENTS = [document(number) for number in range(40)]
+
+
+def write(path: Path, documents: Rows, names: Sequence[str] = NAMES) -> Path:
+    """Write documents in the form that the file's name says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = path.name.split(".")[1]
+    if kind == "parquet":
+        columns = {name: [row[name] for row in documents] for name in names}
+        pq.write_table(pa.table(columns), path, row_group_size=3000)
+    else:
+        if kind == "csv":
+            text = io.StringIO()
+            csv.writer(text).writerows([names, *([row[name] for name in names] for row in documents)])
+            data = text.getvalue().encode()
+        elif kind == "txt":
+            data = "".join(row["text"] + "\n" for row in documents).encode()
+        else:
+            data = encode([{name: row[name] for name in names} for row in documents])
+        path.write_bytes(packed(data, path.name))
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a shard in any form, read by other libraries."""
+    kind = path.name.split(".")[1]
+    if kind == "parquet":
+        told: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+        return told
+    data = unpacked(path.read_bytes(), path.name).decode()
+    if kind == "csv":
+        return list(csv.DictReader(io.StringIO(data, newline="")))
+    if kind == "txt":
+        return [{"text": line} for line in data.splitlines()]
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def only(output: Path) -> Path:
+    """Return the only shard of a release."""
+    (shard,) = data_files(output)
+    return shard
+
+
+@pytest.fixture(scope="module")
+def expected(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the documents' private texts, told apart by id."""
+    folder = tmp_path_factory.mktemp("expected")
+    source = write(folder / "x.jsonl", DOCUMENTS)
+    assert run(ground.arguments(source, folder / "out", "--id", "id")) == 0
+    return [row["text"] for row in read(only(folder / "out"))]
+
+
+WITH_COLUMNS = [suffix for suffix in SUFFIXES if not suffix.startswith(".txt")]
+
+
+class TestEveryForm:
+    @pytest.mark.parametrize("suffix", WITH_COLUMNS)
+    def test_in_gives_the_same_documents(
+        self, ground: Ground, tmp_path: Path, expected: list[str], suffix: str
+    ) -> None:
+        """One noise a document, whatever form it comes in; only what is named leaves, under its own name."""
+        source = write(tmp_path / f"x{suffix}", DOCUMENTS)
+        assert run(ground.arguments(source, tmp_path / "out", "--id", "id", "--keep", "note")) == 0
+        shard = only(tmp_path / "out")
+        assert shard.name == f"part-00000-of-00001{suffix}"
+        want = [{"text": text, "note": row["note"]} for text, row in zip(expected, DOCUMENTS, strict=True)]
+        assert read(shard) == want
+
+    @pytest.mark.parametrize("suffix", WITH_COLUMNS)
+    @pytest.mark.parametrize("source", [".jsonl.zst", ".parquet", ".csv"])
+    def test_out_gives_the_same_documents(
+        self, ground: Ground, tmp_path: Path, expected: list[str], source: str, suffix: str
+    ) -> None:
+        """``--format`` changes the form and nothing else."""
+        path = write(tmp_path / f"x{source}", DOCUMENTS)
+        more = ("--id", "id", "--keep", "note", "--format", suffix[1:])
+        assert run(ground.arguments(path, tmp_path / "out", *more)) == 0
+        want = [{"text": text, "note": row["note"]} for text, row in zip(expected, DOCUMENTS, strict=True)]
+        assert read(only(tmp_path / "out")) == want
+
+    @pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix.startswith(".txt")])
+    def test_lines_are_documents(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
+        """Plain text: a document a line, empty ones too, in and out."""
+        path = tmp_path / f"x{suffix}"
+        path.write_bytes(packed(b"bababa dedede\n\r\n\nkikiki\r\nlololo", path.name))
+        assert run(ground.arguments(path, tmp_path / "out")) == 0
+        lines = [len(row["text"].split()) for row in read(only(tmp_path / "out"))]
+        assert lines == [2, 0, 0, 1, 1]
+        assert manifest(tmp_path / "out")["documents"] == 5
+
+    def test_plain_text_out_is_a_line_a_document(self, ground: Ground, tmp_path: Path) -> None:
+        """A line break inside a document becomes a blank where a line is a document."""
+        path = write(tmp_path / "x.jsonl", [{"text": "bababa\n\nkikiki\r\nlololo\rdedede"}, {"text": ""}], ["text"])
+        assert run(ground.arguments(path, tmp_path / "out", "--format", "txt", "--layout", "keep")) == 0
+        first, second = only(tmp_path / "out").read_bytes().decode().split("\n")[:-1]
+        assert (len(first.split()), second) == (4, "")
+
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_an_empty_shard_stays_a_shard(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
+        """No documents are a valid file of the form, with the named columns where the form has columns."""
+        path = write(tmp_path / f"x{suffix}", [])
+        more = () if suffix.startswith(".txt") else ("--keep", "note")
+        assert run(ground.arguments(path, tmp_path / "out", *more)) == 0
+        shard = only(tmp_path / "out")
+        assert read(shard) == []
+        assert manifest(tmp_path / "out")["documents"] == 0
+        if suffix == ".parquet":
+            assert pq.read_schema(shard).names == ["text", "note"]
+        if suffix == ".csv":
+            assert shard.read_text() == "text,note\n"
+
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_checksums_are_of_what_is_there(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
+        """Whoever has a shard can compute what the manifest says of it."""
+        path = write(tmp_path / f"x{suffix}", DOCUMENTS)
+        assert run(ground.arguments(path, tmp_path / "out")) == 0
+        shard = only(tmp_path / "out")
+        data = unpacked(shard.read_bytes(), shard.name)
+        if suffix == ".parquet":
+            data = b"".join(
+                json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for row in read(shard)
+            )
+        told = manifest(tmp_path / "out")
+        assert told["shards"][0]["sha256"] == hashlib.sha256(data).hexdigest()
+        assert ("JSON lines" in told["checksums"]) == (suffix == ".parquet")
+
+
+class TestSplitting:
+    """Splitting a shard into tasks changes neither rows nor bytes, in any form and between forms."""
+
+    @pytest.mark.parametrize(
+        ("source", "target"),
+        [(suffix, "same") for suffix in (".jsonl.zst", ".parquet", ".csv", ".csv.gz", ".txt.zst")]
+        + [(".parquet", "jsonl.gz"), (".jsonl", "parquet"), (".jsonl", "csv"), (".csv", "parquet")],
+    )
+    def test_changes_no_byte(self, ground: Ground, tmp_path: Path, source: str, target: str) -> None:
+        documents = [document(3 + number % 50) | {"text": f"bababa {number}"} for number in range(2 * BLOCK_ROWS + 77)]
+        path = write(tmp_path / f"x{source}", documents)
+        more = ["--format", target, *([] if source.startswith(".txt") else ["--keep", "note"])]
+        assert run(ground.arguments(path, tmp_path / "whole", *more)) == 0
+        assert run(ground.arguments(path, tmp_path / "split", *more, "--rows-per-task", BLOCK_ROWS)) == 0
+        assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
+        assert not list((tmp_path / "split.records" / "pieces").iterdir())
+        assert len(read(only(tmp_path / "split"))) == len(documents)
+
+    @pytest.mark.parametrize("size", [1, 999, 1024, 5000, 100_000])
+    def test_row_groups_of_the_input_do_not_show(self, ground: Ground, tmp_path: Path, size: int) -> None:
+        """The same rows in row groups of another size become the same bytes; ours hold a block each."""
+        long = "bababa " * (BATCH_BYTES // 7 // 3)
+        texts = [long if number in {10, 11, 12, 13, 9000} else f"dedede {number}" for number in range(9100)]
+        if size == 1:
+            texts = texts[:300]
+        path = tmp_path / "in" / "x.parquet"
+        path.parent.mkdir()
+        pq.write_table(pa.table({"text": texts}), path, row_group_size=size)
+        assert run(ground.arguments(path, tmp_path / "out")) == 0
+        got = pq.ParquetFile(only(tmp_path / "out"))
+        blocks = [got.metadata.row_group(group).num_rows for group in range(got.num_row_groups)]
+        assert blocks == ([300] if size == 1 else [BLOCK_ROWS, 9100 - BLOCK_ROWS])
+        pq.write_table(pa.table({"text": texts}), path, row_group_size=4097)
+        assert run(ground.arguments(path, tmp_path / "again")) == 0
+        assert release_files(tmp_path / "out") == release_files(tmp_path / "again")
+
+    def test_a_block_is_a_frame(self, ground: Ground, tmp_path: Path) -> None:
+        """Each zstd frame of the output holds one block of rows and can be read by itself."""
+        path = write(tmp_path / "x.jsonl.zst", [{"text": "bababa"}] * (BLOCK_ROWS + 2), ["text"])
+        assert run(ground.arguments(path, tmp_path / "out")) == 0
+        data, counts = only(tmp_path / "out").read_bytes(), []
+        while data:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            counts.append(frame.decompress(data).count(b"\n"))
+            data = frame.unused_data
+        assert counts == [BLOCK_ROWS, 2]
+
+    def test_frames_are_one_file(self) -> None:
+        """A row that lies across two zstd frames is a row."""
+        frames = [packed(part, "x.zst") for part in (b'{"text": "a"}\n{"te', b"", b'xt": "b"}\n')]
+        (batch,) = find(".jsonl.zst").batches(io.BytesIO(b"".join(frames)), "x", Columns())
+        assert batch.texts.to_pylist() == ["a", "b"]
+
+
+class TestParquet:
+    NESTED = pa.array(
+        [{"a": [1, None], "b": {"c": "x"}}, None, {"a": None, "b": None}],
+        type=pa.struct([("a", pa.list_(pa.int32())), ("b", pa.struct([("c", pa.string())]))]),
+    )
+    KEPT: ClassVar[dict[str, Any]] = {
+        "int": pa.array([2**53 + 1, None, -1]),
+        "float": pa.array([0.1, float("nan"), None]),
+        "time": pa.array([dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)] * 3, type=pa.timestamp("ns", tz="UTC")),
+        "date": pa.array([dt.date(2026, 1, 2), None, None]),
+        "decimal": pa.array([decimal.Decimal("1.50"), None, None]),
+        "bytes": pa.array([b"\x00\xff", None, b""]),
+        "nested": NESTED,
+        "map": pa.array([[("k", 1)], [], None], type=pa.map_(pa.string(), pa.int8())),
+        "words": pa.array(["x", None, "y"]).dictionary_encode(),
+    }
+
+    def table(self, tmp_path: Path, **more: Any) -> Path:
+        path = tmp_path / "x.parquet"
+        columns = {"secret": [UNKNOWN] * 3, "text": ["bababa", "kikiki", ""], **self.KEPT, **more}
+        pq.write_table(pa.table(columns), path)
+        return path
+
+    def test_columns_of_any_type_are_kept(self, ground: Ground, tmp_path: Path) -> None:
+        """Values and types of named columns survive, nested ones too; what is not named does not leave."""
+        source = self.table(tmp_path)
+        keep = [word for name in self.KEPT for word in ("--keep", name)]
+        assert run(ground.arguments(source, tmp_path / "out", *keep)) == 0
+        shard = only(tmp_path / "out")
+        assert UNKNOWN.encode() not in shard.read_bytes()
+        got = pq.read_table(shard)
+        assert got.schema.names == ["text", *self.KEPT]
+        for name, column in self.KEPT.items():
+            plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            assert got.column(name).type == plain.type
+            assert str(got.column(name).to_pylist()) == str(plain.to_pylist())
+
+    def test_metadata_does_not_leave(self, ground: Ground, tmp_path: Path) -> None:
+        """Neither the file's own metadata nor that of columns goes into the output."""
+        field = pa.field("text", pa.string(), metadata={"who": UNKNOWN})
+        schema = pa.schema([field, pa.field("note", pa.string(), metadata={"who": UNKNOWN})], {"pandas": UNKNOWN})
+        pq.write_table(pa.table([["bababa"], ["x"]], schema=schema), tmp_path / "x.parquet")
+        assert run(ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--keep", "note")) == 0
+        assert UNKNOWN.encode() not in only(tmp_path / "out").read_bytes()
+
+    def test_become_json(self, ground: Ground, tmp_path: Path) -> None:
+        """Every type has a JSON form: ISO 8601 for times, base64 for bytes, strings for decimals."""
+        keep = [word for name in self.KEPT for word in ("--keep", name)]
+        more = ("--format", "jsonl", *keep)
+        assert run(ground.arguments(self.table(tmp_path), tmp_path / "out", *more)) == 0
+        first, second, third = read(only(tmp_path / "out"))
+        assert first["int"] == 2**53 + 1
+        assert dt.datetime.fromisoformat(first["time"]) == dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
+        assert (first["date"], first["decimal"], first["bytes"]) == ("2026-01-02", "1.50", "AP8=")
+        assert first["nested"] == {"a": [1, None], "b": {"c": "x"}}
+        assert (second["nested"], second["float"], third["words"]) == (None, None, "y")
+
+    def test_json_becomes_strings(self, ground: Ground, tmp_path: Path) -> None:
+        """Kept JSON goes into Parquet and CSV as strings: strings as they are, all else as its JSON text."""
+        values = ["x", 1, None, [1, {"a": "b"}], 12345678901234567890123, "", "null", True]
+        path = tmp_path / "x.jsonl"
+        path.write_text("".join(json.dumps({"text": "", "v": value}) + "\n" for value in values))
+        want = ["x", "1", None, '[1,{"a":"b"}]', "12345678901234567890123", "", "null", "true"]
+        for form in ("parquet", "csv"):
+            assert run(ground.arguments(path, tmp_path / form, "--keep", "v", "--format", form)) == 0
+            got = [row["v"] for row in read(only(tmp_path / form))]
+            assert got == [(value or "") if form == "csv" else value for value in want]
+
+    @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+    @pytest.mark.parametrize("dictionary", [False, True])
+    def test_text_of_any_string_type(self, ground: Ground, tmp_path: Path, kind: Any, dictionary: bool) -> None:
+        column = pa.array(["bababa", "kikiki", "bababa"]).cast(kind)
+        if dictionary:
+            column = column.cast(pa.string()).dictionary_encode()
+        pq.write_table(pa.table({"text": column, "id": [1, 2, 3]}), tmp_path / "x.parquet")
+        assert run(ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--id", "id")) == 0
+        assert [len(row["text"].split()) for row in read(only(tmp_path / "out"))] == [1, 1, 1]
+
+    def test_ids_have_a_type(self, ground: Ground, tmp_path: Path) -> None:
+        """The number 1 in Parquet is the number 1 in JSON, and not the string."""
+        texts = ["bababa dedede kikiki lololo nanana"] * 6
+        pq.write_table(pa.table({"text": texts, "id": range(6)}), tmp_path / "x.parquet")
+        outs = []
+        for name, documents in (("n", range(6)), ("s", map(str, range(6)))):
+            path = tmp_path / f"{name}.jsonl"
+            path.write_bytes(encode([{"text": texts[0], "id": number} for number in documents]))
+            assert run(ground.arguments(path, tmp_path / name, "--id", "id")) == 0
+            outs.append([row["text"] for row in read(only(tmp_path / name))])
+        assert run(ground.arguments(tmp_path / "x.parquet", tmp_path / "p", "--id", "id")) == 0
+        private = [row["text"] for row in read(only(tmp_path / "p"))]
+        assert private == outs[0]
+        assert private != outs[1]
+
+
+class TestCsv:
+    def test_fields_in_quotes(self, ground: Ground, tmp_path: Path) -> None:
+        """Commas, quotes and line breaks inside a field, a byte order mark, CRLF and blank lines are understood."""
+        data = '\ufeff"text",n\r\n"bababa, ""dedede""\r\nkikiki",1\r\n\r\nlololo,"2\n3"\r\n"",\r\n'
+        (tmp_path / "x.csv").write_bytes(data.encode())
+        more = ("--keep", "n", "--layout", "keep")
+        assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out", *more)) == 0
+        got = read(only(tmp_path / "out"))
+        assert [row["n"] for row in got] == ["1", "2\n3", ""]
+        first = got[0]["text"]
+        assert (first.count(","), first.count('"'), first.count("\r\n"), len(first.split())) == (1, 2, 1, 3)
+
+    def test_one_column(self, ground: Ground, tmp_path: Path) -> None:
+        """An empty document in a file of one column is a row, in and out."""
+        (tmp_path / "x.csv").write_bytes(b'text\nbababa\n""\nkikiki\n')
+        assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out")) == 0
+        assert [bool(row["text"]) for row in read(only(tmp_path / "out"))] == [True, False, True]
+
+    def test_a_large_field(self, ground: Ground, tmp_path: Path) -> None:
+        """A field has no limit but a document's."""
+        (tmp_path / "x.csv").write_text("text\n" + "bababa " * 100_000 + "\n")
+        assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out")) == 0
+        assert len(read(only(tmp_path / "out"))[0]["text"].split()) == 100_000
+
+
+class TestAFolder:
+    def test_of_several_forms_is_refused(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Mixed forms are one sentence that names both; one form by a glob runs."""
+        write(tmp_path / "in" / "a.jsonl.zst", DOCUMENTS)
+        write(tmp_path / "in" / "b.parquet", DOCUMENTS)
+        assert run(ground.arguments(tmp_path / "in", tmp_path / "out")) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert ".jsonl.zst" in sentence
+        assert ".parquet" in sentence
+        assert not (tmp_path / "out").exists()
+        assert run(ground.arguments(f"{tmp_path}/in/*.parquet", tmp_path / "out")) == 0
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--format", "xml"), "--format xml"),
+            (("--format", "txt", "--keep", "id"), "--keep id: plain text has no other columns"),
+        ],
+    )
+    def test_into_a_wrong_form_is_refused(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+    ) -> None:
+        source = write(tmp_path / "x.jsonl", DOCUMENTS)
+        assert run(ground.arguments(source, tmp_path / "out", *more)) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def test_run_again_in_another_form_is_refused(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """One folder holds one form."""
+        source = write(tmp_path / "x.jsonl", DOCUMENTS)
+        assert run(ground.arguments(source, tmp_path / "out")) == 0
+        assert run(ground.arguments(source, tmp_path / "out", "--format", "parquet")) == 2
+        assert "another output format" in capsys.readouterr().err
+
+    def test_every_format_has_a_name(self) -> None:
+        """``--format`` knows what interface.md names."""
+        assert {"same", "jsonl.gz", "jsonl.zst", "parquet", "csv", "txt"} <= set(FORMATS)
