@@ -49,7 +49,7 @@ def find(name: str) -> type[Mechanism]:
     return _BY_NAME[name]
 
 
-def make(name: str, space: Space, **parameters: Any) -> Mechanism:
+def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:
     """Return a mechanism over a space. Raises UserError for an unknown name or parameter."""
     cls = find(name)
     known = [field.name for field in dataclasses.fields(cls) if field.name != "space"]

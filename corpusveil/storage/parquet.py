@@ -46,8 +46,8 @@ def _is_text(kind: pa.DataType) -> bool:
 def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
     for column in columns.named:
         if schema.names.count(column) != 1:
-            several = "several columns" if column in schema.names else "no column"
-            raise UserError(f"{name}: there is {several} {column!r}; name the right one.")
+            there = "are several columns" if column in schema.names else "is no column"
+            raise UserError(f"{name}: there {there} {column!r}; name the right one.")
     text = schema.field(columns.text).type
     if not _is_text(text):
         raise UserError(f"{name}: column {columns.text!r} is of type {text}, not text; it has to be a string.")

@@ -255,6 +255,10 @@ def privatize_corpus(
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
     refuse_overlap(inputs, shards, output, folder.url)
+    for url in (output, folder.url):
+        fs, path = files.resolve(url)
+        if fs.isfile(path):
+            raise UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
     tasks = plan(shards, suffix, rows_per_task)
     job = ShardJob(
         release.kernel(),

@@ -1,0 +1,151 @@
+"""Hostile calls, one line each: the words of a command, its status, and what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SPACE, KEY, INPUT = "{space}", "{key}", "{input}"
+ORDINARY = {
+    "--space": SPACE,
+    "--output": "{output}",
+    "--mechanism": "ring-geometric",
+    "--epsilon": "1",
+    "--key": KEY,
+    "--progress": "none",
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One command line; ``{name}`` stands for a place of the test's."""
+
+    words: tuple[str, ...]
+    said: str
+    status: int = 2
+
+    @property
+    def label(self) -> str:
+        return " ".join(word for word in self.words if word not in {"privatize", *sum(ORDINARY.items(), ())})
+
+
+def privatize(said: str, *more: str, source: str | tuple[str, ...] = INPUT, status: int = 2, **instead: str) -> Call:
+    """Return an ordinary call, but for what is given."""
+    options = ORDINARY | {f"--{name.replace('_', '-')}": value for name, value in instead.items()}
+    sources = (source,) if isinstance(source, str) else source
+    return Call(
+        ("privatize", *sources, *(word for pair in options.items() for word in pair), *more), said, status
+    )
+
+
+def budgets() -> Iterator[Call]:
+    for epsilon in ("nan", "-1", "0", "inf", "-inf", "-0.0", "1e400", "1e-400", "1e-200"):
+        yield privatize("epsilon", epsilon=epsilon)
+        yield privatize("epsilon", "--per", "document", epsilon=epsilon)
+    for epsilon in ("abc", "", "1,5", "0x1"):
+        yield privatize("--epsilon", epsilon=epsilon)
+    yield privatize("--per", "--per", "word")
+
+
+def mechanisms() -> Iterator[Call]:
+    yield privatize("mechanism", mechanism="ring")
+    yield privatize("mechanism", mechanism="")
+    for name, value in (("gamma", "-1"), ("gamma", "0"), ("gamma", "x"), ("gamma", "1.5"), ("gamma", "NaN"),
+                        ("gama", "3"), ("space", "3")):  # fmt: skip
+        yield privatize(name, "--parameter", f"{name}={value}", mechanism="diffractor-exponential")
+    for word in ("gamma", "=3", ""):
+        yield privatize("NAME=VALUE", "--parameter", word, mechanism="diffractor-exponential")
+    yield privatize("lists", space="{listless}")
+
+
+def options() -> Iterator[Call]:
+    for name in ("unknown-words", "stop-words", "numbers", "contacts", "punctuation", "other", "layout", "case",
+                 "engine", "on-bad-rows", "progress"):  # fmt: skip
+        yield privatize(f"--{name}", f"--{name}", "sometimes")
+    for policy in ("numbers", "contacts", "punctuation", "other"):
+        yield privatize(policy, f"--{policy}", "privatize")
+    for name, values in (("workers", ("0", "-3", "two")), ("rows-per-task", ("0", "-8192", "many")),
+                         ("format", ("xml", ""))):  # fmt: skip
+        for value in values:
+            yield privatize(f"--{name}", f"--{name}", value)
+    yield privatize("rows per task = 8191", "--rows-per-task", "8191")
+    yield privatize("--master is for --engine spark", "--master", "spark://x:7077")
+    yield privatize("for the Beam runner", "--", "--x=y")
+    yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
+    yield privatize("--test-key and --key", "--test-key")
+    yield privatize("--nonsense", "--nonsense")
+    yield Call(("privatize",), "INPUT")
+    yield Call(("privatize", INPUT), "--space")
+    yield Call(("privatise", INPUT), "privatise")
+    yield Call(("mechanisms", "nonsense"), "nonsense")
+    yield Call(("key", "new", KEY), "a file is here already")
+    yield Call(("key", "new", "{file}/x.key"), "{file}")
+    yield Call(("space", "--vectors", "{missing}", "--output", "{output}"), "{missing}")
+    yield Call(("space", "--vectors", INPUT, "--output", "{output}"), INPUT)
+    yield Call(("space", "--vectors", "{vectors}", "--lists", "-1", "--output", "{output}"), "--lists")
+    yield Call(("space", "--vectors", "{vectors}", "--lists", "4", "--output", "{output}"), "lists=4")
+    yield Call(("space", "--vectors", "{vectors}", "--seed", "-1", "--output", "{output}"), "--seed")
+    yield Call(("space", "--vectors", "{vectors}", "--order", "best", "--output", "{output}"), "--order")
+    yield Call(("space", "--vectors", "{vectors}", "--counts", "{missing}", "--output", "{output}"), "{missing}")
+    yield Call(("space", "--vectors", "{vectors}", "--output", SPACE), SPACE)
+    yield Call(("space", "--vectors", "{vectors}", "--output", "{file}"), "{file}")
+
+
+def keys() -> Iterator[Call]:
+    for name, said in (
+        ("empty", "exactly 32 random bytes and this has 0"),
+        ("short", "exactly 32 random bytes and this has 31"),
+        ("long", "exactly 32 random bytes and this has 33"),
+        ("hex", "exactly 32 random bytes and this has 33"),
+        ("phrase", "looks like a passphrase"),
+        ("zeros", "looks like a passphrase"),
+    ):
+        yield privatize(said, key=f"{{keys}}/{name}.key")
+    yield privatize("{missing}", key="{missing}")
+    yield privatize("{input}", key="{input}/..")
+    yield privatize("the key lies in the output folder", key="{output}/release.key")
+    yield privatize("another key", output="{release}", key="{keys}/other.key")
+
+
+def places() -> Iterator[Call]:
+    yield privatize("{missing}", source="{missing}")
+    yield privatize("{missing}", source=(INPUT, "{missing}"))
+    yield privatize("nothing matches", source="{missing}/*.jsonl")
+    yield privatize("nothing matches", source="{empty}")
+    yield privatize("nothing matches", source="{hidden}")
+    yield privatize("the form of this file is not known", source="{keys}/short.key")
+    yield privatize("mixes forms", source=(INPUT, "{table}"))
+    yield privatize("nonsense", source="nonsense://bucket/x.jsonl")
+    yield privatize("nonsense", output="nonsense://bucket/out")
+    yield privatize("nonsense", space="nonsense://bucket/space")
+    yield privatize("corpusveil[gcs]", source="gs://bucket/x.jsonl")
+    yield privatize("corpusveil[azure]", output="abfs://bucket/out")
+    yield privatize("{missing}", space="{missing}")
+    yield privatize("{file}", space="{file}")
+    yield privatize("no space here", space="{empty}")
+    for part in ("vectors", "lists", "vocabulary", "description"):
+        for damage in ("missing", "cut", *(["changed"] if part != "description" else [])):
+            yield privatize(f"{{damaged}}/{part}-{damage}", space=f"{{damaged}}/{part}-{damage}")
+    yield privatize("version", space="{damaged}/version")
+    yield privatize("{damaged}/kind", space="{damaged}/kind")
+    yield privatize("the output folder would lie in this input", source="{corpus}", output="{corpus}/out")
+    yield privatize("this input lies in the output folder", source="{corpus}", output="{corpus}", records="{output}")
+    yield privatize("this input lies in the output", source="{corpus}", output="{corpus}/..", records="{output}")
+    yield privatize("the private records may not lie in the output", records="{output}/records")
+    yield privatize("the private records may not lie in the output", records="{output}")
+    yield privatize("the private records may not lie in the output", records="{output}/..")
+    yield privatize("records folder", source="{corpus}", records="{corpus}/records")
+    yield privatize("{file}", output="{file}")
+    yield privatize("{file}", output="{file}/out")
+    yield privatize("{file}", records="{file}")
+    yield privatize("there is output here that these records do not know", output="{foreign}")
+    yield privatize("another configuration", output="{release}", epsilon="2")
+    yield privatize("another configuration", "--numbers", "drop", output="{release}")
+    yield privatize("another configuration", output="{release}", mechanism="diffractor-geometric")
+    yield privatize("other columns", "--id", "text", output="{release}")
+    yield privatize("other input shards", output="{release}", source=(INPUT, "{corpus}"))
+    yield privatize("another output format", "--format", "csv", output="{release}")
+    yield privatize("another output folder", records="{release}.records")
+
+
+ALL = [*budgets(), *mechanisms(), *options(), *keys(), *places()]

@@ -1,0 +1,208 @@
+"""Hostile files, one line each: name, bytes, more options, and what is said. Every file holds a secret."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from tests.engines.corpora import UNKNOWN
+
+SECRET = UNKNOWN.encode()
+SENTENCE = b"bababa dedede kikiki " + SECRET
+SOUND = {
+    "jsonl": b'{"text": "' + SENTENCE + b'"}\n',
+    "csv": SENTENCE + b"\n",
+    "txt": SENTENCE + b"\n",
+}
+HEADER = {"jsonl": b"", "csv": b"text\n", "txt": b""}
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A file that can't be read as it should, or can't with these options."""
+
+    name: str
+    file: str
+    data: bytes
+    said: str
+    more: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.file}: {self.name}"
+
+
+def text_of(form: str, rows: int = 3000) -> bytes:
+    """Return a sound file of so many different rows."""
+    lines = [SOUND[form].replace(b"kikiki", b"kikiki %d" % number) for number in range(rows)]
+    return HEADER[form] + b"".join(lines)
+
+
+def packed(codec: str, data: bytes) -> bytes:
+    if codec == "gz":
+        return gzip.compress(data, 6, mtime=0)
+    return zstandard.ZstdCompressor(write_checksum=True).compress(data)
+
+
+def compressed() -> Iterator[Hostile]:
+    """Damage to compressed files: every codec, every form of lines."""
+    cut, unsound = "ends in the middle of its compressed data", "not a sound"
+    for form in SOUND:
+        data = text_of(form)
+        for codec in ("gz", "zst"):
+            file = f"x.{form}.{codec}"
+            whole = packed(codec, data)
+            flipped = bytearray(whole)
+            flipped[len(whole) // 2] ^= 0x55
+            checksum = whole[:-1] + bytes([whole[-1] ^ 1])
+            for name, damaged, said in (
+                ("the last byte missing", whole[:-1], cut),
+                ("half of it", whole[: len(whole) // 2], cut),
+                ("a few bytes", whole[:5], cut),
+                ("cut in the second member", whole + whole[: len(whole) // 3], cut),
+                ("not compressed", data, unsound),
+                ("another compression", packed("zst" if codec == "gz" else "gz", data), unsound),
+                ("rubbish behind it", whole + SECRET * 3, unsound),
+                ("a wrong byte in the middle", bytes(flipped), ""),
+                ("a wrong checksum", checksum, unsound),
+            ):
+                yield Hostile(name, file, damaged, said)
+
+
+def parquet_of(columns: dict[str, Any], **options: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, **options)
+    return sink.getvalue()
+
+
+def parquet() -> Iterator[Hostile]:
+    """Files that are no Parquet, and columns that are no text."""
+    whole = parquet_of({"text": [SENTENCE.decode()] * 500, "id": range(500)}, compression="none")
+    names = pa.schema([("text", pa.string()), ("text", pa.string())])
+    twice = io.BytesIO()
+    pq.write_table(pa.table([["a"], [UNKNOWN]], schema=names), twice)
+    not_utf8 = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(SECRET + b"\xff"))
+    for name, data, said in (
+        ("empty", b"", "not a sound Parquet file"),
+        ("rubbish", SECRET * 50, "not a sound Parquet file"),
+        ("cut", whole[: len(whole) // 2], "not a sound Parquet file"),
+        ("the last byte missing", whole[:-1], "not a sound Parquet file"),
+        ("nothing but marks", b"PAR1" + bytes(4) + b"PAR1", "not a sound Parquet file"),
+        ("a hole in it", whole[:8] + bytes(400) + whole[408:], "not a sound Parquet file"),
+        ("no text column", parquet_of({"body": [UNKNOWN]}), "there is no column 'text'"),
+        ("two text columns", twice.getvalue(), "there are several columns 'text'"),
+        ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
+        ("lists", parquet_of({"text": [[UNKNOWN]]}), "not text"),
+        ("structs", parquet_of({"text": [{"a": UNKNOWN}]}), "not text"),
+        ("bytes", parquet_of({"text": [SECRET]}), "is of type binary, not text"),
+        ("null", parquet_of({"text": [None, UNKNOWN]}), "row 1: column 'text' is empty"),
+        ("not UTF-8", parquet_of({"text": not_utf8}), "row 1: not valid UTF-8"),
+    ):
+        yield Hostile(name, "x.parquet", data, said)
+    table = {"text": [UNKNOWN, "a"], "n": [1, None], "f": [0.5, 1.5]}
+    for name, more, said in (
+        ("an id that is null", ("--id", "n"), "row 2: the id column 'n' is empty"),
+        ("an id that is a float", ("--id", "f"), "the id column 'f' has to be a string or a whole number"),
+        ("no id column", ("--id", "m"), "there is no column 'm'"),
+        ("no kept column", ("--keep", "m"), "there is no column 'm'"),
+    ):
+        yield Hostile(name, "x.parquet", parquet_of(table), said, more)
+
+
+def rows() -> Iterator[Hostile]:
+    """A sound row, and behind it one that is not."""
+    not_json, no_object = "row 2: not valid JSON", "row 2: not a JSON object"
+    column, not_text = "row 2: has no column 'text'", "row 2: column 'text' is not text"
+    for name, line, said in (
+        ("half a line", b'{"text": "' + SECRET, not_json),
+        ("bare text", SECRET, not_json),
+        ("two values", b'{"text": "' + SECRET + b'"} {}', not_json),
+        ("a comma too many", b'{"text": "' + SECRET + b'",}', not_json),
+        ("single quotes", b"{'text': '" + SECRET + b"'}", not_json),
+        ("a comment", b'{"text": "' + SECRET + b'"} // x', not_json),
+        ("Latin-1", b'{"text": "caf\xe9 ' + SECRET + b'"}', not_json),
+        ("an overlong NUL", b'{"text": "\xc0\x80' + SECRET + b'"}', not_json),
+        ("a surrogate in UTF-8", b'{"text": "\xed\xa0\x80' + SECRET + b'"}', not_json),
+        ("a lone high surrogate", b'{"text": "\\ud800' + SECRET + b'"}', not_json),
+        ("a lone low surrogate", b'{"text": "\\udc00' + SECRET + b'"}', not_json),
+        ("surrogates turned round", b'{"text": "\\ude00\\ud83d' + SECRET + b'"}', not_json),
+        ("a cut character", b'{"text": "\xf0\x9f\xa7' + SECRET + b'"}', not_json),
+        ("beyond Unicode", b'{"text": "\xf4\x90\x80\x80' + SECRET + b'"}', not_json),
+        ("a raw NUL", b'{"text": "' + SECRET + b'\x00"}', not_json),
+        ("a raw tab", b'{"text": "' + SECRET + b'\t"}', not_json),
+        ("nothing but NUL", bytes(100), not_json),
+        ("a wrong escape", b'{"text": "\\x41' + SECRET + b'"}', not_json),
+        ("NaN", b'{"text": "", "n": NaN, "s": "' + SECRET + b'"}', not_json),
+        ("infinity", b'{"text": "", "n": -Infinity, "s": "' + SECRET + b'"}', not_json),
+        ("a byte order mark", b'\xef\xbb\xbf{"text": "' + SECRET + b'"}', not_json),
+        ("UTF-16", ('{"text": "' + UNKNOWN + '"}').encode("utf-16"), not_json),
+        ("a deep hole", b"[" * 100_000, not_json),
+        ("a deep nest", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", not_json),
+        ("another column", b'{"txt": "' + SECRET + b'"}', column),
+        ("capitals", b'{"Text": "' + SECRET + b'"}', column),
+        ("no columns", b"{}", column),
+        ("a list for text", b'{"text": ["' + SECRET + b'"]}', not_text),
+        ("a number for text", b'{"text": 17}', not_text),
+        ("truth for text", b'{"text": true}', not_text),
+        ("null for text", b'{"text": null}', not_text),
+        ("an object for text", b'{"text": {"text": "' + SECRET + b'"}}', not_text),
+        ("a list", b'["' + SECRET + b'"]', no_object),
+        ("a string", b'"' + SECRET + b'"', no_object),
+        ("a number", b"17", no_object),
+        ("null", b"null", no_object),
+    ):
+        yield Hostile(name, "x.jsonl", SOUND["jsonl"] + line + b"\n", said)
+    for name, line, said in (
+        ("Latin-1", b"caf\xe9 " + SECRET, "row 2: not valid UTF-8"),
+        ("an overlong NUL", b"\xc0\x80" + SECRET, "row 2: not valid UTF-8"),
+        ("a surrogate", b"\xed\xa0\x80" + SECRET, "row 2: not valid UTF-8"),
+        ("a cut character", SECRET + b"\xf0\x9f\xa7", "row 2: not valid UTF-8"),
+        ("UTF-16", UNKNOWN.encode("utf-16"), "row 2: not valid UTF-8"),
+    ):
+        yield Hostile(name, "x.txt", SOUND["txt"] + line + b"\n", said)
+        yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
+    for name, line, said in (
+        ("a field too many", b"a," + SECRET, "row 2: has 2 fields, the first line has 1"),
+        ("an open quote", b'"' + SECRET, "row 2: not valid CSV"),
+        ("text behind a quote", b'"' + SECRET + b'"a', "row 2: not valid CSV"),
+        ("a lone carriage return", b"a\rb " + SECRET, "row 2: not valid CSV"),
+    ):
+        yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
+    for name, header, said in (
+        ("a header without the column", b"body,other", "names no column 'text'"),
+        ("a header with it twice", b"text,text", "names several columns 'text'"),
+        ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),
+        ("a header with an open quote", b'"text', "the first line"),
+        ("another separator", b"text;other", "names no column 'text'"),
+    ):
+        yield Hostile(name, "x.csv", header + b"\n" + SECRET + b",x\n", said)
+
+
+def columns() -> Iterator[Hostile]:
+    """Columns that are not there, or not what they have to be, in sound files."""
+    json = b'{"text": "' + SENTENCE + b'", "f": 1.5, "n": null, "b": true, "l": [1], "o": {}}\n'
+    for name in "fnblo":
+        said = f"row 1: the id column {name!r} has to be a string or a whole number"
+        yield Hostile(f"the id column {name}", "x.jsonl", json, said, ("--id", name))
+    table = b"text,a\n" + SENTENCE + b",1\n"
+    for more, said in (
+        (("--id", "m"), "'m'"),
+        (("--keep", "m"), "'m'"),
+        (("--text", "m"), "'m'"),
+        (("--keep", "text"), "text: the text column can't be kept"),
+        (("--keep", "a", "--keep", "a"), "named twice"),
+    ):
+        yield Hostile(" ".join(more), "x.jsonl", json, said, more)
+        yield Hostile(" ".join(more), "x.csv", table, said, more)
+    for more in (("--id", "a"), ("--keep", "a")):
+        yield Hostile(" ".join(more), "x.txt", SENTENCE, f"{' '.join(more)}: plain text has no other columns", more)
+
+
+ALL = [*compressed(), *parquet(), *rows(), *columns()]

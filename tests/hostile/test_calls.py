@@ -1,0 +1,257 @@
+"""Hostile calls: one sentence, the right status, nothing lost, no private text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.spaces import Vectors
+from tests.engines.corpora import (
+    COMMAND,
+    TEST_KEY,
+    UNKNOWN,
+    WORDS,
+    Ground,
+    data_files,
+    environment,
+    make_release,
+    rows,
+    write_shard,
+)
+from tests.hostile import calls
+from tests.hostile.calls import Call
+
+PARTS = {
+    "vectors": "vectors.npy",
+    "lists": "lists.npy",
+    "vocabulary": "vocabulary.parquet",
+    "description": "_artifact.json",
+}
+
+
+def damage_spaces(space: Path, folder: Path) -> None:
+    """Copy a space, each time with one part of it missing, cut or changed; of another version; of another kind."""
+    for part, name in PARTS.items():
+        whole = (space / name).read_bytes()
+        changed = bytearray(whole)
+        changed[len(whole) * 3 // 4] ^= 1
+        for damage, data in (("missing", None), ("cut", whole[: len(whole) // 2]), ("changed", bytes(changed))):
+            copy = folder / f"{part}-{damage}"
+            shutil.copytree(space, copy)
+            (copy / name).unlink() if data is None else (copy / name).write_bytes(data)
+    for field, value in (("version", 99), ("kind", "counts")):
+        copy = folder / field
+        shutil.copytree(space, copy)
+        told = json.loads((copy / "_artifact.json").read_text())
+        (copy / "_artifact.json").write_text(json.dumps(told | {field: value}))
+
+
+@pytest.fixture(scope="module")
+def places(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Make every place that a call names, each as hostile as its name."""
+    folder = tmp_path_factory.mktemp("places")
+    for name in ("empty", "hidden/.x", "keys", "foreign/data", "damaged", "corpus"):
+        (folder / name).mkdir(parents=True)
+    (folder / "hidden" / ".x" / "x.jsonl").write_text("{}")
+    (folder / "foreign" / "data" / "part-00000-of-00001.jsonl").write_text("{}")
+    (folder / "file").write_text(UNKNOWN)
+    (folder / "vectors.txt").write_text("a 1 2\nb 3 4\nc 5 6\n")
+    for name, secret in (
+        ("empty", b""), ("short", TEST_KEY[:31]), ("long", TEST_KEY + b"x"), ("hex", TEST_KEY.hex().encode()),
+        ("phrase", b"correct horse battery staple, no"), ("zeros", bytes(32)), ("other", bytes(range(150, 182))),
+    ):  # fmt: skip
+        (folder / "keys" / f"{name}.key").write_bytes(secret)
+    write_shard(folder / "x.jsonl", rows(20, 1))
+    write_shard(folder / "corpus" / "x.jsonl", rows(20, 2))
+    (folder / "x.csv").write_text(f"text\n{UNKNOWN}\n")
+    random = np.random.default_rng(0).standard_normal((len(WORDS), 4)).astype(np.float32)
+    cv.build_space(Vectors(list(WORDS), random), lists=0).save(str(folder / "listless"))
+    damage_spaces(ground.space_folder, folder / "damaged")
+    assert run(ground.arguments(folder / "x.jsonl", folder / "release")) == 0
+    names = ("empty", "hidden", "keys", "foreign", "damaged", "corpus", "file", "listless", "release", "missing")
+    return {
+        **{name: folder / name for name in names},
+        "input": folder / "x.jsonl",
+        "table": folder / "x.csv",
+        "vectors": folder / "vectors.txt",
+        "space": ground.space_folder,
+        "key": ground.key,
+    }
+
+
+def state(folder: Path) -> dict[str, str]:
+    """Return every file below a folder with a digest."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that is the test's own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+@pytest.mark.parametrize("call", calls.ALL, ids=lambda call: call.label)
+def test_is_one_sentence(
+    places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], call: Call
+) -> None:
+    """What is wrong is named; nothing that was there before is changed, and nothing half-done is there afterwards."""
+    there = {name: str(path) for name, path in places.items()} | {"output": str(tmp_path / "out" / "private")}
+    before = state(places["input"].parent)
+    status = run([word.format(**there) for word in call.words])
+    told = capsys.readouterr()
+    assert status == call.status, told.err
+    lines = [line for line in told.err.splitlines() if not line.startswith(("reading ", "ordering "))]
+    assert call.said.format(**there) in " ".join(lines)
+    assert "Traceback" not in told.err
+    assert UNKNOWN not in told.err + told.out
+    if not any(line.startswith("Usage:") for line in lines):
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("corpusveil: ")
+    assert state(places["input"].parent) == before
+    assert not list(tmp_path.rglob("part-*"))
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+Bad = tuple[str, Callable[[Any], Any], str]
+SURROGATE = "\ud800" + UNKNOWN
+PYTHON: list[Bad] = [
+    ("a number for a text", lambda r: cv.privatize([1], r), "has to be a string"),
+    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r), "has to be a string"),
+    ("a surrogate", lambda r: cv.privatize([SURROGATE], r), "surrogate"),
+    ("a list in a list", lambda r: cv.privatize([[UNKNOWN]], r), "has to be a string"),
+    ("no such column", lambda r: cv.privatize_table(pa.table({"a": [UNKNOWN]}), r), "no such column"),
+    ("two such columns", lambda r: cv.privatize_table(pa.table([["a"], ["b"]], names=["text", "text"]), r), "several"),
+    ("a column of numbers", lambda r: cv.privatize_table(pa.table({"text": [1]}), r), "int64"),
+    ("a null id", lambda r: cv.privatize_table(pa.table({"text": ["a"], "i": [None]}), r, id="i"), "every document"),
+    ("no budget", lambda _: cv.Budget(0.0), "epsilon"),
+    ("a negative budget", lambda _: cv.Budget(-1.0), "epsilon"),
+    ("a budget that is no number", lambda _: cv.Budget(float("nan")), "epsilon"),
+    ("a budget for nothing", lambda _: cv.Budget(1.0, "word"), "per"),
+    ("a wrong allocation", lambda _: cv.Budget(1.0, "document", "greedy"), "allocation"),
+    ("a short key", lambda _: cv.Key(b"short"), "32 random bytes"),
+    ("a passphrase", lambda _: cv.Key(b"correct horse battery staple, no"), "passphrase"),
+    ("no such mechanism", lambda r: cv.mechanism("nonsense", r.mechanism.space), "nonsense"),
+    ("no such parameter", lambda r: cv.mechanism("ring-geometric", r.mechanism.space, x=1), "x"),
+    ("no such policy", lambda _: cv.TextPolicy(numbers="shout"), "numbers"),
+    ("no such word", lambda r: r.mechanism.space.id(UNKNOWN), "not among"),
+    ("no such id", lambda r: r.mechanism.distribution(10**6, 1.0), "id"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), [bad[1:] for bad in PYTHON], ids=[bad[0] for bad in PYTHON])
+def test_python_calls_raise_one_sentence(ground: Ground, call: Callable[[Any], Any], said: str) -> None:
+    """From Python the same: a UserError of one line."""
+    with pytest.raises(UserError, match=said) as caught:
+        call(make_release(ground.space))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+class TestNoPermission:
+    """As an ordinary user, who may not do everything."""
+
+    @pytest.fixture(autouse=True)
+    def ordinary(self, tmp_path: Path) -> Iterator[None]:
+        """Give up root's rights for the length of a test."""
+        if os.geteuid() != 0:
+            yield
+            return
+        path = tmp_path
+        while path != path.parent:  # pytest's folders are closed to others
+            if path.stat().st_uid == 0 and not path.stat().st_mode & 0o001 and str(path).startswith("/tmp"):
+                path.chmod(path.stat().st_mode | 0o011)
+            path = path.parent
+        os.chown(tmp_path, 65534, 65534)
+        os.seteuid(65534)
+        yield
+        os.seteuid(0)
+
+    @pytest.mark.parametrize("what", ["input", "folder", "output", "records", "key", "space"])
+    def test_is_said(self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
+        """What may not be read or written is named."""
+        source = write_shard(tmp_path / "in" / "x.jsonl", rows(5, 1))
+        key, space = tmp_path / "k.key", tmp_path / "space"
+        key.write_bytes(TEST_KEY)
+        make_release(ground.space).mechanism.space.save(str(space))
+        closed = {"input": source, "folder": source.parent, "key": key, "space": space / "_artifact.json"}.get(what)
+        parent = tmp_path / "closed"
+        parent.mkdir()
+        parent.chmod(0o500)
+        if closed is not None:
+            closed.chmod(0)
+        arguments = ground.arguments(source, parent / "out" if what == "output" else tmp_path / "out")
+        arguments[arguments.index("--space") + 1] = str(space)
+        arguments[arguments.index("--key") + 1] = str(key)
+        if what == "records":
+            arguments += ["--records", str(parent / "records")]
+        status = run(arguments)
+        told = capsys.readouterr().err
+        for path in (source.parent, source, key, parent, space / "_artifact.json"):
+            path.chmod(0o700)
+        (sentence,) = told.splitlines()
+        assert status in {1, 2}
+        assert str(closed or parent) in sentence
+        assert "ermission" in sentence
+        assert UNKNOWN not in told
+        assert not list(tmp_path.rglob("manifest.json"))
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
+
+
+class TestFullDisk:
+    """What can't be written is said, is no half shard, and is finished by the next run."""
+
+    def check(self, ground: Ground, source: Path, output: Path, home: Path, **how: Any) -> None:
+        command = [*COMMAND, *ground.arguments(source, output, "--records", home / "records")]
+        done = subprocess.run(
+            command, env=environment(home), capture_output=True, text=True, timeout=120, check=False, **how
+        )
+        assert done.returncode == 1, done.stderr
+        (sentence,) = done.stderr.splitlines()
+        assert sentence.startswith("corpusveil: ")
+        assert "could not be" in sentence
+        assert UNKNOWN not in done.stderr
+        assert not data_files(output)
+        assert not (output / "manifest.json").exists()
+
+    def test_files_that_may_not_grow(self, ground: Ground, tmp_path: Path) -> None:
+        source = write_shard(tmp_path / "in" / "x.jsonl", rows(4000, 1, words=30))
+        self.check(ground, source, tmp_path / "out", tmp_path, preexec_fn=_limit)
+        assert run([*ground.arguments(source, tmp_path / "out"), "--records", str(tmp_path / "records")]) == 0
+        assert len(data_files(tmp_path / "out")) == 1
+
+    def test_a_disk_without_room(self, ground: Ground, tmp_path: Path) -> None:
+        source = write_shard(tmp_path / "in" / "x.jsonl", rows(4000, 1, words=30))
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False
+        )
+        if mounted.returncode:
+            pytest.skip("a small disk can't be mounted here; files that may not grow stand for it")
+        try:
+            self.check(ground, source, disk / "out", tmp_path)
+            subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+            assert run([*ground.arguments(source, disk / "out"), "--records", str(tmp_path / "records")]) == 0
+            assert len(data_files(disk / "out")) == 1
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,92 @@
+"""Hostile input: one sentence, the right status, nothing lost, no private text."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from corpusveil.cli.main import run
+from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, release_files, rows
+from tests.hostile import calls, inputs
+from tests.hostile.inputs import Hostile
+
+
+def test_the_tables_are_long_enough() -> None:
+    """Some 200 hostile inputs and calls, no two of them alike."""
+    assert len(inputs.ALL) + len(calls.ALL) >= 200
+    assert len({(one.file, one.data, one.more) for one in inputs.ALL}) == len(inputs.ALL)
+    assert len({one.words for one in calls.ALL}) == len(calls.ALL)
+
+
+@pytest.mark.parametrize("hostile", inputs.ALL, ids=lambda hostile: hostile.label)
+@pytest.mark.parametrize("aside", [False, True], ids=["fail", "quarantine"])
+def test_is_one_sentence(
+    ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], hostile: Hostile, aside: bool
+) -> None:
+    """The file is named, nothing private is said, no half shard appears, the input stays as it was.
+
+    Setting rows aside mends rows only: whatever is wrong with the file or the call stays an error.
+    """
+    source = tmp_path / hostile.file
+    source.write_bytes(hostile.data)
+    more = ("--on-bad-rows", "quarantine") if aside else ()
+    status = run(ground.arguments(source, tmp_path / "out", *hostile.more, *more))
+    told = capsys.readouterr()
+    assert UNKNOWN not in told.err + told.out
+    assert "Traceback" not in told.err
+    assert source.read_bytes() == hostile.data
+    if aside and status == 0:  # the bad row is set aside
+        assert ", row " not in told.err
+        assert "could not be read and were set aside" in told.err
+        for path in (tmp_path / "out").rglob("*"):
+            assert path.is_dir() or UNKNOWN.encode() not in path.read_bytes()
+        return
+    assert status == 2
+    (sentence,) = told.err.splitlines()
+    assert sentence.startswith("corpusveil: ")
+    assert hostile.said in sentence
+    if not hostile.more:
+        assert str(source) in sentence
+    assert not list((tmp_path / "out").rglob("*part*"))
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_what_was_finished_stays(ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sound shards beside a hostile one are kept; mended, the run ends as if nothing had been wrong."""
+    folder, good = tmp_path / "in", gzip.compress(encode(rows(50, 1)))
+    folder.mkdir()
+    for number in (0, 2):
+        (folder / f"{number}.json.gz").write_bytes(good)
+    (folder / "1.json.gz").write_bytes(good[:-20])
+    assert run(ground.arguments(folder, tmp_path / "out")) == 2
+    assert "1.json.gz" in capsys.readouterr().err
+    before = {path.name: path.stat().st_mtime_ns for path in data_files(tmp_path / "out")}
+    assert len(before) == 2
+    (folder / "1.json.gz").write_bytes(good)
+    assert run(ground.arguments(folder, tmp_path / "out")) == 0
+    after = {path.name: path.stat().st_mtime_ns for path in data_files(tmp_path / "out")}
+    assert {name: after[name] for name in before} == before
+    assert run(ground.arguments(folder, tmp_path / "fresh")) == 0
+    assert release_files(tmp_path / "out") == release_files(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.txt"])
+@pytest.mark.parametrize("kind", ["words", "zeros", "open"])
+def test_a_line_of_100_megabytes(
+    ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, kind: str
+) -> None:
+    """A huge line is a document like any other where it is one, and one sentence where it is not."""
+    form = name[2:]
+    before = {"jsonl": b'{"text": "', "csv": b"text\n", "txt": b""}[form]
+    body = {"words": b"bababa dede " * 8_400_000, "zeros": bytes(100 << 20), "open": b'"' + b"a" * (100 << 20)}[kind]
+    behind = b'"}\n' if form == "jsonl" and kind != "open" else b"\n"
+    (tmp_path / name).write_bytes(before + body + behind)
+    status = run(ground.arguments(tmp_path / name, tmp_path / "out"))
+    told = capsys.readouterr().err
+    sound = kind == "words" or form == "txt" or (form == "csv" and kind == "zeros")
+    assert status == (0 if sound else 2)
+    assert len(told.splitlines()) == (0 if sound else 1)
+    assert len(told) < 1000
+    assert bool(data_files(tmp_path / "out")) == sound
