@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import corpus, diffractor, engines, nw, space
+from benchmarks import corpus, diffractor, engines, formats, nw, space
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "corpus": corpus.run,
     "engines": engines.run,
+    "formats": formats.run,
     "space": space.run,
     "nw": nw.run,
     "diffractor": diffractor.run,
