@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from corpusveil.sampling.keys import Key
     from corpusveil.spaces import Space, build_space, load_space, read_vectors
     from corpusveil.text.policy import TextPolicy
+    from corpusveil.transforms.profiles import find as profile
     from corpusveil.transforms.release import Release
     from corpusveil.transforms.table import privatize, privatize_table
 
@@ -34,8 +35,11 @@ _WHERE = {
     "mechanism": "corpusveil.mechanisms",
     "privatize": "corpusveil.transforms.table",
     "privatize_table": "corpusveil.transforms.table",
+    "profile": "corpusveil.transforms.profiles",
     "read_vectors": "corpusveil.spaces",
 }
+
+_CALLED_THERE = {"mechanism": "make", "profile": "find"}
 
 __all__ = [
     "Budget",
@@ -54,6 +58,7 @@ __all__ = [
     "mechanism",
     "privatize",
     "privatize_table",
+    "profile",
     "read_vectors",
 ]
 
@@ -63,4 +68,4 @@ def __getattr__(name: str) -> Any:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
     module = importlib.import_module(_WHERE[name])
-    return getattr(module, "make" if name == "mechanism" else name)
+    return getattr(module, _CALLED_THERE.get(name, name))

@@ -1,4 +1,4 @@
-"""``corpusveil mechanisms``: what there is, and what each promises."""
+"""``corpusveil mechanisms``: what there is, what each promises, and the profiles that set them as a study did."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from corpusveil.mechanisms import find, names
+from corpusveil.text.policy import ROLE_NAMES
+from corpusveil.transforms.profiles import PROFILES
 
 
 def mechanisms(
@@ -27,6 +29,11 @@ def mechanisms(
             cls = find(known)
             table.add_row(known, "epsilon" if cls.private else "none", cls.summary, cls.paper)
         Console().print(table)
+        print("\nprofiles, a study's settings for 'corpusveil privatize --profile NAME':")
+        for profile in PROFILES.values():
+            roles = [role for role in ROLE_NAMES if getattr(profile.policy(), role, None) == "keep"]
+            kept = ", ".join(roles).replace("_", " ") or "nothing"
+            print(f"  {profile.name}: {profile.study}; epsilon per {profile.unit}; in the clear: {kept}")
         return
     cls = find(name)
     print(f"{cls.name}: {cls.summary}\npaper: {cls.paper}\n")
@@ -35,3 +42,6 @@ def mechanisms(
     for field in dataclasses.fields(cls):
         if field.name != "space":
             print(f"  {field.name} = {field.default}")
+    for profile in PROFILES.values():
+        for parameter, value in profile.parameters.get(name, {}).items():
+            print(f"  {parameter} = {value} with --profile {profile.name}")

@@ -24,6 +24,8 @@ from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import Policy, TextPolicy
 from corpusveil.transforms.corpus import Engine, OnBadRows, privatize_corpus
 from corpusveil.transforms.manifest import NOT_PRIVATE
+from corpusveil.transforms.profiles import PROFILES, Profile
+from corpusveil.transforms.profiles import find as find_profile
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
 
@@ -42,6 +44,9 @@ def privatize(
     epsilon: Annotated[float, typer.Option(help="The budget, above 0.")],
     parameter: Annotated[
         list[str] | None, typer.Option(help="A parameter of the mechanism, such as gamma=18.", metavar="NAME=VALUE")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help=f"A study's settings: {', '.join(PROFILES)}.", metavar="NAME")
     ] = None,
     per: Annotated[Literal["token", "document"], typer.Option(help="What the budget is for.")] = "token",
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
@@ -87,13 +92,17 @@ def privatize(
     Example: corpusveil privatize 'c4/c4-train.*.json.gz' --space spaces/glove --mechanism ring-geometric --epsilon 1
     --key release.key --output private/2026-11
     """
-    budget = Budget(epsilon, per)
-    policy = TextPolicy(
-        unknown_words=unknown_words, stop_words=stop_words, numbers=numbers, contacts=contacts,
-        punctuation=punctuation, other=other, layout=layout, case=case,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "per": per, "unknown_words": unknown_words, "stop_words": stop_words, "numbers": numbers, "contacts": contacts,
+        "punctuation": punctuation, "other": other, "layout": layout, "case": case,
+    }  # fmt: skip
+    parameters = _parameters(parameter or [])
+    if profile is not None:
+        options, parameters = _follow(context, find_profile(profile), mechanism, options, parameters)
+    budget = Budget(epsilon, options.pop("per"))
+    policy = TextPolicy(**options)
     columns = Columns(text, id, tuple(keep or ()))
-    chosen = make(mechanism, load_space(space), **_parameters(parameter or []))
+    chosen = make(mechanism, load_space(space), **parameters)
     if not chosen.private and not accept_no_guarantee:
         raise UserError(f"{mechanism} has no guarantee; release with it only by adding --accept-no-guarantee.")
     if test_key and key is not None:
@@ -120,6 +129,17 @@ def privatize(
         print(f"warning: {told}.", file=sys.stderr)
     print(f"content sha256 {outcome.content_sha256}")
     print(f"private records (do not publish): {records or output.rstrip('/') + '.records'}")
+
+
+def _follow(
+    context: typer.Context, profile: Profile, mechanism: str, options: dict[str, Any], parameters: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return options and parameters as a profile has them, and print what it leaves in the clear."""
+    explicit = [name for name in options if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    options, parameters = profile.settle(mechanism, options, explicit, parameters)
+    for line in profile.lines(TextPolicy(**{name: value for name, value in options.items() if name != "per"})):
+        print(line, file=sys.stderr)
+    return options, parameters
 
 
 def _parameters(given: list[str]) -> dict[str, Any]:

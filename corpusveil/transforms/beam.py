@@ -1,59 +1,131 @@
-"""A release on a Beam collection of documents: the batch kernel in a batched DoFn."""
+"""A release on a Beam collection of documents, bounded or not: the batch kernel in a DoFn that batches in its bundle.
+
+Nothing is held longer than a bundle, so there is no state, no timer and no delay: a runner commits a bundle's input and
+output as one, and what it replays comes out the same again, byte for byte.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.utils.windowed_value import WindowedValue
 
 from corpusveil.errors import UserError
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.table import checked_identities, large_strings
+
+MOST_ROWS = 4096
+MOST_CHARACTERS = 1 << 22
+"""A batch is at most this many documents, and ends with the document that takes it over this many characters."""
 
 
 class PrivatizeDocuments(beam.PTransform):
-    """Privatize the string field ``text`` of each document (a mapping or a ``beam.Row``); its other fields stay.
+    """Privatize the string field ``text`` of each document; its other fields, type, window, timestamp and pane stay.
 
-    ``id`` names the field that identifies a document. Two elements with the same id and text get the same output.
-    Raises UserError, in the worker, for a document without these fields or whose text is no string.
+    A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
+    the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
+    text get the same output, in any bundle, window or run under the same release.
+
+    Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
+    worker, for a document without these fields, with no id, or whose text is no string. A streaming runner tries such a
+    bundle again for ever: filter a stream before, where documents may be like that.
     """
 
     def __init__(self, release: Release, text: str = "text", id: str | None = None) -> None:
         super().__init__()
         if id is None:
             raise UserError("A collection has no order to tell documents by; name a field that does: id='...'.")
-        self._do = _PrivatizeBatch(release.kernel(), text, id)
+        self._kernel = release.kernel()
+        self._fields = (text, id)
 
     def expand(self, documents: Any) -> Any:
-        """Batch the documents, privatize each batch, and give them out one by one."""
-        return (
-            documents
-            | "Batch" >> beam.BatchElements(min_batch_size=16, max_batch_size=4096)
-            | "Privatize" >> beam.ParDo(self._do)
-        )
+        """Privatize in batches and give documents out one by one, each in its own window."""
+        kind = documents.element_type
+        if isinstance(kind, RowTypeConstraint):
+            there = [name for name, _ in kind._fields]
+            for name in self._fields:
+                if name not in there:
+                    raise UserError(f"{name}: the documents have no such field; there are {', '.join(there)}.")
+        return documents | "Privatize" >> beam.ParDo(_Privatize(self._kernel, *self._fields)).with_output_types(kind)
 
 
-class _PrivatizeBatch(beam.DoFn):
+class _Privatize(beam.DoFn):
+    """Holds elements with their windows until there are enough for the kernel or the bundle ends."""
+
     def __init__(self, kernel: Kernel, text: str, identity: str) -> None:
         self._kernel = kernel
         self._text = text
         self._id = identity
 
-    def process(self, element: Sequence[Any]) -> Iterator[Any]:
-        rows = [document if isinstance(document, Mapping) else document._asdict() for document in element]
+    def start_bundle(self) -> None:
+        self._documents: list[Any] = []
+        self._texts: list[str | None] = []
+        self._identities: list[Any] = []
+        self._where: list[tuple[Any, Any, Any]] = []
+        self._characters = 0
+
+    def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
+        text, identity = self._read(element)
+        full = len(self._documents) >= MOST_ROWS or self._characters > MOST_CHARACTERS
+        if full and len(windowed.windows) > 1:  # Beam would multiply what is given out here by this element's windows
+            (changed,) = self._privatized([element], [text], [identity])
+            yield changed
+            return
+        if full:
+            yield from self.finish_bundle()
+            self.start_bundle()
+        self._documents.append(element)
+        self._texts.append(text)
+        self._identities.append(identity)
+        self._where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
+        self._characters += len(text or "")
+
+    def finish_bundle(self) -> Iterator[Any]:
+        changed = self._privatized(self._documents, self._texts, self._identities)
+        for document, where in zip(changed, self._where, strict=True):
+            yield WindowedValue(document, *where)
+
+    def _read(self, document: Any) -> tuple[str | None, Any]:
+        """Return a document's text and id. Raises UserError when there are none."""
+        fields = _fields(document)
         for name in (self._text, self._id):
-            if any(name not in row for row in rows):
+            if name not in fields:
                 raise UserError(f"{name}: a document has no such field.")
-        texts = [row[self._text] for row in rows]
-        if not all(text is None or isinstance(text, str) for text in texts):
+        text, identity = fields[self._text], fields[self._id]
+        if text is not None and not isinstance(text, str):
             raise UserError(f"{self._text}: a document's text is not a string.")
-        try:
-            column = pa.array(texts, type=pa.large_string())
-        except UnicodeEncodeError:
-            raise UserError(f"{self._text}: a document holds half a surrogate pair, which is no character.") from None
-        out, _ = self._kernel.privatize(column, [row[self._id] for row in rows], self._text)
-        for document, row, text in zip(element, rows, out.to_pylist(), strict=True):
-            changed = {**row, self._text: text}
-            yield changed if isinstance(document, Mapping) else beam.Row(**changed)
+        return text, identity
+
+    def _privatized(self, documents: Sequence[Any], texts: Sequence[str | None], identities: list[Any]) -> list[Any]:
+        column: pa.Array = large_strings(texts, self._text)
+        out, _ = self._kernel.privatize(column, checked_identities(identities, self._id), self._text)
+        return [_with(document, self._text, text) for document, text in zip(documents, out.to_pylist(), strict=True)]
+
+
+def _fields(document: Any) -> Mapping[str, Any]:
+    if isinstance(document, Mapping):
+        return document
+    if isinstance(document, beam.Row) or hasattr(document, "_asdict"):
+        fields: dict[str, Any] = document._asdict()
+        return fields
+    if dataclasses.is_dataclass(document):
+        return {field.name: getattr(document, field.name) for field in dataclasses.fields(document)}
+    raise UserError(
+        f"A document is of type {type(document).__name__}; give mappings, beam.Row, NamedTuples or dataclasses."
+    )
+
+
+def _with(document: Any, name: str, text: str | None) -> Any:
+    """Return a document of the same type with another text."""
+    if isinstance(document, Mapping):
+        return {**document, name: text}
+    if isinstance(document, beam.Row):
+        return beam.Row(**{**document.as_dict(), name: text})
+    replace: Callable[..., Any] | None = getattr(document, "_replace", None)
+    return replace(**{name: text}) if replace is not None else dataclasses.replace(document, **{name: text})

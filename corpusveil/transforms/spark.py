@@ -1,4 +1,4 @@
-"""A release on a Spark DataFrame: the batch kernel under ``mapInArrow``."""
+"""A release on a Spark DataFrame, classic or of Spark Connect: the batch kernel under ``mapInArrow``."""
 
 from __future__ import annotations
 
@@ -10,34 +10,64 @@ import pyarrow as pa
 from corpusveil.errors import UserError
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.table import identities_of, validated
+from corpusveil.transforms.table import identities_of, privatized_parts
+
+NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
+
+CONNECT_BYTES = 100 << 20
+"""What a Connect client can send at once is 128 MiB, unless a server was told otherwise."""
 
 
 def privatize_frame(df: Any, release: Release, text: str = "text", id: str | None = None) -> Any:
-    """Privatize the string column ``text`` of a DataFrame; the other columns stay as they are.
+    """Privatize the string column ``text`` of a DataFrame; schema, nullability and the other columns stay.
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
-    rows with the same id and the same text get the same output. Raises UserError when a column is missing or not text.
+    rows with the same id and the same text get the same output. Works on classic DataFrames and on those of Spark
+    Connect. A saved space goes to the workers by its address, which each of them has to reach; one that was never saved
+    is sent whole.
+
+    Raises UserError when a column is missing, not text, or of a type that is no id, and for an unsaved space too large
+    for Spark Connect. A row without an id is found when Spark runs the plan: Spark then raises its PythonException, in
+    whose text the UserError's sentence stands behind a traceback of our lines of code, and no text of a document.
     """
     if id is None:
         raise UserError("A DataFrame has no row order to tell documents by; name a column that does: id='...'.")
+    schema = df.schema
     for name in (text, id):
-        if name not in df.columns:
-            raise UserError(f"{name}: there is no such column; there are {', '.join(df.columns)}.")
-    kind = df.schema[text].dataType.simpleString()
-    if kind != "string":
-        raise UserError(f"{text}: this column is of type {kind}; text is needed.")
-    return df.mapInArrow(_batches(release.kernel(), text, id), df.schema)
+        if name not in schema.names:
+            raise UserError(f"{name}: there is no such column; there are {', '.join(schema.names)}.")
+        if schema.names.count(name) > 1:
+            raise UserError(f"{name}: there are several columns of this name; rename them first.")
+    kind = schema[text].dataType.simpleString()
+    if kind != "string" and not kind.startswith("string collate "):
+        raise UserError(f"{text}: this column is of type {kind}; text is needed, so cast it to string first.")
+    kind = schema[id].dataType.simpleString()
+    if kind.startswith(NO_IDS):
+        raise UserError(f"{id}: this column is of type {kind}; an id is text, bytes, a number, a date or a time.")
+    space = release.mechanism.space
+    if _is_connect(df) and space.url is None and space.vectors.nbytes > CONNECT_BYTES:
+        raise UserError("The space is too large to be sent through Spark Connect; save it where workers reach it.")
+    numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow takes dots in names for paths
+    run = _batches(release.kernel(), schema.names, schema.names.index(text), schema.names.index(id))
+    return numbered.mapInArrow(run, schema)
+
+
+def _is_connect(df: Any) -> bool:
+    return type(df).__module__.startswith("pyspark.sql.connect.")
 
 
 def _batches(
-    kernel: Kernel, text: str, identity: str
+    kernel: Kernel, names: list[str], text: int, identity: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that runs on workers; ``text`` and ``identity`` are column numbers."""
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            column = validated(batch.column(text), text)
-            out, _ = kernel.privatize(column, identities_of(batch.column(identity), identity), text)
-            number = batch.schema.get_field_index(text)
-            yield batch.set_column(number, batch.schema.field(number), out.cast(column.type))
+            named = batch.rename_columns(names)
+            identities = identities_of(batch.column(identity), names[identity])
+            first = 0
+            for part in privatized_parts(kernel, batch.column(text), identities, names[text]):
+                yield named.slice(first, len(part)).set_column(text, named.schema.field(text), part)
+                first += len(part)
 
     return run

@@ -45,6 +45,10 @@ def statement(release: Release) -> dict[str, Any]:
             lines.append(
                 "All this is between documents with the same stop words in the same places: they are not replaced."
             )
+        if policy.unknown_words in ("keep", "mask", "drop"):
+            lines.append(
+                "All this is between documents with unknown words in the same places, the same ones where they are kept."
+            )
         lines += token.notes
     else:
         lines.append("No guarantee holds: " + " ".join(token.notes))

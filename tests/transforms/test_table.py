@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import corpusveil as cv
 from corpusveil.errors import UserError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
+from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.table import privatize, privatize_table
+from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
 from tests.contracts.spaces import small_space, words_of
 
 WORDS = words_of(30)
@@ -31,7 +36,15 @@ def table(kind: pa.DataType | None = None) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+    "kind",
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.dictionary(pa.uint32(), pa.large_string()),
+        pa.dictionary(pa.int16(), pa.string_view(), ordered=True),
+    ],
 )
 def test_other_columns_stay_and_the_column_keeps_its_type(kind: pa.DataType) -> None:
     before = table(kind).replace_schema_metadata({"made": "by test"})
@@ -44,8 +57,11 @@ def test_other_columns_stay_and_the_column_keeps_its_type(kind: pa.DataType) -> 
     assert out == privatize_table(table(), RELEASE, text="review", id="key").column("review").to_pylist()
 
 
-def test_record_batches_chunks_and_slices_give_the_same_text() -> None:
-    whole = table()
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_record_batches_chunks_and_slices_give_the_same_text(kind: pa.DataType) -> None:
+    whole = table(kind)
     expected = privatize_table(whole, RELEASE, text="review", id="key").column("review").to_pylist()
     batch = whole.to_batches()[0]
     private = privatize_table(batch, RELEASE, text="review", id="key")
@@ -115,6 +131,9 @@ def test_a_column_that_is_not_text_is_refused() -> None:
     [
         pa.array([1, 2]),
         pa.nulls(2),
+        pa.array([b"zz", b"z"]),
+        pa.array(["zz", "z"]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.large_binary())),
+        pc.run_end_encode(pa.array(["zz", "zz"])),
         pa.array([" ".join(WORDS)] * 300).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())),
     ],
 )
@@ -132,6 +151,139 @@ def test_invalid_utf8_is_refused_and_not_quoted() -> None:
     with pytest.raises(UserError, match="UTF-8") as caught:
         privatize_table(pa.table({"text": bad}), RELEASE)
     assert "zzcanary" not in str(caught.value)
+
+
+class TestIds:
+    """The identity of a document is what makes its noise its own, wherever and in whatever batch it comes."""
+
+    TEXT = " ".join(WORDS)
+
+    def test_a_batch_with_its_rows_is_that_part_of_the_whole(self) -> None:
+        """Pairs of source and row are what a table without ids has, so batches of it come out as the whole does."""
+        whole = pa.table({"text": [self.TEXT] * 7})
+        expected = privatize_table(whole, RELEASE, source="train").column("text").to_pylist()
+        found = []
+        for first in range(0, 7, 3):
+            batch = whole.slice(first, 3)
+            ids = [("train", first + number) for number in range(len(batch))]
+            found += privatize_table(batch, RELEASE, ids=ids).column("text").to_pylist()
+        assert found == expected
+        assert len(set(found)) == 7
+        assert privatize([self.TEXT] * 7, RELEASE, ids=[("train", number) for number in range(7)]) == expected
+
+    def test_batches_without_ids_share_noise(self) -> None:
+        """What ids are for: equal texts in equal rows of two batches come out equal without them."""
+        one = privatize_table(pa.table({"text": [self.TEXT] * 3}), RELEASE)
+        assert privatize_table(pa.table({"text": [self.TEXT] * 3}), RELEASE).equals(one)
+
+    @pytest.mark.parametrize(
+        "ids",
+        [
+            [5, 6, 7], range(5, 8), np.array([5, 6, 7]), pa.array([5, 6, 7]), pa.chunked_array([[5], [6, 7]]),
+            pd.Series([5, 6, 7], index=list("xyz")), pl.Series([5, 6, 7]),
+        ],
+        ids=lambda ids: f"{type(ids).__module__}.{type(ids).__name__}",
+    )  # fmt: skip
+    def test_any_sequence_of_ids_is_one(self, ids: Any) -> None:
+        """The same ids are the same documents, whoever made them: an id column, a list, an array."""
+        table = pa.table({"id": [5, 6, 7], "text": [self.TEXT] * 3})
+        expected = privatize_table(table, RELEASE, id="id")
+        assert privatize_table(table, RELEASE, ids=ids).equals(expected)
+        assert privatize([self.TEXT] * 3, RELEASE, ids=ids) == expected.column("text").to_pylist()
+
+    @pytest.mark.parametrize(
+        ("ids", "said"),
+        [
+            ([1, 2], "ids: 2 for 3 texts"),
+            ([1, 2, 3, 4], "ids: 4 for 3 texts"),
+            ([1, None, 3], "ids: an id is missing"),
+            ([("a", 1), ("a", 2), ("a", -3)], "ids: an id that is a tuple"),
+            ([("a", 1), ("a", 2), ("a", 1, 3)], "ids: an id that is a tuple"),
+            ([[1], [2], [3]], "of type list"),
+        ],
+    )
+    def test_ids_that_are_none_are_refused(self, ids: list[Any], said: str) -> None:
+        table = pa.table({"text": [self.TEXT] * 3})
+        with pytest.raises(UserError, match=said):
+            privatize_table(table, RELEASE, ids=ids)
+        with pytest.raises(UserError, match=said):
+            privatize([self.TEXT] * 3, RELEASE, ids=ids)
+
+    def test_a_column_and_a_list_of_ids_exclude_each_other(self) -> None:
+        with pytest.raises(UserError, match="pass one of them"):
+            privatize_table(table(), RELEASE, text="review", id="key", ids=[1, 2, 3, 4, 5])
+
+    def test_an_instant_is_the_same_id_in_every_zone(self) -> None:
+        told = []
+        for zone in ("UTC", "Asia/Tokyo", "+05:30"):
+            at = pa.array([0, 10**15 + 1], pa.timestamp("us")).cast(pa.timestamp("us", zone))
+            told.append(privatize_table(pa.table({"at": at, "text": [self.TEXT] * 2}), RELEASE, id="at")["text"])
+        assert told[0].equals(told[1])
+        assert told[0].equals(told[2])
+        assert len(set(told[0].to_pylist())) == 2
+
+
+class TestLists:
+    def test_missing_texts_stay_missing(self) -> None:
+        """A list out of a data frame may have any library's mark for nothing in it."""
+        out = privatize([" ".join(WORDS), None, float("nan"), pd.NA], RELEASE)  # type: ignore[list-item]
+        assert out[0] != " ".join(WORDS)
+        assert out[1:] == [None] * 3
+
+    @pytest.mark.parametrize(("texts", "said"), [("zzcanary", "list of texts"), ([1], "has to be a string"),
+                                                 (["zzcanary\ud800"], "surrogate")])  # fmt: skip
+    def test_what_is_no_list_of_texts_is_refused(self, texts: Any, said: str) -> None:
+        """A single text would else be taken for a list of letters; no text is quoted."""
+        with pytest.raises(UserError, match=said) as caught:
+            privatize(texts, RELEASE)
+        assert "zzcanary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_a_column_of_more_than_two_gib(kind: pa.DataType) -> None:
+    """32-bit offsets end at 2 GiB: a column beyond it, in chunks or with 64-bit offsets, comes out whole.
+
+    Its bytes are NULs, which are read without taking memory and come out as nothing.
+    """
+    document, count = 1 << 20, 1100
+    zeros = pa.py_buffer(np.zeros(2 * count * document if kind == pa.large_string() else count * document, np.uint8))
+    whole = kind == pa.large_string()
+    rows = 2 * count if whole else count
+    offsets = np.arange(rows + 1, dtype=np.int64 if whole else np.int32) * document
+    chunk = pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(offsets), zeros])
+    column = pa.chunked_array([chunk] if whole else [chunk, chunk])
+    assert column.nbytes > 1 << 31
+    marked = pa.chunked_array([*column.chunks, pa.array([" ".join(WORDS)], kind)])
+    out = privatize_table(pa.table({"text": marked}), RELEASE, source="large").column("text")
+    assert out.type == kind
+    assert out.slice(0, 2 * count).to_pylist() == [""] * (2 * count)
+    last = [("large", 2 * count)]
+    assert out[2 * count].as_py() == privatize([" ".join(WORDS)], RELEASE, ids=last)[0]
+
+
+def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
+    """Private text can be longer than its input: what one string array can't hold comes out as several, in order."""
+    texts = pa.table({"text": pa.array([f"{WORDS[n % 30]} {WORDS[0]}" for n in range(50)])})
+    expected = privatize_table(texts, RELEASE)["text"].to_pylist()
+
+    class Narrow(Kernel):
+        """A kernel whose output has more than 2 GiB as long as it has more than 10 rows; NULs, which take no memory."""
+
+        def privatize(self, texts: pa.Array, identities: Any, column: str) -> Any:
+            out, counts = super().privatize(texts, identities, column)
+            if len(out) <= 10:
+                return out, counts
+            far = np.array([0, *[1 << 31] * len(out)], dtype=np.int64)
+            zeros = pa.py_buffer(np.zeros(1 << 31, np.uint8))
+            return pa.LargeStringArray.from_buffers(len(out), pa.py_buffer(far), zeros), counts
+
+    made = RELEASE.kernel()
+    kernel = Narrow(made.mechanism, made.budget, made.policy, made.draw_key, made.tokenizer_version)
+    identities = [("", number) for number in range(50)]
+    parts = privatized_parts(kernel, texts["text"].chunk(0), identities, "text")
+    assert len(parts) > 4
+    assert {part.type for part in parts} == {pa.string()}
+    assert [text for part in parts for text in part.to_pylist()] == expected
 
 
 def test_text_hidden_under_a_null_does_not_come_out() -> None:

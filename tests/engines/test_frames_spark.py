@@ -1,0 +1,260 @@
+"""Spark DataFrames, classic and of Spark Connect: one column changes, and both give what an Arrow table gives.
+
+One Java virtual machine serves both: a classic session whose plug-in is the Connect server, on loopback.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import UserError
+from corpusveil.jobs.java import ensure_java
+from corpusveil.spaces import Space, Vectors, load
+from corpusveil.transforms import spark as module
+from corpusveil.transforms.spark import privatize_frame
+from tests.engines.corpora import WORDS, Ground, make_release, text_of
+from tests.engines.processes import free_port
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = """
+    id BIGINT NOT NULL, review STRING, at TIMESTAMP, local TIMESTAMP_NTZ, day DATE, price DECIMAL(12, 3),
+    tags MAP<STRING, INT>, nested STRUCT<a: INT, b: ARRAY<STRUCT<c: STRING, d: DOUBLE>>> NOT NULL, raw BINARY,
+    text STRING NOT NULL, small TINYINT, yes BOOLEAN
+"""
+CANARY = "zzcanaryzz"
+
+
+@pytest.fixture(scope="module")
+def classic() -> Iterator[Any]:
+    ensure_java()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("frames").master("local[2]")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(free_port()),
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def connect(classic: Any) -> Iterator[Any]:
+    from pyspark.sql.connect.session import SparkSession
+
+    port = classic.conf.get("spark.connect.grpc.binding.port")
+    session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=["classic", "connect"])
+def spark(request: pytest.FixtureRequest) -> Any:
+    session = request.getfixturevalue(request.param)
+    assert type(session).__module__.startswith("pyspark.sql.connect.") is (request.param == "connect")
+    return session
+
+
+@pytest.fixture(scope="module")
+def release(ground: Ground) -> cv.Release:
+    return make_release(ground.space)
+
+
+def documents(count: int = 300) -> list[tuple[Any, ...]]:
+    import random
+
+    rng = random.Random(11)
+    return [
+        (
+            number,
+            None if number % 50 == 7 else text_of(rng, 12),
+            dt.datetime(2026, 3, 29, 1, 30, number % 60, number),  # noqa: DTZ001 - Spark's own zone
+            dt.datetime(2026, 3, 29, 2, 30, 0, number),  # noqa: DTZ001 - a local time, of no zone
+            dt.date(1582 + number, 10, 4),
+            decimal.Decimal(number) / 8 if number % 3 else None,
+            {"a": number, "b": None},
+            {"a": None, "b": [{"c": None, "d": number / 4}, {"c": "ü", "d": None}]},
+            bytes([number % 256, 0, 255]),
+            f"another column {number}",
+            number % 100,
+            None if number % 4 else True,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[tuple[Any, ...]]:
+    return documents()
+
+
+@pytest.fixture(scope="module")
+def expected(release: cv.Release, rows: list[tuple[Any, ...]]) -> dict[int, str | None]:
+    """What the same documents are in an Arrow table."""
+    table = pa.table({"id": [row[0] for row in rows], "review": pa.array([row[1] for row in rows], pa.string())})
+    out = cv.privatize_table(table, release, text="review", id="id")
+    return dict(zip(out["id"].to_pylist(), out["review"].to_pylist(), strict=True))
+
+
+class TestOneColumnChanges:
+    def test_to_what_a_table_gives_and_all_else_stays(
+        self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
+    ) -> None:
+        """Types, nullability, column order and values of nested, temporal, decimal and binary columns are kept."""
+        frame = spark.createDataFrame(rows, SCHEMA)
+        out = privatize_frame(frame, release, text="review", id="id")
+        assert type(out) is type(frame)
+        assert out.schema == frame.schema
+        assert [field.nullable for field in out.schema].count(False) == 3
+        before = sorted(frame.collect(), key=lambda row: row["id"])
+        after = sorted(out.collect(), key=lambda row: row["id"])
+        assert [row["review"] for row in after] == [expected[row["id"]] for row in before]
+        assert sum(row["review"] != expected[row["id"]] for row in before) > 250
+        assert [(row[0], *row[2:]) for row in after] == [(row[0], *row[2:]) for row in before]
+
+    def test_in_a_plan_that_goes_on(
+        self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
+    ) -> None:
+        """Other partitions, and transformations before and behind it, leave each document's text as it is."""
+        frame = spark.createDataFrame(rows, SCHEMA).repartition(5, "day").where("id % 2 = 1")
+        out = privatize_frame(frame, release, text="review", id="id").select("review", "id").orderBy("id")
+        assert [tuple(row) for row in out.collect()] == [(expected[n], n) for n in range(1, 300, 2)]
+
+    def test_a_dotted_or_odd_name_and_a_column_s_metadata(self, spark: Any, release: cv.Release) -> None:
+        """Names are taken as they are, never as paths into a structure; comments on columns stay."""
+        columns = "`i.d` STRING, `the.text ü` STRING COMMENT 'said', `a``b` INT, c1 INT"
+        frame = spark.createDataFrame([("a", WORDS[0], 1, 2)], columns)
+        out = privatize_frame(frame, release, text="the.text ü", id="i.d")
+        assert out.schema == frame.schema
+        assert out.schema["the.text ü"].metadata == {"comment": "said"}
+        (row,) = out.collect()
+        assert row[1] in WORDS
+        assert (row[0], *row[2:]) == ("a", 1, 2)
+
+    def test_an_instant_as_id_is_the_same_in_every_zone(self, spark: Any, release: cv.Release) -> None:
+        """The session's time zone, in which Spark shows instants, does not change the noise."""
+        text = " ".join(WORDS[:9])
+        frame = spark.range(5).selectExpr("timestamp_micros(id * 1000000007) AS at", f"'{text}' AS text")
+        told = []
+        for zone in ("America/New_York", "Asia/Tokyo"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            told.append(sorted(row["text"] for row in privatize_frame(frame, release, id="at").collect()))
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        assert told[0] == told[1]
+        assert len(set(told[0])) == 5
+
+    def test_large_arrow_strings(
+        self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
+    ) -> None:
+        """Whatever Arrow type Spark was told to send strings in, it gets them back in it."""
+        spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+        try:
+            out = privatize_frame(spark.createDataFrame(rows, SCHEMA), release, text="review", id="id").collect()
+        finally:
+            spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "false")
+        assert {row["id"]: row["review"] for row in out} == expected
+
+    def test_no_rows(self, spark: Any, release: cv.Release) -> None:
+        frame = spark.createDataFrame([], SCHEMA)
+        assert privatize_frame(frame, release, text="review", id="id").collect() == []
+
+
+class TestIsRefused:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ({}, "name a column that does: id="),
+            ({"id": "key"}, "key: there is no such column; there are id, review"),
+            ({"id": "id", "text": "Review"}, "Review: there is no such column"),
+            ({"id": "id", "text": "small"}, "small: this column is of type tinyint"),
+            ({"id": "id", "text": "raw"}, "raw: this column is of type binary"),
+            ({"id": "tags"}, "tags: this column is of type map"),
+            ({"id": "nested"}, "nested: this column is of type struct"),
+        ],
+    )
+    def test_before_anything_runs(self, spark: Any, release: cv.Release, arguments: dict[str, str], said: str) -> None:
+        """A wrong column is one sentence that names it, with the types Spark shows."""
+        with pytest.raises(UserError, match=said):
+            privatize_frame(spark.createDataFrame([], SCHEMA), release, **arguments)
+
+    def test_two_columns_of_one_name(self, spark: Any, release: cv.Release) -> None:
+        frame = spark.sql("SELECT 1 AS id, 'a' AS text, 'b' AS text")
+        with pytest.raises(UserError, match="text: there are several columns of this name"):
+            privatize_frame(frame, release, id="id")
+
+    def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
+        """The worker's sentence reaches the caller on a line of its own, and no document's text comes with it."""
+        from pyspark.errors import PythonException
+
+        frame = spark.createDataFrame([(None, CANARY), ("a", CANARY)], "id STRING, text STRING")
+        with pytest.raises(PythonException) as caught:
+            privatize_frame(frame, release, id="id").collect()
+        lines = [line.strip() for line in str(caught.value).splitlines()]
+        assert "corpusveil.errors.UserError: id: the id column has empty values; every document needs an id." in lines
+        assert CANARY not in str(caught.value)
+
+    def test_an_unsaved_space_too_large_to_send(
+        self, spark: Any, release: cv.Release, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Connect takes 128 MiB a message; the classic way and a saved space have no such limit."""
+        monkeypatch.setattr(module, "CONNECT_BYTES", 100)
+        frame = spark.createDataFrame([("a", WORDS[0])], "id STRING, text STRING")
+        assert privatize_frame(frame, release, id="id").count() == 1
+        unsaved = make_release(unsaved_space())
+        if type(frame).__module__.startswith("pyspark.sql.connect."):
+            with pytest.raises(UserError, match="save it where workers reach it"):
+                privatize_frame(frame, unsaved, id="id")
+        else:
+            assert privatize_frame(frame, unsaved, id="id").count() == 1
+
+
+def unsaved_space() -> Space:
+    rng = np.random.default_rng(3)
+    return cv.build_space(Vectors(list(WORDS), rng.standard_normal((len(WORDS), 8)).astype(np.float32)))
+
+
+class TestASpace:
+    def test_that_is_not_saved_goes_along(self, spark: Any) -> None:
+        """A space that exists in this process only is sent to the workers whole."""
+        given = make_release(unsaved_space())
+        text = " ".join(WORDS[:30])
+        frame = spark.createDataFrame([(1, text), (2, text)], "id INT, text STRING")
+        table = pa.table({"id": pa.array([1, 2]), "text": [text, text]})
+        wanted = cv.privatize_table(table, given, id="id")["text"].to_pylist()
+        assert [row["text"] for row in privatize_frame(frame, given, id="id").orderBy("id").collect()] == wanted
+
+    def test_that_is_saved_goes_by_address(self, spark: Any, tmp_path: Path) -> None:
+        """Workers open a saved space where it lies: moved away, it is missed by name, and nothing else went along."""
+        from pyspark.errors import PythonException
+
+        space = unsaved_space().save(str(tmp_path / "space"))
+        frame = spark.createDataFrame([(1, f"{CANARY} {WORDS[0]}")], "id INT, text STRING")
+        out = privatize_frame(frame, make_release(space), id="id")
+        (tmp_path / "space").rename(tmp_path / "elsewhere")
+        with pytest.raises(PythonException, match=r"UserError: .*/space: there is no space here") as caught:
+            out.collect()
+        assert CANARY not in str(caught.value)
+        (tmp_path / "elsewhere").rename(tmp_path / "space")
+        assert out.count() == 1
+        assert load.load_space(str(tmp_path / "space")).digest == space.digest

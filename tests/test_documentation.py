@@ -1,0 +1,120 @@
+"""What the documentation shows runs: every Python example, as it stands, in a process or a namespace of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.spaces import Vectors
+from corpusveil.transforms.profiles import PROFILES
+
+ROOT = Path(__file__).parents[1]
+WORDS = [
+    "the",
+    "river",
+    "lake",
+    "is",
+    "cold",
+    "warm",
+    "bread",
+    "and",
+    "cheese",
+    "good",
+    "bad",
+    "wine",
+    "water",
+    "fine",
+    "one",
+    "another",
+    "document",
+]
+
+
+def blocks(document: str) -> list[str]:
+    """Return the Python examples of a document."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def title(example: str) -> str:
+    """Name an example after what it imports."""
+    found: list[str] = re.findall(r"^(?:import|from) ([\w.]+)", example, re.MULTILINE)
+    return " ".join(name for name in found if not name.startswith("corpusveil")) or "corpusveil"
+
+
+START, *EXAMPLES = blocks("docs/frames.md")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the examples name: a space of words that they use, and a key."""
+    random = np.random.default_rng(2)
+    vectors = Vectors(list(WORDS), random.standard_normal((len(WORDS), 4)).astype(np.float32))
+    cv.build_space(vectors).save(str(tmp_path / "spaces" / "glove"))
+    cv.Key(bytes(range(100, 132))).save(tmp_path / "release.key")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return tmp_path
+
+
+def run_here(program: str, **names: Any) -> dict[str, Any]:
+    names["__name__"] = "example"
+    exec(compile(program, "example", "exec"), names)
+    return names
+
+
+def run_apart(program: str, place: Path) -> None:
+    """Run an example in a process of its own, since a process has one Spark."""
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": paths, "SPARK_TESTING": "1"}  # a Connect server on any free port
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=place, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if "pyspark" not in one], ids=title)
+def test_an_example_of_frames_runs(example: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each goes on from the first lines, and from nothing that another one made."""
+    assert re.search("assert|print", example), "an example shows something"
+    run_here(START + example)
+    assert ("print" not in example) == (capsys.readouterr().out == "")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if "pyspark" in one], ids=["classic", "connect"])
+def test_an_example_with_spark_runs(example: str, place: Path) -> None:
+    run_apart(START + example, place)
+
+
+def test_an_example_that_does_not_hold_is_found(place: Path) -> None:
+    """The check can fail: an example with one wrong line does, here and in a process of its own."""
+    wrong = START + "assert cv.privatize(['river'], release) == []\n"
+    with pytest.raises(AssertionError):
+        run_here(wrong)
+    with pytest.raises(AssertionError, match="AssertionError"):
+        run_apart(wrong, place)
+
+
+def test_the_readme_s_python_runs(place: Path) -> None:
+    """Where the space, the key and the table that it names are there, every line of it does what it says."""
+    (example,) = blocks("README.md")
+    table = pa.table({"key": ["a", "b"], "review": ["good wine", "cold river"]})
+    names = run_here(example, table=table)
+    assert names["release"].budget == cv.Budget(10, per="document")
+
+
+def test_the_profile_that_frames_names_is_one() -> None:
+    named = re.findall(r'cv\.profile\("([\w-]+)"\)', (ROOT / "docs" / "frames.md").read_text())
+    assert named
+    assert set(named) <= set(PROFILES)

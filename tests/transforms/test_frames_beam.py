@@ -1,0 +1,272 @@
+"""Beam collections, bounded and unbounded: the text changes, and type, window, timestamp and pane stay."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing import test_stream
+from apache_beam.testing.util import assert_that
+from apache_beam.transforms import trigger, window
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
+from apache_beam.transforms.window import TimestampedValue
+
+import corpusveil as cv
+from corpusveil.errors import UserError
+from corpusveil.mechanisms.ring_geometric import RingGeometric
+from corpusveil.transforms import beam as module
+from corpusveil.transforms.beam import PrivatizeDocuments
+from corpusveil.transforms.kernel import Kernel
+from tests.contracts.spaces import small_space, words_of
+
+WORDS = words_of(40)
+RELEASE = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), cv.Key.for_tests())
+COUNT = 60
+TEXTS = [" ".join(WORDS[n % 7 : n % 7 + 12]) for n in range(COUNT)]
+ALL_AT_THE_END = beam.WindowInto(
+    window.GlobalWindows(),
+    trigger=trigger.AfterWatermark(),
+    accumulation_mode=trigger.AccumulationMode.DISCARDING,
+)
+FIRING = {
+    "trigger": trigger.AfterWatermark(late=trigger.AfterCount(1)),
+    "allowed_lateness": 100,
+    "accumulation_mode": trigger.AccumulationMode.DISCARDING,
+}
+WINDOWS = {
+    "global": window.GlobalWindows(),
+    "fixed": window.FixedWindows(10),
+    "sliding": window.SlidingWindows(10, 5),
+    "sessions": window.Sessions(3),
+}
+
+
+class Review(NamedTuple):
+    key: int
+    stars: int
+    text: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Post:
+    key: int
+    stars: int
+    text: str | None
+
+
+def document(number: int) -> dict[str, Any]:
+    return {"key": number, "stars": number % 5, "text": TEXTS[number]}
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[int, str]:
+    """What the same documents are in an Arrow table."""
+    table = pa.table({"key": list(range(COUNT)), "text": TEXTS})
+    return dict(enumerate(cv.privatize_table(table, RELEASE, id="key").column("text").to_pylist()))
+
+
+class Where(beam.DoFn):
+    """Tells where an element is: its key, text, timestamp, windows and pane."""
+
+    def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
+        windows = tuple(sorted(repr(one) for one in windowed.windows))
+        yield element["key"], element["text"], windowed.timestamp.micros, windows, repr(windowed.pane_info)
+
+
+def same_places(before: Any, after: Any, expected: dict[int, str], count: int) -> None:
+    """Check that every element of ``before`` is in ``after`` with its private text, and else as it was.
+
+    ``count`` is how often elements stand in windows: an element in two windows is told twice.
+    """
+
+    def check(parts: list[Any]) -> None:
+        ((_, sides),) = parts
+        places = sorted((key, expected[key], *rest) for key, _, *rest in sides["before"])
+        assert len(places) == count
+        assert sorted(sides["after"]) == places
+
+    told = {
+        name: side
+        | f"where {name}" >> beam.ParDo(Where())
+        | f"one window {name}" >> ALL_AT_THE_END
+        | f"one key {name}" >> beam.Map(lambda place: (0, place))
+        for name, side in (("before", before), ("after", after))
+    }  # fmt: skip
+    assert_that(told | beam.CoGroupByKey(), check)
+
+
+@pytest.mark.parametrize("most", [1, 7, 4096])
+@pytest.mark.parametrize("windowing", WINDOWS)
+def test_windows_and_timestamps_stay_whatever_the_size_of_a_batch(
+    windowing: str, most: int, expected: dict[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches end anywhere, also between elements of several windows each, and no element moves or is repeated."""
+    monkeypatch.setattr(module, "MOST_ROWS", most)
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        before = (
+            pipeline
+            | beam.Create([TimestampedValue(document(number), number * 0.7) for number in range(COUNT)], False)
+            | beam.Map(lambda one: one)
+            | beam.WindowInto(WINDOWS[windowing])
+        )
+        count = COUNT * (2 if windowing == "sliding" else 1)
+        same_places(before, before | PrivatizeDocuments(RELEASE, id="key"), expected, count)
+
+
+def stream() -> Any:
+    """An unbounded source: two windows, elements after their watermark, and the first element a second time."""
+    timed = [TimestampedValue(document(number), at) for number, at in enumerate((1, 12, 3, 14, 13, 19))]
+    return (
+        test_stream.TestStream()
+        .add_elements(timed[:2])
+        .advance_watermark_to(11)
+        .add_elements(timed[2:4])
+        .advance_watermark_to(25)
+        .add_elements([timed[4], timed[5], timed[0]])
+        .advance_watermark_to_infinity()
+    )
+
+
+class TestUnbounded:
+    def test_late_elements_come_out_in_panes_of_their_own_with_the_bounded_text(self, expected: dict[int, str]) -> None:
+        """A streaming runner fires on time and late as it would without us, and a repeated element is the same."""
+        fired: list[Any] = [
+            ([0], "ON_TIME"), ([2], "LATE"), ([1, 3], "ON_TIME"), ([4, 5], "LATE"), ([0], "LATE"),
+        ]  # fmt: skip
+
+        def check(found: list[Any]) -> None:
+            told = [(sorted(key for key, _ in pane), when) for pane, when in found]
+            assert sorted(told) == sorted(fired)
+            assert all(text == expected[key] for pane, _ in found for key, text in pane)
+
+        class Fired(beam.DoFn):
+            def process(self, element: Any, pane: Any = beam.DoFn.PaneInfoParam) -> Iterator[Any]:
+                yield list(element[1]), repr(pane).partition("timing: ")[2].partition(",")[0]
+
+        with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(streaming=True)) as pipeline:
+            out = (
+                pipeline
+                | stream()
+                | beam.WindowInto(window.FixedWindows(10), **FIRING)
+                | PrivatizeDocuments(RELEASE, id="key")
+                | beam.Map(lambda one: (0, (one["key"], one["text"])))
+                | beam.GroupByKey()
+                | beam.ParDo(Fired())
+                | "to one window" >> ALL_AT_THE_END
+            )
+            assert_that(out, check)
+
+    def test_what_a_trigger_fired_keeps_its_pane(self, expected: dict[int, str]) -> None:
+        """Behind a trigger, too, an element keeps timestamp, window and pane, sliding windows included."""
+        with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(streaming=True)) as pipeline:
+            before = (
+                pipeline
+                | stream()
+                | beam.WindowInto(window.SlidingWindows(10, 5), **FIRING)
+                | beam.Map(lambda one: (one["key"], one))
+                | beam.GroupByKey()
+                | beam.FlatMap(lambda pair: pair[1])
+            )
+            same_places(before, before | PrivatizeDocuments(RELEASE, id="key"), expected, 14)
+
+    def test_a_source_that_goes_on_emits_as_it_goes(self, expected: dict[int, str]) -> None:
+        """From a splittable source that waits between elements, nothing is held back until the source ends."""
+        began = time.time()
+        fires = 8
+
+        def check(found: list[Any]) -> None:
+            assert {(key, text) for key, text, _ in found} == {(n, expected[n]) for n in range(fires)}
+            assert min(at for _, _, at in found) < began + 1 < max(at for _, _, at in found)
+
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            out = (
+                pipeline
+                | PeriodicImpulse(began, began + 1.55, 0.2, data=[(began + n * 0.2, n) for n in range(fires)])
+                | "document" >> beam.Map(lambda timed: document(timed[1]))
+                | PrivatizeDocuments(RELEASE, id="key")
+                | "when" >> beam.Map(lambda one: (one["key"], one["text"], time.time()))
+            )
+            assert_that(out, check)
+
+
+@pytest.mark.parametrize("kind", [Review, Post], ids=["named tuple", "dataclass"])
+def test_objects_stay_of_their_type(kind: Callable[..., Any], expected: dict[int, str]) -> None:
+    """The collection stays one of its type, so that what reads fields by name still finds them; null texts stay."""
+    given = [kind(**document(number)) for number in range(10)] + [kind(10, 1, None)]
+
+    def check(found: list[Any]) -> None:
+        wanted = {(n, n % 5, expected[n]) for n in range(10)} | {(10, 1, None)}
+        assert {(one.key, one.stars, one.text) for one in found} == wanted
+        assert {type(one) for one in found} == {kind}
+
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        out = pipeline | beam.Create(given).with_output_types(kind) | PrivatizeDocuments(RELEASE, id="key")
+        assert out.element_type == kind
+        assert_that(out, check)
+
+
+def test_rows_keep_their_schema(expected: dict[int, str]) -> None:
+    """A collection with a schema still has it, so Select and SQL-like transforms go on working."""
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        before = pipeline | beam.Create(range(10)) | beam.Select(key=int, text=lambda n: str(TEXTS[n]))
+        after = before | PrivatizeDocuments(RELEASE, id="key")
+        assert after.element_type == before.element_type
+        out = after | beam.Select("text", "key") | beam.Map(tuple)
+        assert_that(out, lambda found: _equal(sorted(found), sorted((expected[n], n) for n in range(10))))
+
+
+def _equal(one: Any, other: Any) -> None:
+    assert one == other
+
+
+def test_a_bundle_is_privatized_in_few_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel runs a batch at a time, not an element; its fixed cost would else be most of the time."""
+    sizes: list[int] = []
+    real = Kernel.privatize
+
+    def counted(self: Kernel, texts: pa.Array, *rest: Any) -> Any:
+        sizes.append(len(texts))
+        return real(self, texts, *rest)
+
+    monkeypatch.setattr(Kernel, "privatize", counted)
+    many = [{"key": n, "text": WORDS[n % 40]} for n in range(5000)]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        _ = pipeline | beam.Create(many, reshuffle=False) | PrivatizeDocuments(RELEASE, id="key")
+    assert sum(sizes) == 5000
+    assert max(sizes) == module.MOST_ROWS
+    assert len(sizes) < 100
+
+
+class TestIsRefused:
+    def test_a_schema_without_the_field_when_the_pipeline_is_built(self) -> None:
+        pipeline = beam.Pipeline("FnApiRunner")
+        rows = pipeline | beam.Create([1]) | beam.Select(key=int, body=str)
+        with pytest.raises(UserError, match=r"text: .* there are key, body"):
+            _ = rows | PrivatizeDocuments(RELEASE, id="key")
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({"key": None, "text": "zzcanary"}, "key: an id is missing"),
+            ({"key": [1], "text": "zzcanary"}, "of type list"),
+            ({"key": (1, 2, 3), "text": "zzcanary"}, "key: an id that is a tuple"),
+            ("zzcanary", "of type str; give mappings"),
+        ],
+    )
+    def test_a_document_that_is_not_one(self, given: Any, said: str) -> None:
+        """One sentence, and nothing of the document, through all that Beam puts around it."""
+
+        def run() -> None:
+            with beam.Pipeline("FnApiRunner") as pipeline:
+                start = pipeline | beam.Create([0], reshuffle=False)
+                _ = start | beam.Map(lambda _: given) | PrivatizeDocuments(RELEASE, id="key")
+
+        with pytest.raises(Exception, match=said) as caught:
+            run()
+        assert "zzcanary" not in str(caught.value)
