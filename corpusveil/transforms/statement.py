@@ -47,7 +47,7 @@ def statement(release: Release) -> dict[str, Any]:
             )
         if policy.unknown_words in ("keep", "mask", "drop"):
             lines.append(
-                "All this is between documents with unknown words in the same places, the same ones where they are kept."
+                "All this is between documents with unknown words in the same places, the same ones where kept."
             )
         lines += token.notes
     else:

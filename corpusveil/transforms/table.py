@@ -110,6 +110,8 @@ def is_text(kind: pa.DataType) -> bool:
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
     """Return strings as an Arrow array. Raises UserError, without quoting any, when one is no string or no UTF-8."""
     where = "" if name is None else f"{name}: "
+    if any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
+        raise UserError(f"{where}each text has to be a string, not bytes; decode it first.")
     try:
         return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
     except UnicodeEncodeError:

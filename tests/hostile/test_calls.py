@@ -133,7 +133,7 @@ Bad = tuple[str, Callable[[Any], Any], str]
 SURROGATE = "\ud800" + UNKNOWN
 PYTHON: list[Bad] = [
     ("a number for a text", lambda r: cv.privatize([1], r), "has to be a string"),
-    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r), "has to be a string"),
+    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r), "not bytes"),
     ("a surrogate", lambda r: cv.privatize([SURROGATE], r), "surrogate"),
     ("a list in a list", lambda r: cv.privatize([[UNKNOWN]], r), "has to be a string"),
     ("no such column", lambda r: cv.privatize_table(pa.table({"a": [UNKNOWN]}), r), "no such column"),
