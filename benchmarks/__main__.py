@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import corpus, diffractor, engines, formats, nw, space
+from benchmarks import cmp, corpus, diffractor, engines, formats, nw, space
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "space": space.run,
     "nw": nw.run,
     "diffractor": diffractor.run,
+    "cmp": cmp.run,
 }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -26,6 +27,18 @@ def _follow_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+@contextlib.contextmanager
+def _threads_shared_by(workers: int) -> Iterator[None]:
+    """Part the cores among the processes that are started here: linear algebra's own threads would fight for them."""
+    added = [name for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name not in os.environ]
+    os.environ.update(dict.fromkeys(added, str(max(1, (os.cpu_count() or 1) // workers))))
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
     """Runs tasks in ``workers`` processes; in this process when there is one."""
@@ -44,7 +57,10 @@ class LocalEngine:
             return
         context = multiprocessing.get_context("spawn")
         workers = min(self.workers, max(1, len(tasks)))
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as pool:
+        with (
+            _threads_shared_by(workers),
+            ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as pool,
+        ):
             futures = [pool.submit(function, task) for task in tasks]
             try:
                 for future in as_completed(futures):

@@ -28,7 +28,7 @@ from corpusveil.sampling.keys import Key
 AES_BYTES = 16
 TAG_KEY_BYTES = 32
 
-MECHANISM, RESAMPLE = 1, 2
+MECHANISM, RESAMPLE, NOISE = 1, 2, 3
 """Purposes of draws. A number is never given a second meaning."""
 
 RowId = tuple[str, int]
@@ -98,6 +98,18 @@ def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) 
         out[2 * t + 1] = tags[document, 1] + np.uint64(positions[t]) + carry
 
 
+@numba.njit(nogil=True, cache=True)
+def _counter_runs(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
+    for t in range(positions.size):
+        document = documents[t]
+        for attempt in range(out.shape[1]):
+            start = offset + np.uint64(attempt)
+            low = tags[document, 0] + start
+            carry = np.uint64(1) if low < start else np.uint64(0)
+            out[t, attempt, 0] = low
+            out[t, attempt, 1] = tags[document, 1] + np.uint64(positions[t]) + carry
+
+
 @dataclass(frozen=True, slots=True)
 class Draws:
     """Draws for T tokens: token t stands at ``positions[t]`` of document ``documents[t]``, whose tag is in ``tags``.
@@ -127,8 +139,21 @@ class Draws:
         """Return two independent uniform 64-bit integers a token, the first of them that of ``uint64``."""
         blocks = np.empty(2 * len(self), dtype=np.uint64)
         _counters(self.tags, self.documents, self.positions, np.uint64((purpose << 32) | attempt), blocks)
+        lanes = self._encrypt(blocks)
+        return lanes[::2], lanes[1::2]
+
+    def lanes(self, purpose: int, pairs: int) -> npt.NDArray[np.uint64]:
+        """Return uniform 64-bit integers, the pairs of attempts 0 .. pairs - 1 side by side; uint64 [T, 2 pairs].
+
+        ``pairs`` is below 2^32, so that no attempt reaches into the counters of another purpose or token.
+        """
+        blocks = np.empty((len(self), pairs, 2), dtype=np.uint64)
+        _counter_runs(self.tags, self.documents, self.positions, np.uint64(purpose << 32), blocks)
+        return self._encrypt(blocks.reshape(-1)).reshape(len(self), 2 * pairs)
+
+    def _encrypt(self, blocks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Encrypt counters of two words each; uint64 [2 n] -> uint64 [2 n]."""
         cipher = Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
         out = np.empty(blocks.nbytes + AES_BYTES, dtype=np.uint8)
         cipher.update_into(blocks.view(np.uint8).data, out.data)
-        lanes = out[: blocks.nbytes].view("<u8")
-        return lanes[::2], lanes[1::2]
+        return out[: blocks.nbytes].view("<u8")

@@ -1,0 +1,117 @@
+"""CMP, or MADLIB (Feyisetan, Balle, Drake, Diethe 2020): noise on the word's vector, then the nearest word.
+
+    phi(w) + N,   density of N in R^k proportional to exp(-epsilon |N|)
+
+The direction is uniform and the length Gamma(k, 1/epsilon); it is not Gaussian noise. ``epsilon |phi(w) - phi(w')|`` is
+what the noisy vectors can be told apart by, and the nearest word is post-processing. In one dimension N is Laplace
+noise and the law is exact; in more there is no closed form.
+
+The length is about k/epsilon: in 300 dimensions at epsilon = 10 it is 30, several times the distance of two words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
+from corpusveil.mechanisms.on_vectors import FLOAT_NOISE, OnVectors, floor_note
+from corpusveil.mechanisms.registry import register
+from corpusveil.sampling.draws import Draws
+from corpusveil.sampling.gamma import gamma_noise
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces.exits import RAYS, exits
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Cmp(OnVectors):
+    """The calibrated multivariate perturbation; distance is Euclidean, on the vectors as given."""
+
+    name: ClassVar[str] = "cmp"
+    paper: ClassVar[str] = "CMP / MADLIB (Feyisetan, Balle, Drake, Diethe 2020)"
+    summary: ClassVar[str] = "noise on the word's vector, then the nearest word: epsilon times Euclidean distance"
+
+    def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return gamma_noise(draws, self.space.dimensions, epsilon)
+
+    @property
+    def distance(self) -> str:
+        return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
+
+    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the law of the output for ``word``, float64 [V]: in one dimension only.
+
+        Raises NoClosedForm in more.
+        """
+        if self.space.dimensions > 1:
+            return OnVectors.distribution(self, word, epsilon)
+        word, epsilon = self.check_id(word), check_epsilon(epsilon)
+        _, ids, left, right = self._intervals()
+        at = float(self.space.vectors[word, 0])
+        law = np.zeros(len(self.space))
+        law[ids] = laplace_mass(left - at, right - at, epsilon)
+        return self.mixed(law)
+
+    def _intervals(self) -> tuple[npt.NDArray[Any], ...]:
+        """Return the different places on the line, the least id at each, and where its interval begins and ends."""
+        places, ids = np.unique(self.space.vectors[:, 0].astype(np.float64), return_index=True)
+        between = (places[1:] + places[:-1]) / 2
+        return places, ids, np.append(-np.inf, between), np.append(between, np.inf)
+
+    def retention(self, epsilon: float) -> float:
+        """Return the mean probability that a word comes back unchanged: exact in one dimension, else an estimate.
+
+        The estimate is a mean over 1,024 words with one direction each (``spaces/exits.py``), the same in every run;
+        ``retention_error`` says how far off it may be.
+        """
+        epsilon = check_epsilon(epsilon)
+        if self.space.dimensions > 1:
+            shares = special.gammainc(self.space.dimensions, epsilon * exits(self.space))
+            return float(self.mixed(shares.mean()))
+        places, _, left, right = self._intervals()
+        return float(self.mixed(laplace_mass(left - places, right - places, epsilon).sum() / len(self.space)))
+
+    def retention_error(self, epsilon: float) -> float:
+        """Return the standard error of ``retention``; 0 where that is exact."""
+        epsilon = check_epsilon(epsilon)
+        if self.space.dimensions == 1:
+            return 0.0
+        return float(special.gammainc(self.space.dimensions, epsilon * exits(self.space)).std() / math.sqrt(RAYS))
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        epsilon = check_epsilon(epsilon)
+        error = self.retention_error(epsilon)
+        estimated = (
+            f"The expected share of unchanged words is an estimate from {RAYS:,} words (standard error {error:.1%})."
+        )
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=epsilon,
+            plain_ldp=self.plain_ldp(epsilon),
+            neighbors="any two words of the vocabulary",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL, FLOAT_NOISE, floor_note(len(self.space))),
+            claim="epsilon times the Euclidean distance",
+            holds=True,
+            notes=(FLOAT_NOISE, *([estimated] if self.space.dimensions > 1 else [])),
+        )
+
+
+def laplace_mass(
+    left: npt.NDArray[np.float64], right: npt.NDArray[np.float64], epsilon: float
+) -> npt.NDArray[np.float64]:
+    """Return the mass of Laplace noise of scale 1/epsilon in each interval, to full relative precision."""
+
+    def beside(near: npt.NDArray[np.float64], far: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.exp(-epsilon * near) * -np.expm1(-epsilon * (far - near)) / 2
+
+    below = beside(np.maximum(-right, 0), np.maximum(-left, 0))
+    above = beside(np.maximum(left, 0), np.maximum(right, 0))
+    return np.where(right <= 0, below, np.where(left >= 0, above, below + above))

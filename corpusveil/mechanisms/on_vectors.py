@@ -1,0 +1,125 @@
+"""What the mechanisms that add noise to a vector share: blocks of tokens, the floor, and what can be said of them.
+
+A word's vector gets noise, and what comes out is a function of the noisy vector and the public vectors only. With n
+words and probability ``n 2^-44`` a token gets a uniformly drawn word instead, whatever it was. That costs no epsilon,
+and it gives every word a probability of at least 2^-44 at every epsilon, as the integer weights of the other mechanisms
+do: no log-ratio is above ``44 ln 2 = 30.5`` nats.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from corpusveil.errors import NoClosedForm
+from corpusveil.mechanisms.base import Mechanism, levels
+from corpusveil.sampling.draws import MECHANISM, Draws
+from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
+from corpusveil.spaces import Space
+from corpusveil.spaces.search import TILE_ROWS, in_slices, search_of
+
+BLOCK = TILE_ROWS
+"""Tokens worked on at a time: 2.4 MiB of noise for each 300 dimensions."""
+
+FLOAT_NOISE = (
+    "The noise is computed in float64, so epsilon times the distance holds up to float64 sampling error and is no pure "
+    "epsilon; only the word is released, never the noisy vector."
+)
+
+LOWEST = FLOOR / TOTAL
+
+
+def floor_note(words: int) -> str:
+    return (
+        f"With probability {words:,} times 2^-44 a uniformly drawn word comes out, whatever the input: every word is "
+        "possible, and no log-ratio is above 30.5 nats."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OnVectors(Mechanism):
+    """A mechanism whose output is a function of a noisy vector. Raises UserError for vectors out of range."""
+
+    def __post_init__(self) -> None:
+        search_of(self.space)
+
+    @abc.abstractmethod
+    def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the noise of T tokens; ``epsilon`` float64 [T] -> float64 [T, d]."""
+
+    def choose(self, points: npt.NDArray[np.float64], draws: Draws) -> npt.NDArray[np.int32]:  # noqa: ARG002 - for those that draw
+        """Return the output of each noisy vector; float64 [T, d] -> int32 [T]. Here the nearest word."""
+        return search_of(self.space).nearest(points)
+
+    def privatize(
+        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
+    ) -> npt.NDArray[np.int32]:
+        self.check_tokens(ids, draws)
+        distinct, which = levels(epsilon, ids.size)
+        values = np.full(ids.size, distinct[0]) if which is None else np.array(distinct)[which]
+        out = np.empty(ids.size, dtype=np.int32)
+        points = np.empty((min(ids.size, BLOCK), self.space.dimensions))
+        for first in range(0, ids.size, BLOCK):
+            block = slice(first, min(first + BLOCK, ids.size))
+            some = part_of(draws, block)
+            noisy = points[: block.stop - first]
+            in_slices(len(noisy), self._fill, ids[block], values[block], some, noisy)
+            out[block] = self.choose(noisy, some)
+        lanes = draws.uint64(MECHANISM)
+        uniform = lanes < np.uint64(len(self.space) * FLOOR)
+        out[uniform] = lanes[uniform] // np.uint64(FLOOR)
+        return out
+
+    def _fill(self, ids: Any, epsilon: Any, draws: Draws, points: Any, low: int, high: int) -> None:
+        part = slice(low, high)
+        points[part] = self.noise(part_of(draws, part), epsilon[part])
+        points[part] += self.space.vectors[ids[part]]
+
+    def mixed(self, law: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return probabilities as they are sampled, with the floor."""
+        return law * (1 - len(self.space) * LOWEST) + LOWEST
+
+    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        self.check_id(word)
+        check_epsilon(epsilon)
+        raise NoClosedForm(
+            f"{self.name}: the law of a word has no closed form in {self.space.dimensions} dimensions; sample it."
+        )
+
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - holds at any
+        """Return a bound from ``2^-44 <= P[w, u] <= 1``: the largest ratio itself is not known."""
+        return self.unknown_bound_at_most(public)
+
+    def plain_ldp(self, epsilon: float) -> float:
+        """Return an upper bound on any log-ratio: epsilon times the diameter, never more than the floor allows."""
+        return min(epsilon * diameter_bound(self.space), -math.log(LOWEST))
+
+
+def part_of(draws: Draws, part: slice) -> Draws:
+    return Draws(draws.key, draws.tags, draws.documents[part], draws.positions[part])
+
+
+@functools.lru_cache(maxsize=4)
+def diameter_bound(space: Space) -> float:
+    """Return twice the largest distance from the mean vector, which no distance of two words exceeds."""
+    mean = space.vectors.mean(axis=0, dtype=np.float64)
+    return 2 * math.sqrt(_largest_squared(space.vectors, mean)) * (1 + 2.0**-30)
+
+
+@njit(cache=True)
+def _largest_squared(vectors: Any, mean: Any) -> float:
+    largest = 0.0
+    for v in range(vectors.shape[0]):
+        total = 0.0
+        for j in range(vectors.shape[1]):
+            gap = vectors[v, j] - mean[j]
+            total += gap * gap
+        largest = max(largest, total)
+    return largest

@@ -1,0 +1,74 @@
+"""Noise in R^k with density proportional to ``exp(-epsilon |z|)``, from keyed draws.
+
+``z = R v``: v uniform on the sphere and, independently of it, R of the Gamma law with shape k and scale 1/epsilon
+(``docs/mathematics.md``). No special function is needed. With ``m = ceil(k/2)`` pairs of uniforms (u, t),
+
+    E = -ln u,   sqrt(2 E) cos(2 pi t),   sqrt(2 E) sin(2 pi t)
+
+are two independent normals (Box and Muller 1958) and E is half the sum of their squares. The first k of the 2m normals
+are a Gaussian vector g, whose direction ``v = g/|g|`` depends on neither its length nor the normal that may be left
+over; so it does not depend on ``E_1 + ... + E_m``, which is Gamma(m). With k - m further exponentials that sum is
+Gamma(k).
+
+A uniform is ``(lane >> 12 + 1/2) / 2^52``: exact in float64, never 0 or 1. Every number of a token is computed from its
+own lanes, by the same loop whatever else is in the batch. It is float64 arithmetic: the last bit of a logarithm can
+differ between maths libraries, and the law holds up to float64 sampling error (Mironov 2012), so only what is computed
+from a noisy vector may be released, never the vector.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.sampling.draws import NOISE, Draws
+
+_DROPPED = np.uint64(12)
+_STEP = 2.0**-52
+
+
+@numba.njit(cache=True)
+def _uniform(lane: Any) -> float:
+    return (np.float64(lane >> _DROPPED) + 0.5) * _STEP
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill(lanes: Any, scales: Any, out: Any) -> None:
+    tokens, k = out.shape
+    m = (k + 1) // 2
+    for t in range(tokens):
+        total = 0.0
+        squares = 0.0
+        for j in range(m):
+            exponential = -math.log(_uniform(lanes[t, 2 * j]))
+            angle = 2 * math.pi * _uniform(lanes[t, 2 * j + 1])
+            radius = math.sqrt(2 * exponential)
+            total += exponential
+            first = radius * math.cos(angle)
+            out[t, 2 * j] = first
+            squares += first * first
+            if 2 * j + 1 < k:
+                second = radius * math.sin(angle)
+                out[t, 2 * j + 1] = second
+                squares += second * second
+        for j in range(2 * m, k + m):
+            total -= math.log(_uniform(lanes[t, j]))
+        factor = total * scales[t] / math.sqrt(squares)
+        for j in range(k):
+            out[t, j] *= factor
+
+
+def gamma_noise(draws: Draws, dimensions: int, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return one noise vector a token; ``epsilon`` float64 [T] above 0 -> float64 [T, dimensions].
+
+    Takes about 12 bytes of draws a dimension and token on the way: call it with blocks of tokens.
+    """
+    m = (dimensions + 1) // 2
+    lanes = draws.lanes(NOISE, m + (dimensions - m + 1) // 2)
+    out = np.empty((len(draws), dimensions), dtype=np.float64)
+    _fill(lanes, 1 / epsilon, out)
+    return out
