@@ -11,7 +11,6 @@ from typing import Any
 
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.java import ensure_java
-from corpusveil.storage.tasks import ShardTask
 
 
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
@@ -41,11 +40,11 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     return session
 
 
-def _each(function: Callable[[ShardTask], None]) -> Callable[[Iterable[ShardTask]], Iterable[int]]:
-    def run(tasks: Iterable[ShardTask]) -> Iterable[int]:
+def _each(function: Callable[[Any], None]) -> Callable[[Iterable[Any]], Iterable[int]]:
+    def run(tasks: Iterable[Any]) -> Iterable[int]:
         for task in tasks:
             function(task)
-            yield task.shard
+            yield 1
 
     return run
 
@@ -57,7 +56,7 @@ class SparkEngine:
     master: str | None = None
     workers: int | None = None
 
-    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
+    def run(self, function: Callable[[Any], None], tasks: Sequence[Any]) -> None:
         """Run ``function`` on every task. Raises WorkError when the job fails."""
         context = spark_session(self.master, self.workers).sparkContext
         try:

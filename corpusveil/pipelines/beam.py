@@ -6,9 +6,9 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from corpusveil.errors import UserError, WorkError
-from corpusveil.storage.tasks import ShardTask
 
 DEFAULT_RUNNER = "FnApiRunner"
 _LOSES_OUTPUT = "DaskRunner"
@@ -38,7 +38,7 @@ class BeamEngine:
         if self.runner == _LOSES_OUTPUT:
             raise UserError("--runner DaskRunner: this runner loses output (Beam 2.77); choose another one.")
 
-    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
+    def run(self, function: Callable[[Any], None], tasks: Sequence[Any]) -> None:
         """Run ``function`` on every task. Raises UserError without Beam, WorkError when the pipeline fails."""
         try:
             with _quiet(self.runner):

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from typing import Any
 
 from corpusveil.errors import UserError, WorkError
-from corpusveil.storage.tasks import ShardTask
 
 
 def _follow_parent() -> None:
@@ -49,7 +49,7 @@ class LocalEngine:
         if self.workers < 1:
             raise UserError(f"workers = {self.workers}: at least one is needed.")
 
-    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
+    def run(self, function: Callable[[Any], None], tasks: Sequence[Any]) -> None:
         """Run ``function`` on every task. Raises WorkError when a worker process dies."""
         if self.workers == 1:
             for task in tasks:

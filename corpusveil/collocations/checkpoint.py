@@ -1,0 +1,93 @@
+"""The state of training between segments, kept at any address, so that an interrupted training goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+
+STATE = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A folder with the arrays of a model and, written last, which they are.
+
+    ``mark`` is of everything that decides the result: another training does not go on from this state.
+    """
+
+    url: str
+    mark: str
+
+    def keep(self, model: Any, epoch: int, segment: int) -> None:
+        """Keep the state after ``segment`` segments of ``epoch`` whole epochs, and remove the one before."""
+        before = self._state()
+        name = f"epoch-{epoch:04d}-segment-{segment:06d}"
+        digests = {}
+        for part, array in _arrays(model).items():
+            data = io.BytesIO()
+            np.save(data, array, allow_pickle=False)
+            files.write_bytes(files.join(self.url, f"{name}.{part}.npy"), data.getvalue())
+            digests[part] = hashlib.sha256(array.tobytes()).hexdigest()
+        kind, keys, position, has_gauss, cached = model.random.get_state()
+        random = [kind, keys.tolist(), position, has_gauss, cached]
+        state = {"mark": self.mark, "epoch": epoch, "segment": segment, "name": name, "arrays": digests}
+        files.write_bytes(files.join(self.url, STATE), json.dumps({**state, "random": random}).encode())
+        if before is not None and before["name"] != name:
+            self._remove(before)
+
+    def restore(self, model: Any) -> tuple[int, int]:
+        """Put the state into a model that has its vocabulary; return whole epochs, and segments of the next one."""
+        state = self._state()
+        if state is None:
+            return 0, 0
+        if state["mark"] != self.mark:
+            raise UserError(
+                f"{self.url}: this is the state of another training; run that, remove it, or choose another --output."
+            )
+        for part, array in _arrays(model).items():
+            address = files.join(self.url, f"{state['name']}.{part}.npy")
+            kept = np.load(io.BytesIO(files.read_bytes(address)), allow_pickle=False)
+            if kept.shape != array.shape or hashlib.sha256(kept.tobytes()).hexdigest() != state["arrays"][part]:
+                raise UserError(f"{address}: this state of a training is damaged; remove its folder and train again.")
+            array[:] = kept
+        kind, keys, position, has_gauss, cached = state["random"]
+        model.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+        return int(state["epoch"]), int(state["segment"])
+
+    def remove(self) -> None:
+        """Remove the state, once the vectors are saved."""
+        state = self._state()
+        if state is not None:
+            files.remove(files.join(self.url, STATE))
+            self._remove(state)
+
+    def _state(self) -> dict[str, Any] | None:
+        if not files.exists(files.join(self.url, STATE)):
+            return None
+        try:
+            state: dict[str, Any] = json.loads(files.read_bytes(files.join(self.url, STATE)))
+        except ValueError:
+            raise UserError(f"{self.url}: this state of a training is damaged; remove it and train again.") from None
+        return state
+
+    def _remove(self, state: dict[str, Any]) -> None:
+        for part in state["arrays"]:
+            files.remove(files.join(self.url, f"{state['name']}.{part}.npy"))
+
+
+def _arrays(model: Any) -> dict[str, Any]:
+    """Return the arrays that training changes."""
+    arrays = {"vectors": model.wv.vectors}
+    if model.negative:
+        arrays["syn1neg"] = model.syn1neg
+    if model.hs:
+        arrays["syn1"] = model.syn1
+    return arrays

@@ -1,0 +1,229 @@
+"""Pass 2 of counting: n-grams as packed integers, counted by sorting.
+
+A word's id plus one takes ``63 // max_n`` bits, the last word the lowest; an n-gram's key is multiplied by an odd
+constant modulo 2^64, which is undone at the end and spreads the keys evenly, so that a range of them is a fair part.
+Sorted runs of (key, count) are merged two at a time and handed out in parts when they grow too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.text.classes import WORD
+from corpusveil.text.tokens import Tokens
+
+KEY_BITS = 63
+LARGEST_N = 5
+_MULTIPLIER = 0x9E3779B97F4A7C15
+_INVERSE = pow(_MULTIPLIER, -1, 1 << 64)
+BUFFER_KEYS = 8 << 20
+"""Keys that are gathered before they are sorted: 64 MiB."""
+MOST_KEYS = 24 << 20
+"""Different keys that are held before they are handed out: 384 MiB of keys and counts, twice that while merging."""
+
+Keys = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
+
+
+def most_words(max_n: int) -> int:
+    """Return how many words a vocabulary may have for n-grams of up to ``max_n`` words."""
+    if not 1 <= max_n <= LARGEST_N:
+        raise UserError(f"max_n = {max_n}: n-grams have 1 to {LARGEST_N} words.")
+    return int((1 << KEY_BITS // max_n) - 2)
+
+
+@numba.njit(cache=True)
+def _gather(
+    ids: Any, classes: Any, ends: Any, offsets: Any, document: int, token: int, max_n: int, bits: int,
+    unigrams: Any, buffer: Any, used: int,
+) -> Any:  # fmt: skip
+    """Add the n-grams that end at each token from ``token`` on; return (document, token, used) where room ran out."""
+    multiplier = np.uint64(_MULTIPLIER)
+    shift = np.uint64(bits)
+    keep = np.uint64((1 << (bits * max_n)) - 1)
+    for d in range(document, offsets.size - 1):
+        first = offsets[d] if d > document else max(offsets[d], token)
+        run = 0
+        packed = np.uint64(0)
+        if first > offsets[d]:  # go on in the middle of a document: take the words before up again
+            back = first - 1
+            while (
+                back >= offsets[d] and run < max_n - 1 and not ends[back] and classes[back] == WORD and ids[back] >= 0
+            ):
+                run += 1
+                back -= 1
+            for k in range(first - run, first):
+                packed = (packed << shift) | np.uint64(ids[k] + 1)
+        for t in range(first, offsets[d + 1]):
+            if used + max_n > buffer.size:
+                return d, t, used
+            if classes[t] != WORD or ids[t] < 0:
+                run = 0
+                packed = np.uint64(0)
+                continue
+            unigrams[ids[t]] += 1
+            run = min(run + 1, max_n)
+            packed = ((packed << shift) | np.uint64(ids[t] + 1)) & keep
+            for n in range(2, run + 1):
+                mask = np.uint64((1 << (bits * n)) - 1)
+                buffer[used] = (packed & mask) * multiplier
+                used += 1
+            if ends[t]:
+                run = 0
+                packed = np.uint64(0)
+    return offsets.size - 1, 0, used
+
+
+@numba.njit(cache=True)
+def _runs(keys: Any, out_keys: Any, out_counts: Any) -> int:
+    """Turn sorted keys into different ones with counts; return how many."""
+    n = 0
+    at = 0
+    while at < keys.size:
+        key = keys[at]
+        first = at
+        while at < keys.size and keys[at] == key:
+            at += 1
+        out_keys[n] = key
+        out_counts[n] = at - first
+        n += 1
+    return n
+
+
+@numba.njit(cache=True)
+def _merge(a: Any, ca: Any, b: Any, cb: Any, out: Any, cout: Any) -> int:
+    i = 0
+    j = 0
+    n = 0
+    while i < a.size and j < b.size:
+        x = a[i]
+        y = b[j]
+        if x < y:
+            out[n] = x
+            cout[n] = ca[i]
+            i += 1
+        elif y < x:
+            out[n] = y
+            cout[n] = cb[j]
+            j += 1
+        else:
+            out[n] = x
+            cout[n] = ca[i] + cb[j]
+            i += 1
+            j += 1
+        n += 1
+    while i < a.size:
+        out[n] = a[i]
+        cout[n] = ca[i]
+        i += 1
+        n += 1
+    while j < b.size:
+        out[n] = b[j]
+        cout[n] = cb[j]
+        j += 1
+        n += 1
+    return n
+
+
+def merge(first: tuple[Keys, Counts], second: tuple[Keys, Counts]) -> tuple[Keys, Counts]:
+    """Merge two runs of different sorted keys, adding the counts of equal ones."""
+    size = first[0].size + second[0].size
+    keys, counts = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
+    used = _merge(*first, *second, keys, counts)
+    return keys[:used], counts[:used]
+
+
+def merge_all(runs: list[tuple[Keys, Counts]]) -> tuple[Keys, Counts]:
+    """Merge runs, smallest first."""
+    runs = sorted(runs, key=lambda run: -run[0].size)
+    if not runs:
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+    while len(runs) > 1:
+        runs.append(merge(runs.pop(), runs.pop()))
+        runs.sort(key=lambda run: -run[0].size)
+    return runs[0]
+
+
+@dataclass(slots=True)
+class NgramCounter:
+    """Counts the n-grams of batches over a vocabulary of ``words`` words.
+
+    ``unigrams`` int64 [V] are complete; longer ones come out as sorted runs of (mixed key, count), in parts.
+    """
+
+    words: int
+    max_n: int
+    buffer_keys: int = BUFFER_KEYS
+    most: int = MOST_KEYS
+    unigrams: Counts = field(init=False)
+    _buffer: Keys = field(init=False)
+    _used: int = field(default=0, init=False)
+    _runs: list[tuple[Keys, Counts]] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        if self.words > most_words(self.max_n):
+            raise UserError(
+                f"{self.words:,} words occur often enough, and {self.max_n}-grams can have {most_words(self.max_n):,}; "
+                "raise --min-count or lower --max-n."
+            )
+        self.unigrams = np.zeros(self.words, dtype=np.int64)
+        self._buffer = np.empty(self.buffer_keys, dtype=np.uint64)
+
+    @property
+    def bits(self) -> int:
+        """Bits of one word in a key."""
+        return KEY_BITS // self.max_n
+
+    def add(self, tokens: Tokens, ends: npt.NDArray[np.bool_]) -> Iterator[tuple[Keys, Counts]]:
+        """Count a batch whose ids are of the vocabulary; yield what has to be put away."""
+        document, token = 0, 0
+        while True:
+            document, token, self._used = _gather(
+                tokens.ids, tokens.classes, ends, tokens.offsets, document, token, self.max_n, self.bits,
+                self.unigrams, self._buffer, self._used,
+            )  # fmt: skip
+            if document >= tokens.offsets.size - 1:
+                return
+            self._sort()
+            if sum(run[0].size for run in self._runs) > self.most:
+                yield merge_all(self._runs)
+                self._runs = []
+
+    def _sort(self) -> None:
+        keys = np.sort(self._buffer[: self._used])
+        different, counts = np.empty(keys.size, dtype=np.uint64), np.empty(keys.size, dtype=np.int64)
+        size = _runs(keys, different, counts)
+        run = different[:size].copy(), counts[:size].copy()
+        while self._runs and self._runs[-1][0].size <= 2 * run[0].size:
+            run = merge(self._runs.pop(), run)
+        self._runs.append(run)
+        self._used = 0
+
+    def finish(self) -> tuple[Keys, Counts]:
+        """Return what is left."""
+        if self._used:
+            self._sort()
+        runs, self._runs = self._runs, []
+        return merge_all(runs)
+
+
+def unpacked(keys: Keys, max_n: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
+    """Return the lengths int8 [K] and word ids int32 [K, max_n] (-1 behind the last word) of mixed keys."""
+    bits = KEY_BITS // max_n
+    plain = keys * np.uint64(_INVERSE)
+    mask = np.uint64((1 << bits) - 1)
+    fields = np.stack([(plain >> np.uint64(bits * (max_n - 1 - k))) & mask for k in range(max_n)], axis=1)
+    ids = fields.astype(np.int64) - 1
+    lengths = (ids >= 0).sum(axis=1)
+    shifted = np.full(ids.shape, -1, dtype=np.int32)
+    for n in range(1, max_n + 1):
+        rows = np.flatnonzero(lengths == n)
+        shifted[rows[:, None], np.arange(n)] = ids[rows, max_n - n :]
+    return lengths.astype(np.int8), shifted

@@ -1,0 +1,53 @@
+"""Partial results in Parquet, sorted by a 64-bit key, of which a part of the key space can be read by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+
+_STARTS = b"corpusveil.parts"
+
+
+def part_of(keys: npt.NDArray[np.uint64], parts: int) -> npt.NDArray[np.int64]:
+    """Return the part of each key: equal ranges of the key space; ``parts`` is a power of two."""
+    bits = parts.bit_length() - 1
+    return (keys >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(keys.size, dtype=np.int64)
+
+
+def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -> None:
+    """Write a table whose rows are sorted by ``keys`` uint64 [rows], a row group a part that has rows."""
+    starts = np.searchsorted(part_of(keys, parts), np.arange(parts + 1))
+    full = [part for part in range(parts) if starts[part] < starts[part + 1]]
+    schema = table.schema.with_metadata({_STARTS: json.dumps({"parts": parts, "groups": full}).encode()})
+    with files.open_write(url) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for part in full:
+            rows = table.slice(starts[part], starts[part + 1] - starts[part])
+            writer.write_table(rows.replace_schema_metadata(schema.metadata), row_group_size=max(1, rows.num_rows))
+
+
+def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
+    """Yield one part of each file that has rows of it. Raises UserError for a file that is not sound."""
+    for url in urls:
+        with files.open_read(url) as file:
+            try:
+                parquet = pq.ParquetFile(file)
+                told: dict[str, Any] = json.loads(parquet.schema_arrow.metadata[_STARTS])
+                groups = told["groups"] if told["parts"] == parts else None
+                table = parquet.read_row_group(groups.index(part)) if groups and part in groups else None
+            except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                raise UserError(f"{url}: these counts are damaged; remove them and count again.") from None
+        if groups is None:
+            raise UserError(f"{url}: these counts are in {told['parts']} parts, {parts} are needed; count again.")
+        if table is not None:
+            yield table

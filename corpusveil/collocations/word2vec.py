@@ -1,0 +1,231 @@
+"""Word vectors of tokens by gensim's word2vec, out of a spool of bounded size, with checkpoints.
+
+gensim trains fastest from one plain local file (``corpus_file``). Shards are therefore spooled to a local file of at
+most ``spool_bytes``; what is larger is trained a segment at a time, epoch by epoch, the learning rate falling linearly
+from ``alpha`` to ``min_alpha`` over all of them as in one call. After each segment of each epoch the state is kept.
+With one worker the result depends on nothing but the tokens and the parameters, also when it was interrupted.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.errors import UserError
+from corpusveil.spaces import Vectors
+from corpusveil.storage import files
+from corpusveil.storage.compression import CODECS, Codec, chunks
+from corpusveil.storage.lines import split
+
+SPOOL_BYTES = 32 << 30
+CHUNK_BYTES = 4 << 20
+
+Watch = Callable[[float, float], None]
+"""Called with the share that is done, 0 to 1, and the words a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Parameters of word2vec under gensim's names; the defaults are gensim's, but for 300 dimensions.
+
+    ``sg`` 1 is skip-gram, 0 CBOW; ``workers`` 1 makes training deterministic. Raises UserError for values out of range.
+    """
+
+    dimensions: int = 300
+    window: int = 5
+    negative: int = 5
+    hs: int = 0
+    epochs: int = 5
+    min_count: int = 5
+    sg: int = 0
+    sample: float = 1e-3
+    alpha: float = 0.025
+    min_alpha: float = 1e-4
+    ns_exponent: float = 0.75
+    cbow_mean: int = 1
+    seed: int = 1
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("dimensions", "window", "negative", "epochs", "min_count", "seed", "workers"):
+            least = 0 if name in {"negative", "seed"} else 1
+            if getattr(self, name) < least:
+                raise UserError(f"{name} = {getattr(self, name)}: it has to be at least {least}.")
+        for name in ("hs", "sg", "cbow_mean"):
+            if getattr(self, name) not in (0, 1):
+                raise UserError(f"{name} = {getattr(self, name)}: it has to be 0 or 1.")
+        if not self.negative and not self.hs:
+            raise UserError("negative = 0 and hs = 0: nothing would be trained; set one of them.")
+        if not 0 < self.min_alpha <= self.alpha < 1 or not 0 <= self.sample < 1:
+            raise UserError("0 < min_alpha <= alpha < 1 and 0 <= sample < 1 are needed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the tokens in a plain local file."""
+
+    path: str
+    lines: int
+    words: int
+
+
+def codec_of(name: str) -> Codec:
+    """Return the compression of a file of lines by its name."""
+    return next((codec for codec in CODECS if codec and name.endswith(codec)), "")
+
+
+def _pieces(shards: Sequence[str]) -> Iterator[list[bytes]]:
+    """Yield the lines of all shards, some at a time."""
+    for shard in shards:
+        with files.open_read(shard) as file:
+            yield from split(chunks(file, shard, codec_of(shard)))
+
+
+def count_tokens(shards: Sequence[str]) -> dict[str, int]:
+    """Count the tokens of LineSentence files. Raises UserError for bytes that are no UTF-8."""
+    counts: collections.Counter[bytes] = collections.Counter()
+    for lines in _pieces(shards):
+        counts.update(b"\n".join(lines).split())
+    try:
+        return {token.decode(): count for token, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))}
+    except UnicodeDecodeError:
+        raise UserError(f"{shards[0]}: the tokens are not valid UTF-8; tokenise the corpus again.") from None
+
+
+def segments(shards: Sequence[str], folder: str, spool_bytes: int) -> Iterator[Segment]:
+    """Yield the tokens in parts of at most about ``spool_bytes``, each in the same local file as the one before."""
+    path = str(Path(folder, "segment.txt"))
+    pieces = _pieces(shards)
+    more = True
+    while more:
+        more = False
+        lines = words = size = 0
+        with open(path, "wb") as file:
+            for piece in pieces:
+                sound = [line for line in piece if line.strip()]
+                data = b"".join(line + b"\n" for line in sound)
+                file.write(data)
+                lines += len(sound)
+                words += len(data.split())
+                size += len(data)
+                if size >= spool_bytes:
+                    more = True
+                    break
+        if lines:
+            yield Segment(path, lines, words)
+
+
+class _Progress(logging.Handler):
+    """Hands gensim's progress on: its records carry the share of the epoch that is done and the words a second."""
+
+    def __init__(self, watch: Watch, first: float, share: float) -> None:
+        super().__init__(logging.INFO)
+        self._watch, self._first, self._share = watch, first, share
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if isinstance(record.msg, str) and "PROGRESS" in record.msg and isinstance(record.args, tuple):
+            _, percent, rate, *_ = record.args
+            self._watch(self._first + self._share * min(float(str(percent)), 100.0) / 100, float(str(rate)))
+
+
+@contextlib.contextmanager
+def _told(watch: Watch | None, first: float, share: float) -> Iterator[None]:
+    logger = logging.getLogger("gensim.models.word2vec")
+    before = logger.level, logger.propagate
+    handler = _Progress(watch or (lambda _share, _rate: None), first, share)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+
+
+def _model(training: Training, counts: dict[str, int]) -> Any:
+    from gensim.models import Word2Vec
+
+    options = dataclasses.asdict(training)
+    model = Word2Vec(vector_size=options.pop("dimensions"), **options)
+    with _told(None, 0, 0):
+        kept = {token: count for token, count in counts.items() if count >= training.min_count}
+        if len(kept) < 2:
+            raise UserError(
+                f"min_count = {training.min_count}: {len(kept)} tokens occur so often; give a smaller one or more text."
+            )
+        model.build_vocab_from_freq(dict(counts))
+    return model
+
+
+def train(
+    shards: Sequence[str],
+    training: Training,
+    checkpoint: Checkpoint,
+    *,
+    counts: dict[str, int] | None = None,
+    spool_bytes: int = SPOOL_BYTES,
+    watch: Watch | None = None,
+) -> tuple[Vectors, dict[str, Any]]:
+    """Train on LineSentence files (plain, ``.gz`` or ``.zst``) in their order.
+
+    ``counts`` is how often each token occurs (counted first when not given), sorted. Returns the vectors, float32
+    [V, d], by falling count, and what was done: tokens, lines, epochs, seconds, words a second. Raises UserError when
+    nothing is left to train on.
+    """
+    counted = count_tokens(shards) if counts is None else counts
+    total = sum(counted.values())
+    if not total:
+        raise UserError("The tokens are empty; there is nothing to train on.")
+    model = _model(training, counted)
+    epoch, segment = checkpoint.restore(model)
+    began, trained, lines = time.monotonic(), 0, 0
+    with tempfile.TemporaryDirectory(prefix="corpusveil-train-") as folder:
+        whole: Segment | None = None  # all of it, when it is one segment
+        while epoch < training.epochs:
+            parts = [whole] if whole is not None else segments(shards, folder, spool_bytes)
+            seen = number = 0
+            for number, part in enumerate(parts, 1):
+                first, share = (epoch + seen / total) / training.epochs, part.words / total / training.epochs
+                seen += part.words
+                if number <= segment:
+                    continue  # done before the interruption
+                with _told(watch, first, share):
+                    trained += _pass(model, part, training, first, share)
+                lines = part.lines if number == 1 else lines + part.lines
+                if seen < total:
+                    checkpoint.keep(model, epoch, number)
+                else:
+                    whole = part if number == 1 else None
+            if seen != total:
+                raise UserError(f"{seen:,} tokens were read and {total:,} are counted; tokenise the corpus again.")
+            epoch, segment = epoch + 1, 0
+            checkpoint.keep(model, epoch, 0)
+    seconds = time.monotonic() - began
+    words = list(model.wv.index_to_key)
+    counts_kept = np.array([model.wv.get_vecattr(word, "count") for word in words], dtype=np.int64)
+    told = {"tokens": total, "epochs": training.epochs, "seconds": round(seconds, 3), "trained": trained}
+    return Vectors(words, model.wv.vectors.astype(np.float32, copy=False), "word2vec", counts_kept), told
+
+
+def _pass(model: Any, part: Segment, training: Training, first: float, share: float) -> int:
+    """Train once over a segment; return how many words took part."""
+    fall = training.alpha - training.min_alpha
+    start, end = training.alpha - fall * first, training.alpha - fall * (first + share)
+    trained, _ = model.train(
+        corpus_file=part.path, total_examples=part.lines, total_words=part.words,
+        epochs=1, start_alpha=start, end_alpha=end, report_delay=1.0,
+    )  # fmt: skip
+    return int(trained)

@@ -1,0 +1,308 @@
+"""n-gram counts: exact, the same on every engine and for every partitioning, and additive."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusveil.collocations import count, ngrams
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.ngrams import NgramCounter, merge_all, most_words, unpacked
+from corpusveil.collocations.words import WordCounter
+from corpusveil.errors import UserError, WorkError
+from corpusveil.jobs.spark import SparkEngine, spark_session
+from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.tokens import Tokenizer
+from tests.collocations.corpora import WORDS, Made, kept, make, write
+from tests.engines.corpora import ROOT, UNKNOWN, release_files, write_shard
+
+
+def table(output: Path) -> list[tuple[str, int, int]]:
+    """Return the counts of an artefact, sorted."""
+    read = pa.dataset.dataset(str(output / "ngrams")).to_table()
+    assert read.schema.equals(pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64())]))
+    return sorted(zip(*(read[name].to_pylist() for name in ("ngram", "n", "count")), strict=True))
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return make(3000, 1)
+
+
+@pytest.fixture(scope="module")
+def corpus(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("corpus"), made, 5)
+
+
+@pytest.fixture(scope="module")
+def reference(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("reference") / "counts"
+    count_corpus([str(corpus)], str(output), LocalEngine())
+    return output
+
+
+class TestCounts:
+    def test_are_those_of_a_plain_count_of_a_million_words(self, tmp_path: Path) -> None:
+        """Every n-gram that occurs min_count times, with its exact count, and no other; and the totals."""
+        made = make(26_000, 2)
+        assert made.words > 1_000_000
+        told = count_corpus([str(write(tmp_path / "in", made, 3))], str(tmp_path / "out"), LocalEngine(2))
+        assert table(tmp_path / "out") == sorted(kept(made.counts, 5))
+        assert (told["documents"], told["sentences"], told["words"]) == (26_000, made.sentences, made.words)
+
+    @pytest.mark.parametrize(("max_n", "min_count"), [(1, 1), (2, 3), (3, 1), (4, 2), (5, 2)])
+    def test_of_any_length_and_least_count(self, tmp_path: Path, max_n: int, min_count: int) -> None:
+        made = make(400, max_n, max_n)
+        options = CountOptions(max_n, min_count)
+        count_corpus([str(write(tmp_path / "in", made, 2))], str(tmp_path / "out"), LocalEngine(), options)
+        assert table(tmp_path / "out") == sorted(kept(made.counts, min_count))
+
+    def test_spilling_changes_nothing(
+        self, made: Made, corpus: Path, reference: Path, monkeypatch: Any, tmp_path: Path
+    ) -> None:
+        """Tables and buffers of a few entries, put away again and again, add up to the same counts."""
+        monkeypatch.setattr(ngrams, "MOST_KEYS", 3000)
+        monkeypatch.setattr(count, "NgramCounter", lambda size, n: NgramCounter(size, n, 999, 3000))
+        monkeypatch.setattr(count, "WordCounter", lambda: WordCounter(200))
+        monkeypatch.setattr(count, "PART_BYTES", 1000)
+        told = count_corpus([str(corpus)], str(tmp_path / "out"), LocalEngine())
+        assert told["parts"] > 100
+        assert table(tmp_path / "out") == table(reference) == sorted(kept(made.counts, 5))
+
+    def test_sorted_in_every_part(self, reference: Path) -> None:
+        """Rows stand in a fixed order: n, falling count, n-gram."""
+        for path in sorted((reference / "ngrams").iterdir()):
+            rows = pa.parquet.read_table(path).to_pylist()
+            assert rows == sorted(rows, key=lambda row: (row["n"], -row["count"], row["ngram"].encode()))
+
+    def test_nothing_is_left_of_the_work(self, reference: Path) -> None:
+        assert sorted(path.name for path in reference.iterdir()) == ["_artifact.json", "ngrams", "state"]
+
+
+@pytest.mark.spark
+class TestEngines:
+    @pytest.fixture(scope="class")
+    def spark(self) -> Iterator[Any]:
+        session = spark_session("local[2]")
+        yield session
+        session.stop()
+
+    @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
+    @pytest.mark.usefixtures("spark")
+    def test_give_the_same_bytes(self, corpus: Path, reference: Path, tmp_path: Path, engine: str) -> None:
+        made = {"local": LocalEngine(2), "spark": SparkEngine(), "beam": BeamEngine()}[engine]
+        count_corpus([str(corpus)], str(tmp_path / "out"), made)
+        assert release_files(tmp_path / "out") == release_files(reference)
+
+    def test_and_another_partitioning_the_same_counts(self, made: Made, reference: Path, tmp_path: Path) -> None:
+        source = write(tmp_path / "in", made, 11)
+        count_corpus([str(source)], str(tmp_path / "out"), LocalEngine())
+        assert table(tmp_path / "out") == table(reference)
+
+
+KILLED = """
+import sys
+from corpusveil.collocations import count
+from corpusveil.pipelines.local import LocalEngine
+import os, signal
+
+def stop(stage, task, do=getattr(count, sys.argv[3]).do):
+    if task.record_name.startswith("part-00002"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return do(stage, task)
+
+getattr(count, sys.argv[3]).do = stop
+count.count_corpus([sys.argv[1]], sys.argv[2], LocalEngine())
+"""
+
+
+class TestInterrupted:
+    @pytest.mark.parametrize("stage", ["CountWords", "AddWords", "CountNgrams", "AddNgrams"])
+    def test_goes_on_where_it_stopped(self, corpus: Path, reference: Path, tmp_path: Path, stage: str) -> None:
+        """Killed in the middle of any stage and run again, the artefact is the same to the byte."""
+        command = [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "out"), stage]
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert not (tmp_path / "out" / "_artifact.json").exists()
+        kept_before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("done/*")}
+        count_corpus([str(corpus)], str(tmp_path / "out"), Watching(kept_before))
+        assert release_files(tmp_path / "out") == release_files(reference)
+
+    def test_an_input_that_changed_is_counted_again(self, made: Made, tmp_path: Path) -> None:
+        source = write(tmp_path / "in", made, 3)
+        with pytest.raises(WorkError):
+            count_corpus([str(source)], str(tmp_path / "out"), Halting())
+        other = make(3000, 9)
+        write(source, other, 3)
+        count_corpus([str(source)], str(tmp_path / "out"), LocalEngine())
+        assert table(tmp_path / "out") == sorted(kept(other.counts, 5))
+
+
+class Watching(LocalEngine):
+    """Fails when a task that was done is done again."""
+
+    def __init__(self, before: dict[Path, int]) -> None:
+        super().__init__()
+        object.__setattr__(self, "before", before)
+
+    def run(self, function: Any, tasks: Any) -> None:
+        super().run(function, tasks)
+        for path, time in self.before.items():  # type: ignore[attr-defined]
+            assert path.stat().st_mtime_ns == time
+
+
+class Halting(LocalEngine):
+    """Stops behind the first stage."""
+
+    def run(self, function: Any, tasks: Any) -> None:
+        super().run(function, tasks)
+        raise WorkError("halted")
+
+
+class TestAdding:
+    def test_adds_up_to_a_count_of_everything(self, tmp_path: Path) -> None:
+        """Shards that come later, with words of their own, give what counting all at once gives."""
+        first, second = make(800, 3, vocabulary=WORDS[:900]), make(500, 4, vocabulary=WORDS[100:])
+        old, new = write(tmp_path / "a", first, 2), write(tmp_path / "b", second, 3)
+        count_corpus([str(old)], str(tmp_path / "old"), LocalEngine())
+        before = release_files(tmp_path / "old")
+        told = count_corpus([str(new)], str(tmp_path / "sum"), LocalEngine(), add_to=str(tmp_path / "old"))
+        assert table(tmp_path / "sum") == sorted(kept((first + second).counts, 5))
+        assert told["words_left_out"] == 0
+        assert (told["documents"], told["words"]) == (1300, first.words + second.words)
+        assert release_files(tmp_path / "old") == before
+        third = make(300, 5)
+        last = write(tmp_path / "c", third, 1)
+        count_corpus([str(last)], str(tmp_path / "all"), LocalEngine(), add_to=str(tmp_path / "sum"))
+        assert table(tmp_path / "all") == sorted(kept((first + second + third).counts, 5))
+
+    def test_a_shard_counts_once(self, corpus: Path, reference: Path, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match="in the counts already"):
+            count_corpus([str(corpus)], str(tmp_path / "out"), LocalEngine(), add_to=str(reference))
+        assert not (tmp_path / "out" / "_artifact.json").exists()
+
+    def test_words_that_cannot_be_added_are_counted(self, tmp_path: Path, monkeypatch: Any) -> None:
+        """Where keys hold fewer words than there are, a word that earlier shards had but left out is reported."""
+        monkeypatch.setattr(count, "most_words", lambda _: 30)
+        first = make(40, 6, vocabulary=WORDS[:40], sentences=3)
+        options = CountOptions(3, min_count=sorted(first.counts.values())[-8])
+        count_corpus([str(write(tmp_path / "a", first, 1))], str(tmp_path / "old"), LocalEngine(), options)
+        lost = [word for word in WORDS[:40] if 0 < first.counts[word] < options.min_count][-1]
+        write_shard(tmp_path / "b" / "x.json.gz", [{"text": f"{lost}. " * 500}])
+        new = str(tmp_path / "b")
+        told = count_corpus([new], str(tmp_path / "sum"), LocalEngine(), add_to=str(tmp_path / "old"))
+        assert told["words_left_out"] == 1
+
+
+class TestWrong:
+    def test_input_is_said_by_file_and_row(self, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl").write_text('{"text": "a"}\n' + UNKNOWN)
+        with pytest.raises(UserError, match=r"x\.jsonl, row 2: not valid JSON") as caught:
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+        assert UNKNOWN not in str(caught.value)
+
+    @pytest.mark.parametrize("text", ["", "12 34 , .", "\U0001f9ff"])
+    def test_a_corpus_without_words(self, tmp_path: Path, text: str) -> None:
+        write_shard(tmp_path / "x.jsonl", [{"text": text}])
+        with pytest.raises(UserError, match="has no words"):
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+
+    def test_a_least_count_that_leaves_nothing(self, tmp_path: Path) -> None:
+        write_shard(tmp_path / "x.jsonl", [{"text": "a b c"}])
+        with pytest.raises(UserError, match="No word occurs 5 times"):
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+
+    def test_more_words_than_keys_hold(self, tmp_path: Path) -> None:
+        """An overflow is an error that says what to do, never a wrong count."""
+        words = [f"{a}{b}{c}" for a in "bcdfghjklmnpqrst" for b in "aeiouy" for c in "bcdfghjklmnpqrstvwxz" * 3]
+        different = sorted({f"{one}{other}" for one in words for other in ("a", "e", "i")})
+        assert len(different) > most_words(5)
+        write_shard(tmp_path / "x.jsonl", [{"text": " ".join(different)}])
+        with pytest.raises(UserError, match="raise --min-count or lower --max-n"):
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine(), CountOptions(5, 1))
+
+    @pytest.mark.parametrize(("field", "value", "said"), [
+        ("tokenizer", "0/unicode-1", "counted by tokenizer"), ("version", 9, "version 9"), ("kind", "space", "space"),
+    ])  # fmt: skip
+    def test_counts_of_another_kind(self, reference: Path, tmp_path: Path, field: str, value: Any, said: str) -> None:
+        import json
+        import shutil
+
+        shutil.copytree(reference, tmp_path / "copy")
+        told = json.loads((tmp_path / "copy" / "_artifact.json").read_text())
+        (tmp_path / "copy" / "_artifact.json").write_text(json.dumps(told | {field: value}))
+        with pytest.raises(UserError, match=said):
+            count.read_artifact(str(tmp_path / "copy"))
+
+    @pytest.mark.parametrize(("max_n", "min_count"), [(0, 1), (6, 1), (3, 0)])
+    def test_options(self, max_n: int, min_count: int) -> None:
+        with pytest.raises(UserError):
+            CountOptions(max_n, min_count)
+
+
+@given(st.lists(st.lists(st.text("aAbBéÉİß' .,", max_size=40), max_size=4), max_size=4), st.integers(1, 5))
+def test_any_text_is_counted_as_it_is_tokenised(batches: list[list[str]], max_n: int) -> None:
+    """Words and n-grams of any text, over any batches, agree with a count by hand of the same tokens."""
+    words: dict[str, int] = {}
+    counter = WordCounter()
+    tokenizer = Tokenizer.of_words([])
+    for texts in batches:
+        tokens = tokenizer.tokenize(texts)
+        assert not list(counter.add(tokens))
+        for document in range(len(texts)):
+            for t, text in enumerate(tokens.texts(document), int(tokens.offsets[document])):
+                if tokens.classes[t] == 0:
+                    words[text] = words.get(text, 0) + 1
+    got = counter.take()
+    assert sum(got["count"].to_pylist()) == sum(words.values())
+    vocabulary = got["word"].to_pylist()
+    assert len(vocabulary) == len(set(vocabulary))
+    by_id = Tokenizer.of_words(vocabulary)
+    grams = NgramCounter(len(vocabulary), max_n, 16)
+    expected: dict[tuple[int, ...], int] = {}
+    for texts in batches:
+        tokens = by_id.tokenize(texts)
+        ends = sentence_ends(tokens)
+        assert not list(grams.add(tokens, ends))
+        for document in range(len(texts)):
+            run: list[int] = []
+            for t in range(int(tokens.offsets[document]), int(tokens.offsets[document + 1])):
+                run = [*run, int(tokens.ids[t])] if tokens.classes[t] == 0 else []
+                assert not run or run[-1] >= 0
+                for n in range(2, min(len(run), max_n) + 1):
+                    expected[tuple(run[-n:])] = expected.get(tuple(run[-n:]), 0) + 1
+                if ends[t]:
+                    run = []
+    keys, counts = grams.finish()
+    lengths, ids = unpacked(keys, max_n)
+    found = {tuple(row[:n].tolist()): int(c) for row, n, c in zip(ids, lengths, counts, strict=True)}
+    assert found == expected
+
+
+def test_merging_adds_equal_keys() -> None:
+    """Runs of sorted keys become one, whatever their sizes."""
+    rng = np.random.default_rng(0)
+    runs, expected = [], {}
+    for size in (0, 1, 1000, 7, 300, 1000):
+        keys = np.unique(rng.integers(0, 2000, size).astype(np.uint64))
+        counts = rng.integers(1, 9, keys.size)
+        runs.append((keys, counts))
+        for key, value in zip(keys.tolist(), counts.tolist(), strict=True):
+            expected[key] = expected.get(key, 0) + value
+    keys, counts = merge_all(runs)
+    assert dict(zip(keys.tolist(), counts.tolist(), strict=True)) == dict(sorted(expected.items()))
+    assert (np.diff(keys.astype(np.int64)) > 0).all()
