@@ -9,7 +9,7 @@ import traceback
 import typer
 
 import corpusveil
-from corpusveil.cli import demo, key, mechanisms, privatize, space
+from corpusveil.cli import count, demo, key, mechanisms, privatize, space
 from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
@@ -23,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(key.app, name="key")
+app.command("count")(count.count)
 app.command("space")(space.space)
 app.command("privatize")(privatize.privatize)
 app.command("mechanisms")(mechanisms.mechanisms)

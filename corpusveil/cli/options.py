@@ -13,3 +13,5 @@ ProgressOption = Annotated[Progress, typer.Option(help="How progress is shown: a
 SpaceOption = Annotated[str, typer.Option(help="The space: a folder or URL made by 'corpusveil space'.", metavar="URL")]
 OutputOption = Annotated[str, typer.Option(help="Where the result goes: a new folder or URL.", metavar="URL")]
 EngineOption = Annotated[Engine, typer.Option(help="What runs the shard tasks; the output is the same for all.")]
+WorkersOption = Annotated[int | None, typer.Option(help="Processes; default 1 (local), all cores (Spark).", min=1)]
+MasterOption = Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")]

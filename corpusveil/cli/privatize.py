@@ -12,6 +12,7 @@ import orjson
 import typer
 
 from corpusveil.budget import Budget
+from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import EngineOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.progress import watcher
 from corpusveil.errors import UserError
@@ -22,7 +23,7 @@ from corpusveil.storage import files
 from corpusveil.storage.formats import FORMATS
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import Policy, TextPolicy
-from corpusveil.transforms.corpus import Engine, OnBadRows, privatize_corpus
+from corpusveil.transforms.corpus import OnBadRows, privatize_corpus
 from corpusveil.transforms.manifest import NOT_PRIVATE
 from corpusveil.transforms.profiles import PROFILES, Profile
 from corpusveil.transforms.profiles import find as find_profile
@@ -115,7 +116,7 @@ def privatize(
     if engine == "spark":
         print("starting Spark", file=sys.stderr)
     outcome = privatize_corpus(
-        release, inputs, output, _engine(engine, workers, master, runner, passed),
+        release, inputs, output, make_engine(engine, workers, master, runner, passed),
         columns=columns, records=records, rows_per_task=rows_per_task, format=format, on_bad_rows=on_bad_rows,
         debug=context.obj["debug"],
         watch=watcher(progress),
@@ -154,22 +155,6 @@ def _parameters(given: list[str]) -> dict[str, Any]:
         except orjson.JSONDecodeError:
             values[name] = value
     return values
-
-
-def _engine(name: str, workers: int | None, master: str | None, runner: str, options: tuple[str, ...]) -> Engine:
-    if name == "spark":
-        from corpusveil.jobs.spark import SparkEngine
-
-        return SparkEngine(master, workers)
-    if master is not None:
-        raise UserError("--master is for --engine spark; add that or leave it out.")
-    if name == "beam":
-        from corpusveil.pipelines.beam import BeamEngine
-
-        return BeamEngine(runner, workers or 1, options)
-    from corpusveil.pipelines.local import LocalEngine
-
-    return LocalEngine(workers or 1)
 
 
 def find_key(path: str | None, output: str) -> Key:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from corpusveil.collocations.stages import Watch
 from corpusveil.errors import CorpusveilError
+from corpusveil.storage import files
 from corpusveil.storage.records import Records
 from corpusveil.storage.tasks import ShardTask
 
@@ -109,3 +111,46 @@ def _bar(records: Records, tasks: Sequence[ShardTask]) -> Iterator[None]:
 
         with _polled(records, tasks, show, POLL_SECONDS):
             yield
+
+
+def stage_watcher(how: str) -> Watch | None:
+    """Return what shows the progress of a flow of stages in the manner ``how`` (auto, bar, lines, none)."""
+    if how == "auto":
+        how = "bar" if sys.stderr.isatty() else "lines"
+    if how == "none":
+        return None
+
+    @contextlib.contextmanager
+    def watch(name: str, folder: str, tasks: int) -> Iterator[None]:
+        bar = Progress(
+            TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), disable=how != "bar",
+        )  # fmt: skip
+        began = last = time.monotonic()
+        with bar:
+            line = bar.add_task("", total=tasks)
+            stop = threading.Event()
+
+            def show() -> None:
+                nonlocal last
+                with contextlib.suppress(CorpusveilError, OSError):
+                    done = len(files.listing(folder))
+                    bar.update(line, completed=done)
+                    if how == "lines" and (stop.is_set() or time.monotonic() - last >= LINE_SECONDS):
+                        last = time.monotonic()
+                        print(f"{name}: {done} of {tasks}, {last - began:.0f} s", file=sys.stderr, flush=True)
+
+            def poll() -> None:
+                while not stop.wait(POLL_SECONDS):
+                    show()
+
+            thread = threading.Thread(target=poll, daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                stop.set()
+                thread.join()
+                show()
+
+    return watch

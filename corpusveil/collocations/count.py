@@ -93,7 +93,8 @@ class CountWords(_ShardStage):
         return "words"
 
     def do(self, task: ShardTask) -> dict[str, Any]:
-        counter, told = WordCounter(), dict[str, Any]()
+        counter = WordCounter()
+        told: dict[str, Any] = {}
         made: list[str] = []
         words = 0
         tokenizer = Tokenizer.of_words([])

@@ -1,7 +1,8 @@
 """Files at any fsspec URL: whole or not at all.
 
 A write becomes visible only when it is complete. On a local disk that is a hidden temporary file, flushed to the
-disk and renamed; object stores show an object only after its upload has been completed.
+disk and renamed; object stores show an object only after its upload has been completed. What a store answers is never
+taken from a cache: other processes write too.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import contextlib
 import fcntl
 import io
 import os
+import posixpath
 import re
 import shutil
-import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,20 +24,38 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from corpusveil.errors import UserError, WorkError
+from corpusveil.storage import failures
+from corpusveil.storage.failures import told
+from corpusveil.storage.remote import RemoteReader, RemoteWriter, shown_whole
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{32}\.part")
+_BUFFER = 1 << 20
+_CONFLICTS = {"ConditionalRequestConflict", "OperationAborted", "409"}
+_TAKEN = {"PreconditionFailed", "412"}
+_CREATE_SECONDS = 20.0
 
 
 def resolve(url: str) -> tuple[Any, str]:
-    """Return the fsspec file system of ``url`` and the path in it."""
+    """Return the fsspec file system of ``url`` and the path in it.
+
+    The instance of an object store is one without a cache of listings. Raises UserError for an address that can't be
+    opened or whose package is missing.
+    """
+    scheme, is_url, rest = url.partition("://")
+    options = {"use_listings_cache": False} if scheme in failures.EXTRAS and "::" not in url else {}
     try:
-        return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
+        fs, path = cast("tuple[Any, str]", fsspec.core.url_to_fs(url, **options))
     except ImportError as error:
-        raise UserError(f"{url}: reading this kind of address needs a package that is missing ({error}).") from None
-    except ValueError as error:
+        raise failures.missing_package(url, error) from None
+    except (ValueError, TypeError) as error:
+        if scheme in failures.EXTRAS and "not known" in str(error):  # a name that fsspec learns from the package
+            raise failures.missing_package(url, ImportError()) from None
         raise UserError(f"{url}: not an address that can be opened ({error}).") from None
+    if is_url and not isinstance(fs, LocalFileSystem) and {".", ".."} & set(rest.split("/")):
+        raise UserError(f"{url}: '.' and '..' mean nothing at a store; write the address without them.")
+    return fs, path
 
 
 def is_local(url: str) -> bool:
@@ -47,46 +67,81 @@ def join(url: str, *parts: str) -> str:
     return "/".join([url.rstrip("/") or "/", *(part.strip("/") for part in parts)])
 
 
-def exists(url: str) -> bool:
+def info(url: str) -> dict[str, Any] | None:
+    """Return what the file system says about ``url`` (``type``, ``size``), None when nothing is there."""
     fs, path = resolve(url)
-    return bool(fs.exists(path))
+    fs.invalidate_cache()
+    with told(url, "read"):
+        try:
+            return cast("dict[str, Any]", fs.info(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def exists(url: str) -> bool:
+    return info(url) is not None
 
 
 def size(url: str) -> int | None:
     """Return the size in bytes of the file at ``url``, None when there is none."""
-    fs, path = resolve(url)
-    try:
-        return int(fs.info(path)["size"])
-    except FileNotFoundError:
-        return None
+    there = info(url)
+    return None if there is None or there["type"] == "directory" else int(there["size"])
 
 
 def listing(url: str) -> list[str]:
     """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; none, no folder: []."""
     fs, path = resolve(url)
     fs.invalidate_cache()
-    try:
-        entries = fs.ls(path, detail=True)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
+    with told(url, "listed"):
+        try:
+            entries = fs.ls(path, detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+    names = (entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
+    return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
+
+
+class _LocalReader(io.FileIO):
+    """A local file whose failing reads say that they are reads, and of what."""
+
+    def __init__(self, path: str) -> None:
+        with told(path, "read"):
+            super().__init__(path, "rb")
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read into a buffer."""
+        with told(str(self.name), "read"):
+            return super().readinto(buffer) or 0
+
+    def readall(self) -> bytes:
+        """Read what is left."""
+        with told(str(self.name), "read"):
+            return super().readall() or b""
 
 
 def open_read(url: str) -> IO[bytes]:
+    """Open a file for reading. It reads whole, or raises UserError or WorkError, never OSError."""
     fs, path = resolve(url)
-    try:
-        return cast("IO[bytes]", fs.open(path, "rb"))
-    except FileNotFoundError:
-        raise UserError(f"{url}: there is no such file.") from None
-    except PermissionError:
-        raise UserError(f"{url}: no permission to read it.") from None
-    except IsADirectoryError:
-        raise UserError(f"{url}: this is a folder, a file is needed.") from None
+    if isinstance(fs, LocalFileSystem):
+        return io.BufferedReader(_LocalReader(path), _BUFFER)
+    return io.BufferedReader(RemoteReader(fs, path, url), _BUFFER * 8)
 
 
 def read_bytes(url: str) -> bytes:
     with open_read(url) as file:
         return file.read()
+
+
+def read_if_there(url: str) -> bytes | None:
+    """Return a small file's content, None when there is none."""
+    fs, path = resolve(url)
+    with told(url, "read"):
+        try:
+            return cast("bytes", fs.cat_file(path))
+        except FileNotFoundError as error:
+            if failures.code_of(error) == "NoSuchBucket":
+                raise
+            return None
 
 
 @contextlib.contextmanager
@@ -100,11 +155,12 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
         with _local_write(path, PRIVATE_MODE if private else PUBLIC_MODE) as file:
             yield file
         return
-    with tempfile.SpooledTemporaryFile(max_size=64 << 20) as spool:
-        yield cast("IO[bytes]", spool)
-        spool.seek(0)
-        with fs.open(path, "wb") as remote:
-            shutil.copyfileobj(spool, remote, 8 << 20)
+    writer = RemoteWriter(fs, path, url)
+    try:
+        yield cast("IO[bytes]", writer)
+        writer.commit()
+    finally:
+        writer.discard()
 
 
 @contextlib.contextmanager
@@ -116,6 +172,8 @@ def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
         descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except PermissionError:
         raise UserError(f"{folder}: no permission to write here.") from None
+    except OSError as error:
+        raise WorkError(f"{path}: could not be written ({error.strerror}).") from error
     try:
         with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
             with contextlib.suppress(OSError):  # a file system without locks
@@ -159,41 +217,73 @@ def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
 
 
 def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
-    """Write ``data`` only where nothing is yet; say whether this call made the file."""
+    """Write ``data`` only where nothing is yet; say whether this call made the file. Of several at once, one does.
+
+    An object store decides it (on S3 by ``If-None-Match``). When its answer was lost on the way and asked for again,
+    the file that the call itself made counts as there.
+    """
     fs, path = resolve(url)
-    if not isinstance(fs, LocalFileSystem):
-        try:
-            fs.pipe_file(path, data, mode="create")
-        except FileExistsError:
-            return False
-        return True
+    if isinstance(fs, LocalFileSystem):
+        return _local_create(path, data, private=private)
+    end = time.monotonic() + _CREATE_SECONDS
+    with told(url, "written"):
+        if not shown_whole(fs):
+            fs.makedirs(posixpath.dirname(path), exist_ok=True)
+        while True:
+            try:
+                fs.pipe_file(path, data, mode="create")
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if failures.code_of(error) in _TAKEN:
+                    return False
+                if failures.code_of(error) not in _CONFLICTS or time.monotonic() > end:
+                    raise
+                time.sleep(0.2)  # another conditional write is just being decided
+            else:
+                return True
+
+
+def _local_create(path: str, data: bytes, *, private: bool) -> bool:
     folder = os.path.dirname(path)
     make_folder(folder, private=private)
     hidden = os.path.join(folder, f".{uuid.uuid4().hex}.part")
-    with open(hidden, "xb", opener=lambda p, f: os.open(p, f, PRIVATE_MODE if private else PUBLIC_MODE)) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        os.link(hidden, path)
-    except FileExistsError:
-        return False
-    finally:
-        os.unlink(hidden)
+    with told(path, "written"):
+        try:
+            with open(
+                hidden, "xb", opener=lambda p, f: os.open(p, f, PRIVATE_MODE if private else PUBLIC_MODE)
+            ) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(hidden, path)
+        except FileExistsError:
+            return False
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(hidden)
     return True
 
 
 def remove(url: str) -> None:
+    """Remove a file if it is there."""
     fs, path = resolve(url)
-    with contextlib.suppress(FileNotFoundError):
-        fs.rm(path)
+    with told(url, "removed"), contextlib.suppress(FileNotFoundError):
+        fs.rm_file(path)
+
+
+def remove_folder(url: str) -> None:
+    """Remove a folder and everything in it if it is there."""
+    fs, path = resolve(url)
+    with told(url, "removed"), contextlib.suppress(FileNotFoundError):
+        fs.rm(path, recursive=True)
 
 
 def cache_folder() -> Path:
     """Return this user's cache folder (``CORPUSVEIL_CACHE``, else the XDG one), created when missing."""
     base = os.environ.get("CORPUSVEIL_CACHE")
     folder = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(str(folder))
     return folder
 
 
@@ -209,21 +299,33 @@ def local_folder(url: str, names: list[str], digest: str) -> Path:
     target = cache_folder() / "artifacts" / digest
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with open(target.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.exists():
-            return target
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            fetched = Path(folder) / "fetched"
-            fetched.mkdir()
-            for name in names:
-                with open_read(join(url, name)) as source, open(fetched / name, "wb") as copy:
-                    shutil.copyfileobj(cast("io.BufferedIOBase", source), copy, 8 << 20)
-            os.rename(fetched, target)
+    make_folder(str(target.parent))
+    try:
+        with open(target.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                _fetch(url, names, target)
+    except OSError as error:
+        raise WorkError(f"{target}: the local copy could not be written ({error.strerror}).") from None
     return target
 
 
+def _fetch(url: str, names: list[str], target: Path) -> None:
+    fetched = target.with_suffix(".part")
+    shutil.rmtree(fetched, ignore_errors=True)  # of a copy that was killed
+    fetched.mkdir()
+    try:
+        for name in names:
+            with open_read(join(url, name)) as source, open(fetched / name, "wb") as copy:
+                shutil.copyfileobj(source, copy, 8 << 20)
+        fetched.rename(target)
+    finally:
+        shutil.rmtree(fetched, ignore_errors=True)
+
+
 def absolute(url: str) -> str:
-    """Return a local path made absolute, so that workers elsewhere on the machine find it; a URL as it is."""
-    return url if "://" in url else os.path.abspath(url)
+    """Return a local path made absolute, so that workers elsewhere on the machine find it; a URL in its plain form."""
+    fs, path = resolve(url)
+    if isinstance(fs, LocalFileSystem):
+        return os.path.abspath(path)
+    return re.sub("^s3a://", "s3://", url).rstrip("/")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import posixpath
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.utils import glob_translate
 
 from corpusveil.errors import UserError
-from corpusveil.storage import files, formats
+from corpusveil.storage import failures, files, formats
+from corpusveil.storage.failures import told
+from corpusveil.storage.remote import protocols
+
+Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +34,23 @@ class InputShard:
 def find_shards(inputs: Sequence[str]) -> list[InputShard]:
     """Return the files that the inputs name, sorted by relative path, each once.
 
-    A folder stands for every file below it that is not hidden. Raises UserError when nothing matches, when a file's
-    form is not known, or when the files are of different forms.
+    A folder stands for every file below it that is not hidden. A listing is complete or an error: what can't be listed
+    is never left out. Raises UserError when nothing matches, when a file's form is not known, when the files are of
+    different forms or on different stores; WorkError when a store can't be listed.
     """
     if not inputs:
         raise UserError("No input is named; name files, folders or globs.")
     found: dict[str, int] = {}
+    stores: dict[str, str] = {}
     for pattern in inputs:
         matches = _expand(pattern)
+        stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
             raise UserError(f"{pattern}: nothing matches; name existing files, a folder or a glob in quotes.")
         found.update(matches)
+    if len(stores) > 1:
+        one, other = list(stores.values())[:2]
+        raise UserError(f"The input lies on different kinds of store ({one}, {other}); run them one at a time.")
     by_form: dict[str, str] = {}
     for url in found:
         by_form.setdefault(formats.form_of(url), url)
@@ -55,15 +71,85 @@ def _path(url: str) -> str:
 
 def _expand(pattern: str) -> dict[str, int]:
     fs, path = files.resolve(pattern)
-    if fs.isfile(path):
-        paths = [path]
-    elif fs.isdir(path):
-        paths = [name for name in fs.find(path) if not _hidden(posixpath.relpath(name, path))]
-    elif glob.has_magic(path):
-        paths = [name for name in fs.glob(path) if fs.isfile(name)]
-    else:
-        paths = []
-    return {fs.unstrip_protocol(name) if "://" in pattern else name: int(fs.size(name)) for name in paths}
+    there = files.info(pattern)
+    with told(pattern, "listed"):
+        entries: list[Entry] = []
+        if there is not None and there["type"] != "directory":
+            entries = [there]
+        elif there is not None:
+            entries = [one for one in _below(fs, path) if not _hidden(posixpath.relpath(one["name"], path))]
+        elif glob.has_magic(path):
+            entries = _matching(fs, path)
+        elif not isinstance(fs, LocalFileSystem):
+            _list(fs, path)  # says whether it is the bucket that is missing
+    return {_address(pattern, fs, one["name"]): int(one["size"] or 0) for one in entries}
+
+
+def _list(fs: Any, folder: str) -> list[Entry]:
+    """Return what lies directly in a folder; nothing where there is no folder.
+
+    fsspec's own ``glob`` and ``walk`` leave out a folder whose listing fails.
+    """
+    try:
+        return list(fs.ls(folder, detail=True))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if failures.code_of(error) == "NoSuchBucket":
+            raise
+        return []
+
+
+def _below(fs: Any, folder: str) -> Iterator[Entry]:
+    """Yield every file below a folder."""
+    if "s3" in protocols(fs):  # one listing of all, in pages, instead of one a folder
+        yield from (one for one in fs.find(folder, detail=True).values() if _is_file(one))
+        return
+    waiting = [folder]
+    while waiting:
+        for one in fs.ls(waiting.pop(), detail=True):
+            if one["type"] == "directory":
+                waiting.append(one["name"])
+            elif _is_file(one):
+                yield one
+
+
+def _matching(fs: Any, pattern: str) -> list[Entry]:
+    """Return the files that a glob matches; only folders that its parts match are listed, ``**`` means any depth."""
+    parts = pattern.split("/")
+    first = next(number for number, part in enumerate(parts) if glob.has_magic(part))
+    root = "/".join(parts[:first]) or fs.root_marker
+    if any("**" in part for part in parts):
+        whole = re.compile(glob_translate(pattern))
+        found = [one for one in _below(fs, root) if whole.match(one["name"])]
+        return [one for one in found if "/." not in one["name"][len(root.rstrip("/")) :]]
+    folders = [root]
+    for part in parts[first:-1]:
+        matched = [one for folder in folders for one in _list(fs, folder) if _fits(one, part)]
+        folders = [one["name"].rstrip("/") for one in matched if not _is_file(one)]
+    return [one for folder in folders for one in _list(fs, folder) if _is_file(one) and _fits(one, parts[-1])]
+
+
+def _fits(entry: Entry, part: str) -> bool:
+    """Say whether a name matches a part of a glob; as in a shell, a leading dot has to be named."""
+    name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
+    return fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
+
+
+def _is_file(entry: Entry) -> bool:
+    """Say whether an entry of a listing is a file: no folder, no broken link, no object that stands for a folder."""
+    if entry.get("islink"):
+        return os.path.isfile(entry["name"])
+    return entry["type"] == "file" and not entry["name"].endswith("/")
+
+
+def _address(pattern: str, fs: Any, name: str) -> str:
+    """Return the address of a file that a pattern found: plain if local, else with the pattern's scheme and account."""
+    if isinstance(fs, LocalFileSystem):
+        return name
+    scheme, _, rest = pattern.partition("://")
+    authority = rest.split("/", 1)[0]
+    if "@" in authority:  # abfs://container@account...: the account is not part of a path in the store
+        return f"{scheme}://{authority}/{name.lstrip('/').split('/', 1)[1]}"
+    return str(fs.unstrip_protocol(name))
 
 
 def _hidden(relative: str) -> bool:
@@ -86,7 +172,8 @@ def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: 
 
 def _folder(url: str) -> str:
     fs, path = files.resolve(url)
-    return f"{fs.protocol}:{os.path.realpath(path) if files.is_local(url) else path}".rstrip("/")
+    plain = os.path.realpath(path) if isinstance(fs, LocalFileSystem) else re.sub("/+", "/", path).strip("/")
+    return f"{min(protocols(fs))}:{plain}".rstrip("/")
 
 
 def _within(inner: str, outer: str) -> bool:

@@ -32,10 +32,8 @@ class Records:
 
     def read(self, name: str) -> dict[str, Any] | None:
         """Return one record, None when there is none. Raises UserError when it can't be read."""
-        try:
-            fs, path = files.resolve(self.address(name))
-            data = fs.cat_file(path)
-        except FileNotFoundError:
+        data = files.read_if_there(self.address(name))
+        if data is None:
             return None
         try:
             content: dict[str, Any] = json.loads(data)

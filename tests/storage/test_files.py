@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +12,21 @@ import fsspec
 import pytest
 
 from corpusveil.errors import UserError, WorkError
-from corpusveil.storage import files
+from corpusveil.storage import files, remote
 from corpusveil.storage.records import WARNING, Records
 
 
-@pytest.fixture(params=["local", "memory"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A folder on a local disk, and one of an object store."""
+@pytest.fixture(params=["local", "memory", "dir"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A folder on a local disk, one of an object store, and one at a store that shows what is half written."""
     if request.param == "local":
         yield str(tmp_path / "deep" / "er")
+        return
+    if request.param == "dir":
+        (tmp_path / "shared").mkdir()
+        options = {"path": str(tmp_path / "shared"), "target_protocol": "file"}
+        monkeypatch.setitem(fsspec.config.conf, "dir", options)
+        yield "dir://deep/er"
         return
     yield f"memory://{tmp_path.name}/deep"
     fsspec.filesystem("memory").store.clear()
@@ -55,6 +62,15 @@ def test_an_exception_inside_leaves_all_as_it_was(folder: str, before: bytes | N
         fail()
     assert files.listing(folder) == ([] if before is None else ["a"])
     assert not files.exists(f"{folder}/a") or files.read_bytes(f"{folder}/a") == before
+
+
+@pytest.mark.parametrize("size", [1, remote.PART_BYTES + 1])
+def test_a_file_is_nowhere_seen_before_it_is_whole(folder: str, size: int) -> None:
+    with files.open_write(f"{folder}/a") as file:
+        file.write(b"x" * size)
+        assert not files.exists(f"{folder}/a")
+    assert files.listing(folder) == ["a"]
+    assert files.read_bytes(f"{folder}/a") == b"x" * size
 
 
 def test_a_file_is_not_seen_before_it_is_whole(tmp_path: Path) -> None:
@@ -112,6 +128,48 @@ def test_sweeping_removes_what_a_killed_writer_left_and_nothing_else(tmp_path: P
     assert (tmp_path / "live").read_bytes() == b"whole"
     files.sweep(str(tmp_path / "missing"))
     files.sweep("memory://anywhere")
+
+
+def test_input_that_can_not_be_read_is_not_told_as_output_that_can_not_be_written(tmp_path: Path) -> None:
+    if not Path("/proc/self/mem").exists():
+        pytest.skip("no file whose reads fail")
+
+    def copy() -> None:
+        with files.open_read("/proc/self/mem") as source, files.open_write(str(tmp_path / "a")) as sink:
+            sink.write(source.read(10))
+
+    with pytest.raises(WorkError, match=r"^/proc/self/mem: could not be read \(Input/output error\)"):
+        copy()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("scheme", "package", "extra"),
+    [
+        ("s3", "s3fs", "s3"),
+        ("s3a", "s3fs", "s3"),
+        ("gs", "gcsfs", "gcs"),
+        ("gcs", "gcsfs", "gcs"),
+        ("abfs", "adlfs", "azure"),
+        ("abfss", "adlfs", "azure"),
+        ("az", "adlfs", "azure"),
+    ],
+)
+def test_a_missing_package_is_named_by_its_extra(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, package: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # what Python does where it is not installed
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)
+    with pytest.raises(UserError, match=rf"^{scheme}://b/x: .*pip install 'corpusveil\[{extra}\]'\.$"):
+        files.exists(f"{scheme}://b/x")
+
+
+def test_an_address_in_its_plain_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert files.absolute("out/") == files.absolute(f"file://{tmp_path}/x/../out") == str(tmp_path / "out")
+    assert files.absolute("s3a://b/out/") == "s3://b/out"
+    with pytest.raises(UserError, match=r"'\.' and '\.\.' mean nothing at a store"):
+        files.absolute("s3://b/in/../out")
 
 
 def test_reading_what_can_not_be_read_is_said_by_name(tmp_path: Path) -> None:

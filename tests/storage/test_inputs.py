@@ -7,11 +7,12 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.storage import files
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.inputs import InputShard, find_shards, refuse_overlap
 from tests.engines.corpora import Ground, rows, write_shard
 
 
@@ -72,6 +73,57 @@ class TestFound:
             assert [shard.relative for shard in find_shards(["memory://found/b*"])] == ["b.json"]
         finally:
             memory.store.clear()
+
+
+class TestGlobs:
+    """A glob finds the same on a disk and at a store."""
+
+    @pytest.fixture(params=["local", "memory"])
+    def root(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+        names = ["a.json", "b/a.json", "b/c/a.json", "b/.h/a.json", ".h/a.json", "b/.a.json", "bb/a.json", "bb/d.txt"]
+        if request.param == "local":
+            touch(tmp_path, *names)
+            (tmp_path / "b" / "gone.json").symlink_to(tmp_path / "nowhere")
+            yield str(tmp_path)
+            return
+        memory = fsspec.filesystem("memory")
+        for name in names:
+            memory.pipe_file(f"/root/{name}", b"x")
+        yield "memory://root"
+        memory.store.clear()
+
+    @pytest.mark.parametrize(
+        ("pattern", "found"),
+        [
+            ("*.json", ["a.json"]),
+            ("*/a.json", ["b/a.json", "bb/a.json"]),
+            ("b*/*.json", ["b/a.json", "bb/a.json"]),
+            ("?/*/a.json", ["a.json"]),
+            ("b/**/*.json", ["a.json", "c/a.json"]),
+            ("**/a.json", ["a.json", "b/a.json", "b/c/a.json", "bb/a.json"]),
+            (".h/*.json", ["a.json"]),
+            ("b/.*.json", [".a.json"]),
+            ("[!a]/c/*", ["a.json"]),
+        ],
+    )
+    def test_find(self, root: str, pattern: str, found: list[str]) -> None:
+        assert relative(f"{root}/{pattern}") == found
+
+    def test_a_folder_that_can_not_be_listed_is_not_left_out(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        touch(tmp_path, "a/1.json", "b/2.json")
+        listed = LocalFileSystem.ls
+
+        def fail(self: LocalFileSystem, path: str, **options: object) -> object:
+            if path.endswith("/b"):  # root, who runs these tests now and then, may list everything
+                raise PermissionError(13, "Permission denied")
+            return listed(self, path, **options)
+
+        monkeypatch.setattr(LocalFileSystem, "ls", fail)
+        for pattern in (tmp_path, tmp_path / "*" / "*.json", tmp_path / "**" / "*.json"):
+            with pytest.raises(UserError, match="no permission to list it"):
+                relative(pattern)
 
 
 class TestRefused:
@@ -142,6 +194,33 @@ class TestOutput:
         assert run(ground.arguments(tmp_path / source, tmp_path / output, *more)) == 2
         assert capsys.readouterr().err.count("\n") == 1
         assert sorted(tmp_path.rglob("*")) == before
+
+    @pytest.mark.parametrize(
+        ("source", "output", "records"),
+        [
+            ("s3://b/in", "s3://b/in", "s3://b/records"),
+            ("s3://b/in", "s3a://b/in/", "s3://b/records"),
+            ("s3a://b/in/", "s3://b/in/out", "s3://b/records"),
+            ("s3://b/in", "s3://b//in//out/", "s3://b/records"),
+            ("s3://b", "s3://b/out", "s3://b/records"),
+            ("s3://b/in/*", "s3://b/in", "s3://b/records"),
+            ("s3://b/in/*", "s3://b", "s3://b/records"),
+            ("s3://b/in", "s3://b/out", "s3a://b/in/records"),
+            ("s3://b/in", "s3://b/out", "s3a://b/out/records/"),
+            ("s3://b/in", "s3://b/out/", "s3a://b/out"),
+            ("s3://b/in", "s3://b/records/out", "s3://b/records"),
+            ("s3://b/in", "s3://b/x/../in", "s3://b/records"),
+            ("s3://b/in", "s3://b/./in", "s3://b/records"),
+        ],
+    )
+    def test_is_refused_at_a_store_under_any_name(self, source: str, output: str, records: str) -> None:
+        with pytest.raises(UserError):
+            refuse_overlap([source], [InputShard("s3://b/in/a.json", "a.json", 1)], output, records)
+
+    @pytest.mark.parametrize("output", ["s3://b/in-private", "s3://b/i", "s3://c/in", "memory://b/in", "b/in"])
+    def test_elsewhere_at_a_store_is_fine(self, output: str) -> None:
+        shard = InputShard("s3://b/in/a.json", "a.json", 1)
+        refuse_overlap(["s3://b/in"], [shard], output, f"{output}.records")
 
     def test_beside_the_input_is_fine(self, ground: Ground, source: Path, tmp_path: Path) -> None:
         assert run(ground.arguments(source, tmp_path / "in-private")) == 0

@@ -1,0 +1,221 @@
+"""Files at a store: read whole or not at all, shown when they are complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import posixpath
+import tempfile
+import uuid
+from typing import IO, Any
+
+from corpusveil.errors import WorkError
+from corpusveil.storage.failures import told
+
+READ_BYTES = 8 << 20
+"""One request reads so much: large enough for throughput, small enough for the memory of a worker."""
+PART_BYTES = 16 << 20
+"""Smaller files are sent in one request, larger ones in parts of this size; S3 takes 10,000 parts, so 156 GiB."""
+ATTEMPTS = 3
+_DAMAGED = "FlexibleChecksumError"
+"""botocore's word for an answer without the checksum that it came with, which no client asks for again."""
+_STREAMED = {"s3"}
+"""Stores whose uploads in parts show nothing until they are committed, and nothing at all when discarded."""
+_SHOWN_WHOLE = {"s3", "gs", "gcs", "abfs", "abfss", "az", "memory"}
+"""Stores that show what is sent in one call only when it is complete; elsewhere a file is moved to its name."""
+
+
+def protocols(fs: Any) -> set[str]:
+    """Return the names of a file system's kind of address."""
+    return {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+
+
+def shown_whole(fs: Any) -> bool:
+    """Say whether a store has no folders, and shows what is sent in one call only when it is complete."""
+    return bool(protocols(fs) & _SHOWN_WHOLE)
+
+
+class RemoteReader(io.RawIOBase):
+    """A file at a store, of exactly the length that the store told when it was opened.
+
+    An answer that is shorter or longer than what was asked for is asked for again, and refused when it stays so: some
+    clients take an empty answer for the end of the file.
+    """
+
+    def __init__(self, fs: Any, path: str, url: str) -> None:
+        super().__init__()
+        self._url = url
+        with told(url, "read"):
+            self._file: Any = fs.open(path, "rb", block_size=READ_BYTES, cache_type="none")
+            info = getattr(self._file, "details", None) or fs.info(path)
+            if info.get("type") == "directory":
+                raise IsADirectoryError
+        size = info.get("size")
+        self._size: int | None = None if size is None else int(size)
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say whether positions mean something: where the size is known."""
+        return self._size is not None
+
+    def tell(self) -> int:
+        """Return the position in bytes."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a position in bytes and return it."""
+        if self._size is None:
+            raise io.UnsupportedOperation(f"{self._url}: has no known size.")
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read into a buffer, all of it unless the file ends."""
+        view = memoryview(buffer).cast("B")
+        data = self._fetch(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        """Read what is left."""
+        pieces = []
+        while data := self._fetch(READ_BYTES):
+            pieces.append(data)
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        """Close the client's file."""
+        if not self.closed and hasattr(self, "_file"):
+            self._file.close()
+        super().close()
+
+    def _fetch(self, length: int) -> bytes:
+        if self._size is None:
+            with told(self._url, "read"):
+                data = bytes(self._file.read(length))
+            self._position += len(data)
+            return data
+        wanted = min(length, self._size - self._position)
+        if wanted <= 0:
+            return b""
+        data = b""
+        for attempt in range(1, ATTEMPTS + 1):
+            with told(self._url, "read"):
+                try:
+                    self._file.seek(self._position)
+                    data = self._file.read(wanted)
+                except Exception as error:
+                    if type(error).__name__ == _DAMAGED and attempt < ATTEMPTS:
+                        continue
+                    raise
+            if len(data) == wanted:
+                self._position += wanted
+                return bytes(data)
+        raise WorkError(
+            f"{self._url}: could not be read (the store gave {len(data):,} bytes for the {wanted:,} from byte "
+            f"{self._position:,} on); run again when it answers rightly."
+        )
+
+
+class RemoteWriter(io.RawIOBase):
+    """A file at a store that appears, complete, with ``commit``; ``discard`` drops what was not committed.
+
+    What fits into one part is kept in memory and sent in one request. More goes to S3 in parts while it is written, and
+    to other stores from a file of the local disk.
+    """
+
+    def __init__(self, fs: Any, path: str, url: str) -> None:
+        super().__init__()
+        self._fs, self._path, self._url = fs, path, url
+        self._head = bytearray()
+        self._parts: Any = None
+        self._spill: IO[bytes] | None = None
+        self._written = 0
+
+    def writable(self) -> bool:
+        """Say that it can be written."""
+        return True
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._written
+
+    def write(self, data: Any, /) -> int:
+        """Write all of ``data``."""
+        view = memoryview(data).cast("B")
+        if len(self._head) + len(view) <= PART_BYTES and self._parts is None and self._spill is None:
+            self._head += view
+        elif protocols(self._fs) & _STREAMED:
+            self._write_parts(view)
+        else:
+            self._write_spill(view)
+        self._written += len(view)
+        return len(view)
+
+    def commit(self) -> None:
+        """Show the file. Raises WorkError when the store then has it in another length."""
+        with told(self._url, "written"):
+            if self._parts is not None:
+                self._parts.close()
+                self._parts.commit()
+                self._parts = None
+                where = self._path
+            elif shown_whole(self._fs):
+                where = self._send(self._path)
+            else:
+                where = self._send_hidden()
+            found = int(self._fs.info(where)["size"])
+        if found != self._written:
+            raise WorkError(f"{self._url}: the store has {found:,} bytes of {self._written:,} written; run again.")
+        if where != self._path:
+            with told(self._url, "written"):
+                self._fs.mv(where, self._path)
+
+    def discard(self) -> None:
+        """Drop what was sent and not committed; after a commit nothing."""
+        parts, self._parts = self._parts, None
+        if parts is not None:
+            with contextlib.suppress(Exception):  # the store may be down: why the write failed is being told
+                parts.discard()
+            parts.closed = True  # closing it, as its finaliser does, would send what is left
+        if self._spill is not None:
+            self._spill.close()
+            self._spill = None
+        self._head = bytearray()
+
+    def _write_parts(self, view: memoryview) -> None:
+        with told(self._url, "written"):
+            if self._parts is None:
+                self._parts = self._fs.open(self._path, "wb", block_size=PART_BYTES, autocommit=False)
+                head, self._head = self._head, bytearray()
+                self._parts.write(head)
+            self._parts.write(view)
+
+    def _write_spill(self, view: memoryview) -> None:
+        try:
+            if self._spill is None:
+                self._spill = tempfile.NamedTemporaryFile(prefix="corpusveil-")  # noqa: SIM115 - closed by discard
+                self._spill.write(self._head)
+                self._head = bytearray()
+            self._spill.write(view)
+        except OSError as error:
+            raise WorkError(f"{tempfile.gettempdir()}: could not be written ({error.strerror}).") from None
+
+    def _send(self, path: str) -> str:
+        if self._spill is None:
+            self._fs.pipe_file(path, bytes(self._head))
+        else:
+            self._spill.flush()
+            self._fs.put_file(self._spill.name, path)
+        return path
+
+    def _send_hidden(self) -> str:
+        folder, name = posixpath.split(self._path)
+        self._fs.makedirs(folder, exist_ok=True)
+        return self._send(posixpath.join(folder, f".{name}.{uuid.uuid4().hex}.part"))

@@ -1,0 +1,131 @@
+"""What one process of the object store suite makes once: a store, a space and a corpus, and their release on a disk."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import s3fs
+from moto.server import ThreadedMotoServer
+
+import corpusveil as cv
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.transforms.corpus import Outcome, privatize_corpus
+from tests.engines.corpora import (
+    BLOCK,
+    TEST_KEY,
+    Ground,
+    make_release,
+    make_space,
+    release_files,
+    rows,
+    write_corpus,
+)
+from tests.objects.proxy import Proxy, proxied
+from tests.objects.store import Store, use
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[Store]:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield Store(f"http://{host}:{port}")
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def _proxy(store: Store) -> Iterator[Proxy]:
+    with proxied(store.endpoint.removeprefix("http://")) as proxy:
+        yield proxy
+
+
+def _attempts(request: pytest.FixtureRequest) -> int:
+    return 1 if "hasty" in request.fixturenames else 2
+
+
+@pytest.fixture
+def s3(store: Store, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Store:
+    """The store, with the settings by which a user reaches it."""
+    use(store.endpoint, monkeypatch, _attempts(request))
+    return store
+
+
+@pytest.fixture
+def proxy(
+    store: Store, _proxy: Proxy, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Proxy]:
+    """The store behind a proxy that can go wrong."""
+    use(_proxy.url, monkeypatch, _attempts(request))
+    yield _proxy
+    _proxy.clear()
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the client give up after two attempts instead of ten, so that what stays broken is told soon."""
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 2)
+
+
+@pytest.fixture(scope="session")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    folder = tmp_path_factory.mktemp("ground")
+    key = folder / "release.key"
+    key.write_bytes(TEST_KEY)
+    shards = [rows(BLOCK + 300, 0), rows(500, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
+    return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A release that was made on a disk: its outcome and files."""
+
+    release: cv.Release
+    outcome: Outcome
+    files: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def reference(ground: Ground) -> Reference:
+    release = make_release(ground.space)
+    output = ground.folder / "reference"
+    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), LocalEngine())
+    return Reference(release, outcome, release_files(output))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A bucket with the corpus and the space in it."""
+
+    store: Store
+    bucket: str
+    ground: Ground
+
+    @property
+    def root(self) -> str:
+        return f"s3://{self.bucket}"
+
+    @property
+    def corpus(self) -> str:
+        return f"{self.root}/c4"
+
+    @property
+    def output(self) -> str:
+        return f"{self.root}/private/out"
+
+    def arguments(self, *more: object, output: str | None = None) -> list[str]:
+        """Return the arguments of ``privatize`` with everything but the key at the store."""
+        words = ["privatize", self.corpus, "--space", f"{self.root}/space", "--output", output or self.output]
+        words += ["--mechanism", "ring-geometric", "--epsilon", "1", "--key", str(self.ground.key)]
+        return [str(word) for word in (*words, "--progress", "none", *more)]
+
+
+@pytest.fixture
+def place(store: Store, ground: Ground) -> Place:
+    bucket = store.bucket()
+    store.upload(ground.corpus, f"s3://{bucket}/c4")
+    store.upload(ground.space_folder, f"s3://{bucket}/space")
+    return Place(store, bucket, ground)

@@ -1,0 +1,71 @@
+"""An S3 store on loopback: buckets, their objects, and what is left of unfinished uploads."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+import s3fs
+
+REGION = "eu-central-1"
+SETTINGS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_DEFAULT_REGION": REGION,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+"""What a user sets: documented settings of botocore."""
+_numbers = itertools.count()
+
+
+def use(endpoint: str, patch: pytest.MonkeyPatch, attempts: int = 2) -> None:
+    """Point clients to an endpoint, with few attempts: of this process, and of processes that it starts."""
+    patch.setenv("AWS_MAX_ATTEMPTS", str(attempts))
+    for name, value in SETTINGS.items():
+        patch.setenv(name, value)
+    patch.setenv("FSSPEC_S3_ENDPOINT_URL", endpoint)
+    retries = {"retries": {"total_max_attempts": attempts}}
+    patch.setitem(fsspec.config.conf, "s3", {"endpoint_url": endpoint, "config_kwargs": retries})
+
+
+@dataclass(frozen=True)
+class Store:
+    """The store behind ``endpoint``, looked at with a client of its own that passes no proxy."""
+
+    endpoint: str
+
+    @property
+    def client(self) -> Any:
+        """The client, without a cache of listings."""
+        return s3fs.S3FileSystem(
+            endpoint_url=self.endpoint, key="testing", secret="testing", use_listings_cache=False,
+            client_kwargs={"region_name": REGION},
+        )  # fmt: skip
+
+    def bucket(self) -> str:
+        """Make a new bucket; return its name."""
+        name = f"bucket-{next(_numbers)}"
+        self.client.mkdir(name, region_name=REGION)
+        return name
+
+    def upload(self, folder: Path, url: str) -> None:
+        """Copy the files of a local folder to an address."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.client.pipe_file(f"{url}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
+    def objects(self, url: str) -> dict[str, str]:
+        """Return every object below an address with the SHA-256 of its bytes."""
+        root = url.removeprefix("s3://")
+        found = self.client.find(root)
+        return {name.removeprefix(f"{root}/"): hashlib.sha256(self.client.cat_file(name)).hexdigest() for name in found}
+
+    def unfinished(self, bucket: str) -> list[str]:
+        """Return the keys of uploads that were begun and neither completed nor aborted."""
+        answer = self.client.call_s3("list_multipart_uploads", Bucket=bucket)
+        return [upload["Key"] for upload in answer.get("Uploads", [])]

@@ -1,0 +1,165 @@
+"""A release with input, output, records and space at a store has the bytes of one on a disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.jobs.spark import SparkEngine, spark_session
+from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.storage.records import WARNING
+from corpusveil.transforms.corpus import privatize_corpus
+from tests.engines.corpora import BLOCK, Ground, make_release, release_files, write_large_corpus
+from tests.engines.processes import end_session, kill_tree, start_command, wait_until
+from tests.objects.conftest import Place, Reference
+from tests.objects.proxy import Proxy
+from tests.objects.store import Store, use
+
+
+@pytest.fixture(scope="module")
+def spark(store: Store) -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        use(store.endpoint, patch)  # Spark's Python workers have the environment in which it was started
+        session = spark_session("local[2]")
+        yield session
+        session.stop()
+
+
+def same(place: Place, reference: Reference, engine: Any, **options: Any) -> None:
+    """Run an engine with everything at the store; compare all that it made with the release on a disk."""
+    release = make_release(cv.load_space(f"{place.root}/space"))
+    outcome = privatize_corpus(release, [place.corpus], place.output, engine, **options)
+    assert outcome.content_sha256 == reference.outcome.content_sha256
+    assert outcome.counts.private() == reference.outcome.counts.private()
+    assert place.store.objects(place.output) == reference.files
+    assert place.store.unfinished(place.bucket) == []
+
+
+@pytest.mark.usefixtures("s3")
+class TestTheBytesOfADisk:
+    """Whatever engine runs, and wherever things lie, the release is the same."""
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_local(self, place: Place, reference: Reference, workers: int) -> None:
+        same(place, reference, LocalEngine(workers))
+
+    def test_split_into_pieces(self, place: Place, reference: Reference) -> None:
+        same(place, reference, LocalEngine(), rows_per_task=BLOCK)
+        assert place.store.objects(f"{place.output}.records/pieces") == {}
+
+    def test_beam(self, place: Place, reference: Reference) -> None:
+        same(place, reference, BeamEngine())
+
+    @pytest.mark.spark
+    def test_spark(self, place: Place, reference: Reference, spark: Any) -> None:
+        same(place, reference, SparkEngine())
+
+    def test_the_command(self, place: Place, reference: Reference, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(place.arguments()) == 0
+        assert reference.outcome.content_sha256 in capsys.readouterr().out
+        assert place.store.objects(place.output) == reference.files
+
+    def test_two_buckets_and_records_elsewhere(self, s3: Store, place: Place, reference: Reference) -> None:
+        other = s3.bucket()
+        half = sorted(name for name in s3.client.ls(f"{place.bucket}/c4", detail=False))[3:]
+        for name in half:
+            s3.client.mv(name, f"{other}/{place.bucket}/c4/{name.rsplit('/', 1)[1]}")
+        release = make_release(cv.load_space(f"{place.root}/space"))
+        inputs = [f"{place.corpus}/*.json.gz", f"s3a://{other}/{place.bucket}/c4/"]
+        records = f"s3://{other}/records"
+        outcome = privatize_corpus(release, inputs, place.output, LocalEngine(), records=records)
+        assert outcome.shards == 5
+        assert outcome.counts.documents == reference.outcome.counts.documents
+        assert len(s3.objects(f"{records}/shards")) == 5
+        assert not s3.client.exists(f"{place.output}.records")
+
+    def test_from_a_disk_to_a_store_and_back(self, place: Place, reference: Reference, tmp_path: Path) -> None:
+        release = reference.release
+        privatize_corpus(release, [str(place.ground.corpus)], place.output, LocalEngine())
+        assert place.store.objects(place.output) == reference.files
+        back = privatize_corpus(release, [place.corpus], str(tmp_path / "out"), LocalEngine())
+        assert back.content_sha256 == reference.outcome.content_sha256
+
+    def test_records_say_that_they_are_private(self, place: Place) -> None:
+        assert run(place.arguments()) == 0
+        for name in place.store.client.find(f"{place.bucket}/private/out.records"):
+            assert json.loads(place.store.client.cat_file(name))["_"] == WARNING
+        assert all("records" not in name for name in place.store.objects(place.output))
+
+
+@pytest.mark.usefixtures("s3")
+class TestAgain:
+    """A finished release is recognised, and what changed is noticed although another process wrote it."""
+
+    def test_a_finished_release_is_left_as_it_is(self, place: Place, reference: Reference, proxy: Proxy) -> None:
+        same(place, reference, LocalEngine())
+        proxy.clear()
+        same(place, reference, LocalEngine())
+        assert proxy.seen("PUT", ".") == 0
+        same(place, reference, LocalEngine(), records=f"{place.output}.records/")
+        assert run(place.arguments(output=f"{place.output.replace('s3://', 's3a://')}/")) == 0
+
+    def test_an_input_that_another_process_changed_is_noticed(self, place: Place, reference: Reference) -> None:
+        same(place, reference, LocalEngine())
+        first = min(place.store.client.ls(f"{place.bucket}/c4", detail=False))
+        place.store.client.pipe_file(first, place.store.client.cat_file(first) + b"\n" * 9)
+        with pytest.raises(UserError, match="changed after"):
+            same(place, reference, LocalEngine())
+
+    def test_output_that_another_process_wrote_is_seen(self, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+        privatize = place.arguments()
+        place.store.client.pipe_file(f"{place.bucket}/private/out/data/part-00000-of-00005.json.gz", b"theirs")
+        assert run(privatize) == 2
+        assert "there is output here that these records do not know" in capsys.readouterr().err
+        place.store.client.rm(f"{place.bucket}/private", recursive=True)
+        assert run(privatize) == 0
+
+    @pytest.mark.parametrize("damage", ["cut", "removed"])
+    def test_a_damaged_shard_of_an_unfinished_run_is_done_again(
+        self, place: Place, reference: Reference, damage: str
+    ) -> None:
+        same(place, reference, LocalEngine())
+        client, shard = place.store.client, f"{place.bucket}/private/out/data/part-00001-of-00005.json.gz"
+        data = client.cat_file(shard)
+        client.rm_file(f"{place.bucket}/private/out/manifest.json")
+        if damage == "removed":
+            client.rm_file(shard)
+        else:
+            client.pipe_file(shard, data[:-20])
+        same(place, reference, LocalEngine())
+
+
+def test_killed_in_the_middle_and_run_again(
+    store: Store, ground: Ground, proxy: Proxy, tmp_path: Path, reference: Reference
+) -> None:
+    """A machine that loses its power leaves whole shards only, and the next run ends with the right bytes."""
+    large = write_large_corpus(tmp_path / "large", shards=5, copies=1)
+    expected = privatize_corpus(reference.release, [str(large)], str(tmp_path / "disk"), LocalEngine())
+    bucket = store.bucket()
+    store.upload(large, f"s3://{bucket}/c4")
+    store.upload(ground.space_folder, f"s3://{bucket}/space")
+    place = Place(store, bucket, ground)
+    arguments = place.arguments("--workers", 2)
+    process = start_command(arguments, tmp_path, tmp_path / "killed.log")
+    try:
+        wait_until(lambda: proxy.seen("PUT", "records/shards/part") > 0 or process.poll() is not None, seconds=60)
+        kill_tree(process)
+    finally:
+        end_session(process)
+    assert process.returncode == -9, (tmp_path / "killed.log").read_text()
+    left = store.objects(place.output)
+    whole = release_files(tmp_path / "disk")
+    assert "manifest.json" not in left
+    assert len(left) < 5
+    assert left.items() <= whole.items()
+    outcome = privatize_corpus(reference.release, [place.corpus], place.output, LocalEngine())
+    assert outcome.content_sha256 == expected.content_sha256
+    assert store.objects(place.output) == whole
