@@ -22,7 +22,7 @@ def space(
     ],
     output: OutputOption,
     lists: Annotated[int, typer.Option(help="Lists an embedding.", min=0)] = 1,
-    order: Annotated[Literal["greedy"], typer.Option(help="How lists are ordered.")] = "greedy",
+    order: Annotated[Literal["greedy", "improved"], typer.Option(help="How lists are ordered.")] = "greedy",
     counts: Annotated[
         str | None, typer.Option(help="Public word counts that 'resample' draws from.", metavar="URL")
     ] = None,

@@ -29,6 +29,7 @@ from numba import njit
 
 Bool = npt.NDArray[np.bool_]
 Float32 = npt.NDArray[np.float32]
+Float64 = npt.NDArray[np.float64]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 

@@ -4,6 +4,7 @@
 unused words. The distance is Euclidean; its square is summed in float64, dimension by dimension, and equal distances go
 to the lowest id. The result is exact on every machine: nominations (``nearest.py``) only spare distances that cannot
 matter. Cost: one matrix product of all words with all words, then a walk that rarely looks beyond its nominees.
+``improved`` goes on from there (``improve.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from corpusveil.spaces.improve import NEIGHBORS, SMALLEST, improve, neighbors
 from corpusveil.spaces.nearest import Bool, Centred, Float32, Int32, Int64, Nominations, centre, nominate
 
 NOMINEES = 64
@@ -67,6 +69,15 @@ def greedy_order(vectors: Float32, start: int) -> Int32:
 
 def greedy_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
     """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations."""
+    return _orders(vectors, starts, improved=False)
+
+
+def improved_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
+    """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V]."""
+    return _orders(vectors, starts, improved=True)
+
+
+def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32:
     vectors = np.ascontiguousarray(vectors, np.float32)
     orders = np.empty((len(starts), len(vectors)), np.int32)
     if not len(starts):
@@ -75,16 +86,24 @@ def greedy_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
     distinct, group = np.unique(lowest, return_inverse=True)
     whole = vectors if len(distinct) == len(vectors) else vectors[distinct]
     stage = Stage.of(np.arange(len(whole), dtype=np.int32), centre(whole))
+    near = neighbors(whole, NEIGHBORS) if improved and len(whole) >= SMALLEST else None
     for order, start in zip(orders, starts, strict=True):
+        tour = _tour(whole, stage, int(group[start]))[0]
+        if near is not None:
+            tour = improve(whole, tour, near)
         rank = np.empty(len(whole), np.int64)
-        rank[_tour(whole, stage, int(group[start]))[0]] = np.arange(len(whole))
+        rank[tour] = np.arange(len(whole))
         order[:] = np.argsort(rank[group], kind="stable")
-        at = int(np.flatnonzero(order == start)[0])
-        order[: at + 1] = np.roll(order[: at + 1], 1)
+        if not improved:
+            at = int(np.flatnonzero(order == start)[0])
+            order[: at + 1] = np.roll(order[: at + 1], 1)
     return orders
 
 
-ORDERS: Mapping[str, Callable[[Float32, Sequence[int]], Int32]] = {"greedy": greedy_orders}
+ORDERS: Mapping[str, Callable[[Float32, Sequence[int]], Int32]] = {
+    "greedy": greedy_orders,
+    "improved": improved_orders,
+}
 """What ``order=`` may name: (vectors float32 [V, d], L start ids) -> int32 [L, V]."""
 
 

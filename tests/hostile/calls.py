@@ -33,9 +33,7 @@ def privatize(said: str, *more: str, source: str | tuple[str, ...] = INPUT, stat
     """Return an ordinary call, but for what is given."""
     options = ORDINARY | {f"--{name.replace('_', '-')}": value for name, value in instead.items()}
     sources = (source,) if isinstance(source, str) else source
-    return Call(
-        ("privatize", *sources, *(word for pair in options.items() for word in pair), *more), said, status
-    )
+    return Call(("privatize", *sources, *(word for pair in options.items() for word in pair), *more), said, status)
 
 
 def budgets() -> Iterator[Call]:
