@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from corpusveil.cli.options import OutputOption
+from corpusveil.cli.options import OutputOption, ProgressOption
 from corpusveil.spaces import Space, Vocabulary, build_space, read_counts, read_vectors
+from corpusveil.spaces.vocabulary import read_words
 from corpusveil.text.tokens import Tokenizer
 
 
@@ -23,22 +28,37 @@ def space(
     output: OutputOption,
     lists: Annotated[int, typer.Option(help="Lists an embedding.", min=0)] = 1,
     order: Annotated[Literal["greedy", "improved"], typer.Option(help="How lists are ordered.")] = "greedy",
+    union: Annotated[
+        bool, typer.Option("--union", help="Keep words that only some of the embeddings have, on the others' lists.")
+    ] = False,
+    vocabulary: Annotated[
+        str | None, typer.Option(help="Keep none but the words of this file, one a line.", metavar="FILE")
+    ] = None,
     counts: Annotated[
         str | None, typer.Option(help="Public word counts that 'resample' draws from.", metavar="URL")
     ] = None,
     seed: Annotated[int, typer.Option(help="Public seed of the lists' start words.", min=0)] = 0,
+    progress: ProgressOption = "auto",
 ) -> None:
     """Build a space: vocabulary, vectors and one-dimensional lists, hashed and frozen.
 
     Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
     """
     began = time.monotonic()
+    read = []
     for url in vectors:
-        print(f"reading {url}", file=sys.stderr)
-    read = [read_vectors(url) for url in vectors]
+        with _working(progress, f"reading {url}"):
+            read.append(read_vectors(url))
     counted = None if counts is None else read_counts(counts, Vocabulary.from_words(read[0].words))
-    print(f"ordering {len(read[0].words):,} words (grows with their square)", file=sys.stderr)
-    built = build_space(read, lists=lists, seed=seed, counts=counted, order=order).save(output)
+    only = None if vocabulary is None else read_words(vocabulary)
+    if only is not None:
+        known = set().union(*(one.words for one in read))
+        missing = sum(word not in known for word in only)
+        if missing:
+            print(f"{missing:,} of the {len(only):,} words of {vocabulary} have no vector: left out", file=sys.stderr)
+    with _working(progress, f"ordering {len(only or read[0].words):,} words (grows with their square)"):
+        built = build_space(read, lists=lists, seed=seed, counts=counted, order=order, union=union, only=only)
+    built = built.save(output)
     print(
         f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"
         f"{'' if len(built.lists) == 1 else 's'}, {time.monotonic() - began:.1f} s\nsha256 {built.digest}"
@@ -51,6 +71,20 @@ def space(
         )
     if counts is None:
         print("No public counts: 'resample' will draw every word alike. Give some with --counts.")
+
+
+@contextlib.contextmanager
+def _working(how: str, what: str) -> Iterator[None]:
+    """Show that something is going on, and for how long: a spinner on a terminal, a line elsewhere."""
+    if how == "none":
+        yield
+    elif how == "bar" or (how == "auto" and sys.stderr.isatty()):
+        with Progress(SpinnerColumn(), TextColumn(what), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+            bar.add_task("")
+            yield
+    else:
+        print(what, file=sys.stderr)
+        yield
 
 
 def reachable(built: Space) -> int:

@@ -140,18 +140,18 @@ class DiffractorExponential(OnLists):
         OnLists.__post_init__(self)
         check_fraction("beta", self.beta)
         if self.gamma is not None:
-            check_whole("gamma", self.gamma, 1, len(self.space) - 1)
+            check_whole("gamma", self.gamma, 1, self.sizes[-1] - 1)
 
-    def table(self, epsilon: float) -> PathTable:
+    def table(self, epsilon: float, n: int | None = None) -> PathTable:
         epsilon = weights.check_epsilon(epsilon)
-        n = len(self.space)
+        n = n or self.sizes[0]
         return path_table(n, epsilon, self.gamma or default_gamma(n, epsilon / 2, self.beta, n - 1))
 
     def arguments(self, table: PathTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.centre), np.uint64(table.far), table.inner
 
-    def position_weights(self, position: int, epsilon: float) -> npt.NDArray[np.uint64]:
-        table = self.table(epsilon)
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+        table = self.table(epsilon, n)
         n, gamma = table.n, table.gamma
         left, right = min(position, gamma - 1), min(n - 1 - position, gamma - 1)
         far = np.full(n - 1 - left - right, table.far, dtype=np.uint64).tolist()
@@ -170,7 +170,7 @@ class DiffractorExponential(OnLists):
 
     @property
     def distance(self) -> str:
-        return f"steps on the path of {len(self.space):,} words{self.over_lists()}"
+        return self.on_lists("path")
 
     def _totals(self, table: PathTable) -> npt.NDArray[np.float64]:
         """Return the total weight of each row; float64 [n]."""
@@ -179,32 +179,36 @@ class DiffractorExponential(OnLists):
         outside = table.n - 1 - reach - reach[::-1]
         return table.centre + sides[reach] + sides[reach[::-1]] + outside * float(table.far)
 
-    def retention(self, epsilon: float) -> float:
-        table = self.table(epsilon)
+    def retention_on(self, epsilon: float, n: int) -> float:
+        table = self.table(epsilon, n)
         return float(np.mean(table.centre / self._totals(table)))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
-        table = self.table(epsilon)
+    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
+        table = self.table(epsilon, n)
         totals = self._totals(table)
-        least, most = table.far / totals.max(), table.centre / totals.min()
-        return float(max(np.log(public.max() / least), np.log(most / public.min())))
+        return float(table.far / totals.max()), float(table.centre / totals.min())
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        table = self.table(epsilon)
+    def _nearly_uniform(self, table: PathTable, epsilon: float) -> list[str]:
+        """Warn of a gamma that leaves most of the mass beyond it."""
         outside = max(table.n - 1 - 2 * (table.gamma - 1), 0) * float(table.far)
         inside = float(table.centre) + 2 * float(table.inner[-1])
+        if outside <= inside:
+            return []
+        rule = default_gamma(table.n, epsilon / 2, self.beta, table.n - 1)
+        share = outside / (inside + outside)
+        return [f"Nearly uniform: {share:.0%} of draws lie beyond gamma = {table.gamma}; the rule gives {rule}."]
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        tables = {n: self.table(epsilon, n) for n in self.sizes}
         notes = ["Away from the list's ends only half of epsilon is realised."]
-        if outside > inside:
-            rule = default_gamma(table.n, epsilon / 2, self.beta, table.n - 1)
-            share = outside / (inside + outside)
-            notes.append(
-                f"Nearly uniform: {share:.0%} of draws lie beyond gamma = {table.gamma}; the rule gives {rule}."
-            )
+        for table in tables.values():
+            notes += self._nearly_uniform(table, epsilon)
+        gammas = {n: table.gamma for n, table in tables.items()}
         return Guarantee(
             mechanism=self.name,
-            metric=f"min(steps on the path of {table.n:,} words, {table.gamma}){self.over_lists()}",
+            metric=self.on_lists("path", gammas),
             epsilon=float(epsilon),
-            plain_ldp=min(float(epsilon) * table.gamma, 44 * math.log(2)),
+            plain_ldp=min(float(epsilon) * max(gammas.values()), 44 * math.log(2)),
             neighbors="any two words of the vocabulary",
             disclosed=(),
             assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS),

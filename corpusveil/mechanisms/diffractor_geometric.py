@@ -99,14 +99,14 @@ class DiffractorGeometric(OnLists):
     summary: ClassVar[str] = "geometric on a list, clamped to its ends: exactly epsilon, plain LDP vacuous"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
 
-    def table(self, epsilon: float) -> StepTable:
-        return step_table(len(self.space), weights.check_epsilon(epsilon))
+    def table(self, epsilon: float, n: int | None = None) -> StepTable:
+        return step_table(n or self.sizes[0], weights.check_epsilon(epsilon))
 
     def arguments(self, table: StepTable) -> tuple[Any, ...]:
         return table.tails, np.uint64(_FLOOR_BITS)
 
-    def position_weights(self, position: int, epsilon: float) -> npt.NDArray[np.uint64]:
-        table = self.table(epsilon)
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+        table = self.table(epsilon, n)
         n = table.n
         tails = np.zeros(n + 1, dtype=np.uint64)  # tails[k]: X >= k, for k = 1 .. n
         known = min(table.tails.size, n - 1)
@@ -128,25 +128,28 @@ class DiffractorGeometric(OnLists):
 
     @property
     def distance(self) -> str:
-        return f"steps on the path of {len(self.space):,} words{self.over_lists()}"
+        return self.on_lists("path")
 
-    def retention(self, epsilon: float) -> float:
-        table = self.table(epsilon)
+    def retention_on(self, epsilon: float, n: int) -> float:
+        table = self.table(epsilon, n)
         inner = weights.TOTAL - table.n * weights.FLOOR - 2 * int(table.tails[0]) + weights.FLOOR
         return (inner + 2 * int(table.tails[0]) / table.n) / weights.TOTAL
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
-        ends = self.position_weights(0, epsilon).astype(np.float64) / weights.TOTAL
-        return float(max(np.log(public.max() / ends.min()), np.log(ends.max() / public.min())))
+    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
+        ends = self.position_weights(0, epsilon, n).astype(np.float64) / weights.TOTAL
+        return float(ends.min()), float(ends.max())
 
     def guarantee(self, epsilon: float) -> Guarantee:
-        n = len(self.space)
-        law = self.position_weights(0, epsilon)
+        farthest = 0.0
+        for n in self.sizes:
+            law = self.position_weights(0, epsilon, n)
+            ends = math.log(int(law[0])) - math.log(int(law[n - 1]))
+            farthest = max(farthest, min(float(epsilon) * (n - 1), ends))
         return Guarantee(
             mechanism=self.name,
             metric=self.distance,
             epsilon=float(epsilon),
-            plain_ldp=min(float(epsilon) * (n - 1), math.log(int(law[0])) - math.log(int(law[n - 1]))),
+            plain_ldp=farthest,
             neighbors="any two words of the vocabulary",
             disclosed=(),
             assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS),

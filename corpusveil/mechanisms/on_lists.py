@@ -8,6 +8,7 @@ running all and releasing one at random. The mixture is private for the largest 
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -44,13 +45,27 @@ class OnLists(Mechanism):
         if len(self.space.lists) < 1:
             raise UserError(f"{self.name} needs a space with a list; build it with 'corpusveil space --lists 1'.")
 
-    @abc.abstractmethod
-    def table(self, epsilon: float) -> Any:
-        """Return what sampling needs at one epsilon; cached."""
+    @property
+    def sizes(self) -> list[int]:
+        """The different lengths of the lists, falling; one, V, where every list holds the whole vocabulary."""
+        lengths = {len(self.space)} if self.space.places is None else set(self.space.lengths.tolist())
+        return sorted(lengths, reverse=True)
 
     @abc.abstractmethod
-    def position_weights(self, position: int, epsilon: float) -> npt.NDArray[np.uint64]:
+    def table(self, epsilon: float, n: int | None = None) -> Any:
+        """Return what sampling needs at one epsilon on a list of n words (None: the longest); cached."""
+
+    @abc.abstractmethod
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
         """Return the integer weight of each output position for an input position; uint64 [n], total 2^64."""
+
+    @abc.abstractmethod
+    def retention_on(self, epsilon: float, n: int) -> float:
+        """Return the mean probability that a word of a list of n words comes back unchanged on it."""
+
+    @abc.abstractmethod
+    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
+        """Return a lower and an upper bound of the probabilities on a list of n words."""
 
     @abc.abstractmethod
     def arguments(self, table: Any) -> tuple[Any, ...]:
@@ -60,7 +75,17 @@ class OnLists(Mechanism):
         """Replace ids at one epsilon; ``chosen`` uint16 [T] is each token's list, empty when there is one list."""
         out = np.empty(ids.size, dtype=np.int32)
         space = self.space
-        self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
+        if space.places is None:
+            self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
+            return out
+        lengths = space.lengths[chosen] if chosen.size else np.full(ids.size, self.sizes[0])
+        for n in self.sizes:  # lists over different words: those of one length at a time
+            at = np.flatnonzero(lengths == n)
+            moved = np.empty(at.size, dtype=np.int32)
+            lists = np.ascontiguousarray(space.lists[:, :n])
+            some = chosen[at] if chosen.size else chosen
+            self.loop(ids[at], space.places, lists, some, draws[at], *self.arguments(self.table(epsilon, n)), moved)
+            out[at] = moved
         return out
 
     def privatize(
@@ -82,12 +107,45 @@ class OnLists(Mechanism):
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
         word = self.check_id(word)
         out = np.zeros(len(self.space))
-        for order, position in zip(self.space.lists, self.space.positions, strict=True):
-            law = self.position_weights(int(position[word]), epsilon)
-            out[order] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
+        for order, position, n in zip(self.space.lists, self.space.positions, self.space.lengths.tolist(), strict=True):
+            law = self.position_weights(int(position[word]), epsilon, n)
+            out[order[:n]] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
         return out
+
+    def retention(self, epsilon: float) -> float:
+        lengths = self.space.lengths.tolist()
+        on = {n: self.retention_on(epsilon, n) for n in set(lengths)}
+        return float(sum(on[n] * n for n in lengths) / len(self.space) / len(lengths))
+
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+        """Return the bound; a word may be on one list only, and that be chosen once in as many draws as lists."""
+        bounds = [self.extremes(epsilon, n) for n in self.sizes]
+        least = min(low for low, _ in bounds) / self._lists_without_a_word()
+        return float(max(np.log(public.max() / least), np.log(max(high for _, high in bounds) / public.min())))
+
+    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:
+        return Mechanism.unknown_bound_at_most(self, public) + math.log(self._lists_without_a_word())
+
+    def _lists_without_a_word(self) -> int:
+        """Return in how many draws at most a list that holds a certain word is chosen once."""
+        return 1 if self.space.places is None else len(self.space.lists)
 
     def over_lists(self) -> str:
         """Say over how many lists the metric is the largest; nothing for one."""
         count = len(self.space.lists)
         return "" if count == 1 else f", the largest over {count} lists"
+
+    def on_lists(self, shape: str, gammas: dict[int, int] | None = None) -> str:
+        """Say what the metric is: steps on a ring or path of so many words, truncated at gamma, over all lists."""
+
+        def steps(n: int) -> str:
+            plain = f"steps on the {shape} of {n:,} words"
+            return plain if gammas is None else f"min({plain}, {gammas[n]})"
+
+        if self.space.places is None:
+            return f"{steps(len(self.space))}{self.over_lists()}"
+        each = " or ".join(map(steps, self.sizes))
+        return (
+            f"{each}{self.over_lists()}, each over its own words, on which any other word stands where a near one does "
+            "(two words that stand together on every list are at distance 0)"
+        )

@@ -48,6 +48,7 @@ class OnVectors(Mechanism):
     """A mechanism whose output is a function of a noisy vector. Raises UserError for vectors out of range."""
 
     def __post_init__(self) -> None:
+        self.space.require_vectors(self.name)
         search_of(self.space)
 
     @abc.abstractmethod

@@ -147,19 +147,19 @@ class RingGeometric(OnLists):
         OnLists.__post_init__(self)
         check_fraction("beta", self.beta)
         if self.gamma is not None:
-            check_whole("gamma", self.gamma, 1, len(self.space) // 2)
+            check_whole("gamma", self.gamma, 1, self.sizes[-1] // 2)
 
-    def table(self, epsilon: float) -> RingTable:
+    def table(self, epsilon: float, n: int | None = None) -> RingTable:
         epsilon = weights.check_epsilon(epsilon)
-        n = len(self.space)
+        n = n or self.sizes[0]
         return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta))
 
     def arguments(self, table: RingTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.far), table.bounds, table.guide
 
-    def ring_weights(self, epsilon: float) -> npt.NDArray[np.uint64]:
+    def ring_weights(self, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
         """Return the integer weight of each displacement 0 .. n - 1; uint64 [n], total 2^64."""
-        table = self.table(epsilon)
+        table = self.table(epsilon, n)
         law = np.full(table.n, table.far, dtype=np.uint64)
         near = np.array(table.near, dtype=np.uint64)
         law[: table.gamma] = near
@@ -167,28 +167,27 @@ class RingGeometric(OnLists):
             law[-(table.gamma - 1) :] = near[:0:-1]
         return law
 
-    def position_weights(self, position: int, epsilon: float) -> npt.NDArray[np.uint64]:
-        return np.roll(self.ring_weights(epsilon), position)
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+        return np.roll(self.ring_weights(epsilon, n), position)
 
     @property
     def distance(self) -> str:
-        return f"steps on the ring of {len(self.space):,} words{self.over_lists()}"
+        return self.on_lists("ring")
 
-    def retention(self, epsilon: float) -> float:
-        return self.table(epsilon).near[0] / weights.TOTAL
+    def retention_on(self, epsilon: float, n: int) -> float:
+        return self.table(epsilon, n).near[0] / weights.TOTAL
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
-        table = self.table(epsilon)
-        least, most = table.far / weights.TOTAL, table.near[0] / weights.TOTAL
-        return float(max(np.log(public.max() / least), np.log(most / public.min())))
+    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
+        table = self.table(epsilon, n)
+        return table.far / weights.TOTAL, table.near[0] / weights.TOTAL
 
     def guarantee(self, epsilon: float) -> Guarantee:
-        table = self.table(epsilon)
+        tables = {n: self.table(epsilon, n) for n in self.sizes}
         return Guarantee(
             mechanism=self.name,
-            metric=f"min(steps on the ring of {table.n:,} words, {table.gamma}){self.over_lists()}",
+            metric=self.on_lists("ring", {n: table.gamma for n, table in tables.items()}),
             epsilon=float(epsilon),
-            plain_ldp=math.log(table.near[0]) - math.log(table.far),
+            plain_ldp=max(math.log(table.near[0]) - math.log(table.far) for table in tables.values()),
             neighbors="any two words of the vocabulary",
             disclosed=(),
             assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS),

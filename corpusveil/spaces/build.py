@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import UserError
+from corpusveil.spaces import maps
 from corpusveil.spaces.order import ORDERS
-from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
+from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
 
@@ -23,11 +24,14 @@ def build_space(
     seed: int = 0,
     counts: npt.NDArray[np.int64] | None = None,
     order: str = "greedy",
+    union: bool = False,
+    only: Collection[str] | None = None,
 ) -> Space:
-    """Build a space of one embedding, or of several over the words that all have.
+    """Build a space of one embedding, or of several.
 
-    Lists over different words would void the guarantee of their mixture (``mechanisms.md`` §4), so every list holds
-    the whole vocabulary.
+    Of several, the vocabulary is the words that all have, and every list holds all of it. With ``union`` it is every
+    word that one of them has: a list then holds the words of its embedding, and the others stand where a near word
+    stands (``maps.py``); choosing a list among those that hold a word would void the guarantee (``mechanisms.md`` §4).
 
     Args:
         vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
@@ -35,6 +39,8 @@ def build_space(
         seed: of the start words (PCG64). Public, like everything in a space.
         counts: int64 [V of the first embedding], public counts; by default those that came with it.
         order: how lists are ordered, a name in ``ORDERS``.
+        union: keep words that only some of the embeddings have.
+        only: keep none but these words.
 
     Raises:
         UserError: an argument is out of range, or the embeddings share fewer than two words.
@@ -42,6 +48,10 @@ def build_space(
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     _check(embeddings, seed, order)
     public = _public_counts(embeddings[0], counts)
+    if only is not None:
+        embeddings, public = _restricted(embeddings, public, only)
+    if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
+        return _united(embeddings, public, lists, seed, order)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -52,28 +62,98 @@ def build_space(
     restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
     orders = np.concatenate([ORDERS[order](v, s) for v, s in zip(restricted, starts, strict=True)])
     digest = content_digest(vocabulary, restricted[0], orders)
+    chosen = [[words[start] for start in one] for one in starts]
+    info = _info(embeddings, chosen, order, seed, digest, restricted[0], orders, counted=public is not None)
+    return Space(vocabulary, restricted[0], orders, digest, None, info)
+
+
+def _info(
+    embeddings: Sequence[Vectors],
+    starts: Sequence[Sequence[str]],
+    order: str,
+    seed: int,
+    digest: str,
+    vectors: npt.NDArray[np.float32],
+    lists: npt.NDArray[np.int32],
+    *,
+    counted: bool,
+    version: int = VERSION,
+) -> dict[str, Any]:
+    """Return what a space says of itself."""
     made = {
         "by": f"corpusveil {_package_version()}",
         "sources": [{"name": e.source, "words": len(e), "dimensions": e.vectors.shape[1]} for e in embeddings],
         "order": order,
         "seed": seed,
         "lists": [
-            {"source": e.source, "start": words[start]}
+            {"source": e.source, "start": start}
             for e, chosen in zip(embeddings, starts, strict=True)
             for start in chosen
         ],
     }
-    info = {
+    return {
         "kind": KIND,
-        "version": VERSION,
+        "version": version,
         "digest": digest,
-        "words": len(words),
-        "dimensions": int(restricted[0].shape[1]),
-        "lists": len(orders),
-        "counts": public is not None,
+        "words": len(vectors),
+        "dimensions": int(vectors.shape[1]),
+        "lists": len(lists),
+        "counts": counted,
         "made": made,
     }
-    return Space(vocabulary, restricted[0], orders, digest, None, info)
+
+
+def _restricted(
+    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, only: Collection[str]
+) -> tuple[list[Vectors], npt.NDArray[np.int64] | None]:
+    """Return the embeddings with no words but these, and the counts of the first."""
+    kept = set(only)
+    made, counts = [], public
+    for number, one in enumerate(embeddings):
+        rows = [row for row, word in enumerate(one.words) if word in kept]
+        if len(rows) < 2:
+            raise UserError(f"{one.source}: {len(rows)} of the words asked for are in it; at least two are needed.")
+        counted = None if one.counts is None else one.counts[rows]
+        made.append(Vectors([one.words[row] for row in rows], one.vectors[rows], one.source, counted))
+        if number == 0 and public is not None:
+            counts = public[rows]
+    return made, counts
+
+
+def _united(
+    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, lists: int, seed: int, order: str
+) -> Space:
+    """Build a space of every word that an embedding has."""
+    smallest = min(len(e) for e in embeddings)
+    if not 1 <= lists <= smallest:
+        raise UserError(f"lists={lists}: 1 to {smallest}, since each starts from another word of its embedding.")
+    words = maps.united_words(embeddings)
+    rows = [maps.rows_of(words, embedding) for embedding in embeddings]
+    bits = np.random.PCG64(seed)
+    starts = [_starts(bits, lists, len(e)) for e in embeddings]
+    orders: list[npt.NDArray[np.int32]] = []
+    standing: list[npt.NDArray[np.int64]] = []
+    for number, (embedding, chosen) in enumerate(zip(embeddings, starts, strict=True)):
+        ids = np.empty(len(embedding), np.int32)  # row -> id
+        own = np.flatnonzero(rows[number] >= 0)
+        ids[rows[number][own]] = own
+        orders += [ids[one] for one in ORDERS[order](embedding.vectors, chosen)]
+        standing += [maps.stand_ins(embeddings, rows, number)] * lists
+    table = maps.padded(orders, len(words))
+    places = maps.places(table, standing)
+    vectors = np.zeros((len(words), embeddings[0].vectors.shape[1]), np.float32)
+    vectors[: len(embeddings[0])] = embeddings[0].vectors
+    counts = None
+    if public is not None:
+        counts = np.zeros(len(words), np.int64)
+        counts[: len(public)] = public
+    vocabulary = Vocabulary.from_words(words, counts)
+    digest = content_digest(vocabulary, vectors, table, places)
+    names = [[e.words[start] for start in chosen] for e, chosen in zip(embeddings, starts, strict=True)]
+    info = _info(
+        embeddings, names, order, seed, digest, vectors, table, counted=counts is not None, version=PARTIAL_VERSION
+    )
+    return Space(vocabulary, vectors, table, digest, None, info, places)
 
 
 def _check(embeddings: Sequence[Vectors], seed: int, order: str) -> None:

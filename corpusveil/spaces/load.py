@@ -13,7 +13,19 @@ import numpy.typing as npt
 
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import BROKEN_ARRAY
-from corpusveil.spaces.space import ARTIFACT, KIND, LISTS, VECTORS, VERSION, VOCABULARY, Space, absolute, content_digest
+from corpusveil.spaces.space import (
+    ARTIFACT,
+    KIND,
+    LISTS,
+    PARTIAL_VERSION,
+    PLACES,
+    VECTORS,
+    VERSION,
+    VOCABULARY,
+    Space,
+    absolute,
+    content_digest,
+)
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
 
@@ -33,17 +45,21 @@ def load_space(url: str, *, verify: bool = True) -> Space:
     """
     url = absolute(url)
     info = _read_info(url)
-    folder = files.local_folder(url, [VECTORS, LISTS, VOCABULARY], info["digest"])
+    partial = info["version"] == PARTIAL_VERSION
+    names = [VECTORS, LISTS, VOCABULARY, *([PLACES] if partial else [])]
+    folder = files.local_folder(url, names, info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
-        space = Space(vocabulary, _mapped(folder / VECTORS), _mapped(folder / LISTS), info["digest"], url, info)
+        places = _mapped(folder / PLACES) if partial else None
+        vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places)
     except UserError as error:
         raise _damaged(where, str(error)) from None
     found = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
     if wrong := [name for name, size in found.items() if info.get(name) != size]:
         raise _damaged(where, f"{ARTIFACT} says {info.get(wrong[0])} {wrong[0]}, the files hold {found[wrong[0]]}.")
-    if verify and content_digest(vocabulary, space.vectors, space.lists) != info["digest"]:
+    if verify and content_digest(vocabulary, space.vectors, space.lists, space.places) != info["digest"]:
         raise _damaged(where, "its content does not have the digest that it was saved with.")
     return space
 
@@ -70,9 +86,9 @@ def _read_info(url: str) -> dict[str, Any]:
     if not isinstance(info, dict) or info.get("kind") != KIND:
         kind = info.get("kind") if isinstance(info, dict) else None
         raise UserError(f"{url}: this is not a space but {kind or 'something else'}; make one with 'corpusveil space'.")
-    if info.get("version") != VERSION:
+    if info.get("version") not in (VERSION, PARTIAL_VERSION):
         raise UserError(
-            f"{url}: a space of another version ({info.get('version')}, this release reads {VERSION}); "
+            f"{url}: a space of another version ({info.get('version')}, this release reads 1 and 2); "
             "build it again, or use the release of corpusveil that built it."
         )
     if not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):
@@ -83,6 +99,8 @@ def _read_info(url: str) -> dict[str, Any]:
 def _mapped(path: Path) -> npt.NDArray[Any]:
     try:
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except PermissionError:
+        raise UserError(f"there is no permission to read {path.name}.") from None
     except BROKEN_ARRAY:
         raise UserError(f"{path.name} is missing or cut short.") from None
     return array

@@ -16,8 +16,11 @@ from corpusveil.storage import files
 
 KIND = "space"
 VERSION = 1
+PARTIAL_VERSION = 2
+"""Of a space whose lists are over different words, which earlier releases would misread."""
 ARTIFACT = "_artifact.json"
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
+PLACES = "places.npy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +33,13 @@ class Space:
     Attributes:
         vocabulary: the words, their ids and public counts.
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
-        lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
+        lists: int32 [L, V], position -> id, each row a permutation; where lists are over different words, each
+            row holds its own words and then -1. Memory-mapped when loaded.
         digest: SHA-256 of the content (words, counts, vectors, lists; not of paths, time or encoding), hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
+        places: int32 [L, V], the place of each word on each list, where lists are over different words (``maps.py``);
+            None otherwise. Words that the first embedding lacks then have vectors of zeros.
     """
 
     vocabulary: Vocabulary
@@ -42,6 +48,7 @@ class Space:
     digest: str
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: npt.NDArray[np.int32] | None = None
     _positions: npt.NDArray[np.int32] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -52,11 +59,42 @@ class Space:
             raise UserError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) are needed.")
         if self.lists.dtype != np.int32 or self.lists.ndim != 2 or self.lists.shape[1] != size:
             raise UserError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) are needed.")
-        for number, row in enumerate(self.lists):
-            if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
-                raise UserError(f"List {number} does not hold every word once; build the space again.")
+        if self.places is None:
+            for number, row in enumerate(self.lists):
+                if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
+                    raise UserError(f"List {number} does not hold every word once; build the space again.")
+        else:
+            self._check_places(self.places)
+            object.__setattr__(self, "places", read_only(self.places))
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
+
+    def _check_places(self, places: npt.NDArray[np.int32]) -> None:
+        size = len(self.vocabulary)
+        if places.dtype != np.int32 or places.shape != self.lists.shape:
+            raise UserError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} are needed.")
+        for number, (row, place, length) in enumerate(zip(self.lists, places, self.lengths, strict=True)):
+            own = row[:length]
+            sound = length >= 2 and own.min() >= 0 and own.max() < size and (row[length:] == -1).all()
+            if not sound or np.bincount(own, minlength=size).max() != 1:
+                raise UserError(f"List {number} does not hold its words once each; build the space again.")
+            if place.min() < 0 or place.max() >= length or (place[own] != np.arange(length)).any():
+                raise UserError(f"The places on list {number} are not those of its words; build the space again.")
+        if len(self.lists) == 0 or np.bincount(self.lists[self.lists >= 0], minlength=size).min() < 1:
+            raise UserError("A word is on no list; build the space again.")
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of words on each list; int64 [L]."""
+        return np.asarray((self.lists >= 0).sum(axis=1), dtype=np.int64)
+
+    def require_vectors(self, name: str) -> None:
+        """Raise UserError when not every word has a vector, which the mechanism ``name`` needs."""
+        if self.places is not None:
+            raise UserError(
+                f"{name} measures distance on vectors, and in this space some words have none; build one of a single "
+                "embedding, or of the words that all embeddings have."
+            )
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -80,6 +118,8 @@ class Space:
     @property
     def positions(self) -> npt.NDArray[np.int32]:
         """int32 [L, V], id -> position on each list; computed at the first use."""
+        if self.places is not None:
+            return self.places
         positions = self._positions
         if positions is None:
             positions = np.empty(self.lists.shape, np.int32)
@@ -100,7 +140,9 @@ class Space:
         url = absolute(url)
         artifact = files.join(url, ARTIFACT)
         if not files.exists(artifact):
-            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists)):
+            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists), (PLACES, self.places)):
+                if array is None:
+                    continue
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
@@ -121,20 +163,27 @@ class Space:
 
         if self.url is not None:
             return reopen, (self.url, self.digest)
-        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info)
+        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info, self.places)
 
 
-def content_digest(vocabulary: Vocabulary, vectors: npt.NDArray[np.float32], lists: npt.NDArray[np.int32]) -> str:
+def content_digest(
+    vocabulary: Vocabulary,
+    vectors: npt.NDArray[np.float32],
+    lists: npt.NDArray[np.int32],
+    places: npt.NDArray[np.int32] | None = None,
+) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
     sha = hashlib.sha256(f"corpusveil space {VERSION}\n".encode())
-    for name, array, dtype in (
+    arrays: tuple[tuple[str, npt.NDArray[Any], str], ...] = (
         ("text", vocabulary.text, "|u1"),
         ("offsets", vocabulary.offsets, "<i8"),
         ("counts", counts, "<i8"),
         ("vectors", vectors, "<f4"),
         ("lists", lists, "<i4"),
-    ):
+        *([] if places is None else [("places", places, "<i4")]),
+    )
+    for name, array, dtype in arrays:
         sha.update(f"{name} {dtype} {array.shape}\n".encode())
         sha.update(np.ascontiguousarray(array, np.dtype(dtype)).data.cast("B") if array.size else b"")
     return sha.hexdigest()

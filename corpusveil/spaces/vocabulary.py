@@ -90,6 +90,24 @@ class Vocabulary:
         return ids
 
 
+def read_words(url: str) -> list[str]:
+    """Read a list of words, one a line. Raises UserError that names the file and the line."""
+    try:
+        lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise UserError(f"{url}: not valid UTF-8; a list of words has one a line.") from None
+    seen: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        word = line.strip()
+        if len(word.split()) > 1:
+            raise UserError(f"{url}, line {number}: holds a blank; write one word a line.")
+        if word and (first := seen.setdefault(word, number)) != number:
+            raise UserError(f"{url}, line {number}: the same word as in line {first}; delete one of them.")
+    if not seen:
+        raise UserError(f"{url}: holds no words; write one a line.")
+    return list(seen)
+
+
 def parts(token: str) -> list[str]:
     """Return the words of a token: a collocation's are joined by ``_`` ("new_york"); else the token itself."""
     words = token.split("_")

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
+from corpusveil.errors import UserError
 from corpusveil.jobs.spark import SparkEngine, spark_session
-from corpusveil.mechanisms import names
+from corpusveil.mechanisms import find, names
+from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.pipelines.beam import BeamEngine
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.spaces import Space, Vectors
@@ -35,6 +37,9 @@ CONFIGURATIONS: dict[str, Callable[[], Space]] = {
     "one list": lambda: cv.build_space(vectors(1, WORDS)),
     "five lists": lambda: cv.build_space(vectors(1, WORDS), lists=5),
     "five embeddings, a list each": lambda: cv.build_space([vectors(n, WORDS[n:]) for n in range(5)]),
+    "two embeddings, all their words": lambda: cv.build_space(
+        [vectors(1, WORDS[:300]), vectors(2, WORDS[90:])], lists=2, union=True
+    ),
     "two embeddings, two lists each": lambda: cv.build_space([vectors(1, WORDS), vectors(2, WORDS[50:])], lists=2),
 }
 
@@ -79,6 +84,10 @@ class TestTheSameBytes:
         self, corpus: Path, tmp_path: Path, name: str, configuration: str, per: Any
     ) -> None:
         space = CONFIGURATIONS[configuration]().save(str(tmp_path / "space"))
+        if space.places is not None and not issubclass(find(name), OnLists):
+            with pytest.raises(UserError, match="some words have none"):
+                cv.mechanism(name, space)
+            return
         release = cv.Release(cv.mechanism(name, space), cv.Budget(8.0, per), key=cv.Key(TEST_KEY))
         same_everywhere(release, corpus, tmp_path)
 

@@ -206,8 +206,8 @@ def test_counts_changed_behind_the_digest_are_noticed(tmp_path: Path, space: Spa
 def test_another_kind_and_another_version_are_refused(tmp_path: Path, space: Space) -> None:
     space.save(str(tmp_path / "s"))
     artifact = tmp_path / "s" / "_artifact.json"
-    artifact.write_text(json.dumps({**space.info, "version": 2}))
-    with pytest.raises(UserError, match=r"another version \(2, this release reads 1\); build it again"):
+    artifact.write_text(json.dumps({**space.info, "version": 3}))
+    with pytest.raises(UserError, match=r"another version \(3, this release reads 1 and 2\); build it again"):
         load_space(str(tmp_path / "s"))
     artifact.write_text(json.dumps({**space.info, "kind": "release"}))
     with pytest.raises(UserError, match="not a space but release"):
