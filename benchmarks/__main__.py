@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import cmp, corpus, diffractor, engines, formats, nw, space
+from benchmarks import cmp, corpus, diffractor, engines, formats, lists, nw, space
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
@@ -11,6 +11,7 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "engines": engines.run,
     "formats": formats.run,
     "space": space.run,
+    "lists": lists.run,
     "nw": nw.run,
     "diffractor": diffractor.run,
     "cmp": cmp.run,

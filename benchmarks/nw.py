@@ -19,14 +19,19 @@ CONTROL = 1.1
 
 
 def run() -> list[Table]:
+    return [measured(1), measured(5)]
+
+
+def measured(lists: int) -> Table:
     definition = peers.results("definition", "1-Diffractor geometric")
-    peer = peers.results("dp-diffractor", "geometric")
-    mechanism = cv.mechanism("ring-geometric", cv.load_space(peers.space()))
+    peer = peers.results("dp-diffractor", "geometric", lists)
+    mechanism = cv.mechanism("ring-geometric", cv.load_space(peers.space(lists)))
     probe = (peers.folder() / "probe_words.txt").read_text(encoding="utf-8").split()
     ids = np.array([mechanism.space.id(word) for word in probe], dtype=np.int32)
     key = DrawKey.derive(cv.Key.for_tests(), "00" * 32)  # the same figures in every run
     table = Table(
-        f"N_w and S_w on the peers' inputs, {len(ids)} words × {RUNS} draws, {len(mechanism.space):,} words, one list",
+        f"N_w and S_w on the peers' inputs, {len(ids)} words × {RUNS} draws, {len(mechanism.space):,} words, "
+        f"{'one list' if lists == 1 else f'{lists} lists of as many embeddings'}",
         ("ε", "definition N_w", "ours N_w", "standard error", "ours exact", "ours S_w", "S_w exact", "peer N_w",
          "peer S_w"),
     )  # fmt: skip
@@ -42,7 +47,7 @@ def run() -> list[Table]:
         exact = float(np.mean([law[word] for law, word in zip(laws, ids, strict=True)]))
         error = math.sqrt(exact * (1 - exact) / (ids.size * RUNS))
         expected = float(np.mean([(1 - (1 - law) ** RUNS).sum() for law in laws]))
-        theirs = peer[epsilon]
+        theirs = peer.get(epsilon, {"N_w": math.nan, "S_w_mean": math.nan})
         shares = [f"{share:.4f}" for share in (said, seen, error, exact)]
         counts = [f"{count:.2f}" for count in (distinct, expected)]
         table.rows.append((f"{epsilon:g}", *shares, *counts, f"{theirs['N_w']:.4f}", f"{theirs['S_w_mean']:.2f}"))
@@ -53,4 +58,4 @@ def run() -> list[Table]:
             words = f"control at ε = {CONTROL * epsilon:g}: N_w {other:.4f} is told apart from ε = {epsilon:g}"
             table.target(words, met=abs(other - said) > ERRORS * error)
     table.notes.append("Peer: dp-diffractor 0.2.1, as kept in the peers' results.json; definition: the same file.")
-    return [table]
+    return table

@@ -69,16 +69,17 @@ def drive(*arguments: str) -> list[dict[str, Any]]:
 
 
 @functools.cache
-def space() -> str:
-    """Return where the space of the peers' embedding is saved."""
-    made = inputs.work() / "peer-space"
+def space(lists: int = 1) -> str:
+    """Return where the space of the peers' embedding is saved; of five lists: that of its five variants."""
+    made = inputs.work() / f"peer-space-{lists}"
     if not (made / "_artifact.json").exists():
-        cv.build_space(cv.read_vectors(str(folder() / "emb.w2v.txt"))).save(str(made))
+        names = ["emb.w2v.txt"] if lists == 1 else [f"emb_v{k}.w2v.txt" for k in range(1, lists + 1)]
+        cv.build_space([cv.read_vectors(str(folder() / name)) for name in names]).save(str(made))
     return str(made)
 
 
-def results(peer: str, mechanism: str) -> dict[float, dict[str, Any]]:
-    """Return the kept rows of one peer and mechanism (one list) by epsilon."""
+def results(peer: str, mechanism: str, lists: int = 1) -> dict[float, dict[str, Any]]:
+    """Return the kept rows of one peer and mechanism by epsilon."""
     kept = json.loads((drivers() / "results.json").read_text(encoding="utf-8"))["measurements"]
     rows = [row for row in kept if row["peer"] == peer and row["mechanism"] == mechanism]
-    return {row["epsilon"]: row for row in rows if row.get("lists", 1) == 1}
+    return {row["epsilon"]: row for row in rows if row.get("lists", 1) == lists}
