@@ -9,7 +9,7 @@ import traceback
 import typer
 
 import corpusveil
-from corpusveil.cli import count, demo, key, mechanisms, privatize, space
+from corpusveil.cli import count, demo, key, mechanisms, privatize, score, space, tokenize, train
 from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
@@ -24,6 +24,9 @@ app = typer.Typer(
 )
 app.add_typer(key.app, name="key")
 app.command("count")(count.count)
+app.command("score")(score.score)
+app.command("tokenize")(tokenize.tokenize)
+app.command("train")(train.train)
 app.command("space")(space.space)
 app.command("privatize")(privatize.privatize)
 app.command("mechanisms")(mechanisms.mechanisms)

@@ -62,6 +62,6 @@ class SparkEngine:
         try:
             context.parallelize(list(tasks), max(1, len(tasks))).mapPartitions(_each(function)).count()
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            known = [line for line in str(error).splitlines() if "WorkError: " in line]
-            sentence = known[0].split("WorkError: ")[-1] if known else f"{type(error).__name__}."
+            known = [line for line in str(error).splitlines() if "WorkError: " in line or "UserError: " in line]
+            sentence = known[0].split("Error: ", 1)[-1] if known else f"{type(error).__name__}."
             raise WorkError(f"The Spark job failed: {sentence} What was finished is kept; run again.") from None

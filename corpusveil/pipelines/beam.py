@@ -59,6 +59,6 @@ class BeamEngine:
                 )
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             told = f"{type(error).__name__}: {error}".splitlines()
-            known = [line.split("WorkError: ")[-1] for line in told if "WorkError: " in line]
+            known = [line.split("Error: ")[-1] for line in told if "WorkError: " in line or "UserError: " in line]
             sentence = known[-1].split(" [while running")[0] if known else f"{type(error).__name__}."
             raise WorkError(f"The Beam pipeline failed: {sentence} What was finished is kept; run again.") from None

@@ -256,8 +256,7 @@ def privatize_corpus(
         formats.find(form).check(columns)
     refuse_overlap(inputs, shards, output, folder.url)
     for url in (output, folder.url):
-        fs, path = files.resolve(url)
-        if fs.isfile(path):
+        if (there := files.info(url)) is not None and there["type"] != "directory":
             raise UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
     tasks = plan(shards, suffix, rows_per_task)
     job = ShardJob(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import fsspec
 import pytest
 import s3fs
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
 
 REGION = "eu-central-1"
 SETTINGS = {
@@ -58,6 +61,12 @@ class Store:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 self.client.pipe_file(f"{url}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
+    def fill(self, bucket: str, names: Iterable[str], data: bytes) -> None:
+        """Put many objects into a bucket behind the back of the server, which takes seconds for a thousand."""
+        backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+        for name in names:
+            backend.put_object(bucket, name, data)
 
     def objects(self, url: str) -> dict[str, str]:
         """Return every object below an address with the SHA-256 of its bytes."""

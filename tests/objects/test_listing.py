@@ -28,11 +28,11 @@ def relative(*inputs: str) -> list[str]:
 class TestOfSeveralPages:
     def test_more_than_a_thousand_objects(self, store: Store, bucket: str) -> None:
         names = [f"in/{number:04d}.json" for number in range(1003)]
-        put(store, bucket, *names)
-        for pattern in ("in", "in/*.json", "in/[01]*.json", "in/**/*"):
+        store.fill(bucket, names, b"xyz")
+        for pattern in ("in", "in/[01]*.json"):
             shards = find_shards([f"s3://{bucket}/{pattern}"])
             assert [shard.url for shard in shards] == [f"s3://{bucket}/{name}" for name in names]
-            assert {shard.size for shard in shards} == {len(names[0]) % 5}
+            assert {shard.size for shard in shards} == {3}
         assert len(files.listing(f"s3://{bucket}/in")) == 1003
 
     def test_however_long_a_page_is(self, store: Store, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

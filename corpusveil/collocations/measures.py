@@ -1,0 +1,139 @@
+"""How much more often than by chance words stand together: PMI and its like, on tables of counts.
+
+With N words in all, an n-gram x₁…x_k that occurs c times and words that occur c₁…c_k times; E = c₁⋯c_k / N^(k-1) is
+what independence lets expect.
+
+* ``pmi``: log2(c / E) = log2(N^(k-1) c / (c₁⋯c_k)); equations (5) and (6) of Meisenbacher, Chevli, Matthes (2024).
+* ``npmi``: pmi / (-(k - 1) log2(c / N)), from -1 to 1 (Bouma 2009, for two words).
+* ``t``: (c - E) / √c (Church, Gale, Hanks, Hindle 1991).
+* ``llr``: 2 Σ O ln(O / E), negative where c < E. For two words over their 2 × 2 table (Dunning 1993); for more over the
+  two cells *is the n-gram* and *is not*, expecting E and N - E: a table of 2^k cells would need the counts of n-grams
+  with gaps, which are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.collocations.connectors import Rule
+from corpusveil.errors import UserError
+
+Measure = Literal["pmi", "npmi", "llr", "t"]
+MEASURES: tuple[Measure, ...] = ("pmi", "npmi", "llr", "t")
+SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64()), ("score", pa.float64())])
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What is kept: n-grams that score ``threshold`` at least and occur ``min_count`` times, without connectors."""
+
+    measure: Measure = "pmi"
+    threshold: float = 2.0
+    min_count: int = 1
+    connectors: frozenset[str] = frozenset()
+    rule: Rule = "strict"
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise UserError(f"measure = {self.measure!r}: it may be {', '.join(MEASURES)}.")
+        if not np.isfinite(self.threshold):
+            raise UserError(f"threshold = {self.threshold}: it has to be a finite number.")
+        if self.min_count < 1:
+            raise UserError(f"min_count = {self.min_count}: it has to be at least 1.")
+        if self.rule not in ("strict", "edges"):
+            raise UserError(f"connectors rule = {self.rule!r}: it may be strict or edges.")
+
+
+@dataclass(frozen=True, slots=True)
+class Unigrams:
+    """How often each word occurs: ``words`` large_string [V], ``counts`` int64 [V]; ``total`` is N."""
+
+    words: pa.Array
+    counts: npt.NDArray[np.int64]
+    total: int
+
+
+def scored(tables: Iterable[pa.Table], unigrams: Unigrams, scoring: Scoring) -> Iterator[pa.Table]:
+    """Yield ``ngram, n, count, score`` of the n-grams of two words and more that are kept, table by table.
+
+    ``tables`` have ``ngram: string`` (words joined by one blank), ``n: int8``, ``count: int64``. Raises UserError for
+    an n-gram whose words are not counted.
+    """
+    connectors = pa.array(sorted(scoring.connectors), pa.large_string())
+    for table in tables:
+        for n in sorted(set(table["n"].to_pylist()) - {1}):
+            rows = table.filter(pc.and_(pc.equal(table["n"], n), pc.greater_equal(table["count"], scoring.min_count)))
+            if rows.num_rows:
+                yield _kept(rows.combine_chunks(), n, unigrams, scoring, connectors)
+
+
+def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connectors: pa.Array) -> pa.Table:
+    ngrams = rows["ngram"].cast(pa.large_string()).combine_chunks()
+    ngrams = ngrams if isinstance(ngrams, pa.Array) else pa.concat_arrays(ngrams.chunks)
+    words = pc.split_pattern(ngrams, " ")
+    if not pc.all(pc.equal(pc.list_value_length(words), n)).as_py():
+        raise UserError("The counts are not sound: an n-gram does not have as many words as its row says; count again.")
+    parts = [pc.list_element(words, k) for k in range(n)]
+    counts = rows["count"].to_numpy()
+    single = np.empty((n, len(counts)), dtype=np.int64)
+    for k, part in enumerate(parts):
+        found = pc.index_in(part, value_set=unigrams.words)
+        if found.null_count:
+            raise UserError("The counts are not sound: an n-gram has a word that is not counted; count again.")
+        single[k] = unigrams.counts[found.to_numpy()]
+    scores = score(counts, single, unigrams.total, scoring.measure)
+    keep = scores >= scoring.threshold
+    looked_at = parts if scoring.rule == "strict" else [parts[0], parts[-1]]
+    for part in looked_at:
+        keep &= ~pc.is_in(part, value_set=connectors).to_numpy(zero_copy_only=False)
+    table = pa.table([rows["ngram"], rows["n"], rows["count"], pa.array(scores)], schema=SCHEMA)
+    return table.filter(pa.array(keep))
+
+
+def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
+    """Return the scores of n-grams: ``counts`` int64 [G], ``single`` int64 [k, G] of their words; float64 [G]."""
+    c = np.asarray(counts, dtype=np.float64)
+    words = np.asarray(single, dtype=np.float64)
+    k = len(words)
+    pmi = np.log2(c) + (k - 1) * np.log2(float(total)) - np.log2(words).sum(axis=0)
+    if measure == "pmi":
+        return np.asarray(pmi)
+    if measure == "npmi":
+        return np.asarray(pmi / ((k - 1) * (np.log2(float(total)) - np.log2(c))))
+    expected = np.exp2(np.log2(words).sum(axis=0) - (k - 1) * np.log2(float(total)))
+    if measure == "t":
+        return np.asarray((c - expected) / np.sqrt(c))
+    sign = np.where(c < expected, -1.0, 1.0)
+    more = c - expected
+    if k == 2:
+        first, second = words
+        cells = (expected, first - expected, second - expected, total - first - second + expected)
+        return np.asarray(2 * sign * sum(_divergence(e, d * more) for e, d in zip(cells, (1, -1, -1, 1), strict=True)))
+    return np.asarray(2 * sign * (_divergence(expected, more) + _divergence(total - expected, -more)))
+
+
+def _divergence(expected: Floats, more: Floats) -> Floats:
+    """Return O ln(O / E) - (O - E) for O = E + ``more``.
+
+    The terms O - E add up to 0 over the cells and these are never below 0, so that nothing cancels: cells of billions
+    that hardly differ from what was expected would otherwise leave nothing but rounding.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.maximum(more / expected, -1.0)
+        direct = (1 + x) * np.log1p(x) - x
+        near = x * x * (0.5 - x * (1 / 6 - x / 12))
+        return expected * np.where(np.abs(x) < 1e-4, near, np.where(x <= -1, 1.0, direct))
+
+
+def ordered(table: pa.Table) -> pa.Table:
+    """Return a table of scores in its order: falling score, n, n-gram."""
+    return table.take(pc.sort_indices(table, [("score", "descending"), ("n", "ascending"), ("ngram", "ascending")]))

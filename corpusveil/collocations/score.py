@@ -1,0 +1,122 @@
+"""From counts to a collocation table: score, filter, order."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusveil.collocations.count import ARTIFACT, read_artifact
+from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
+from corpusveil.collocations.stages import Engine, PartTask, Stage, Watch, mark_of, run_stage
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+
+KIND, VERSION = "collocations", 1
+TABLE = "collocations.parquet"
+
+
+@functools.lru_cache(maxsize=1)
+def _unigrams(counts: str, total: int, digest: str) -> Unigrams:  # noqa: ARG001 - of which counts
+    folder = files.join(counts, "ngrams")
+    table = pa.concat_tables(_tables(files.join(folder, files.listing(folder)[0])))
+    return Unigrams(table["ngram"].cast(pa.large_string()).combine_chunks(), table["count"].to_numpy(), total)
+
+
+def _tables(url: str) -> Iterator[pa.Table]:
+    """Yield the row groups of one part of the counts."""
+    with files.open_read(url) as file:
+        try:
+            parquet = pq.ParquetFile(file)
+            for group in range(parquet.num_row_groups):
+                yield parquet.read_row_group(group, columns=["ngram", "n", "count"])
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise UserError(f"{url}: these counts are damaged; count again.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePart(Stage):
+    """Score one part of the counts."""
+
+    counts: str
+    total: int
+    scoring: Scoring
+
+    @property
+    def name(self) -> str:
+        return "scores"
+
+    def do(self, task: PartTask) -> dict[str, Any]:
+        unigrams = _unigrams(self.counts, self.total, self.mark)
+        folder = files.join(self.counts, "ngrams")
+        tables = _tables(files.join(folder, files.listing(folder)[task.part]))
+        kept = [SCHEMA.empty_table(), *scored(tables, unigrams, self.scoring)]
+        url = self.address("made", f"{task.record_name.removesuffix('.json')}.parquet")
+        with files.open_write(url) as file:
+            pq.write_table(pa.concat_tables(kept), file, compression="zstd")
+        return {"made": url}
+
+
+def score_counts(
+    counts: str, output: str, engine: Engine, scoring: Scoring | None = None, *, watch: Watch | None = None
+) -> dict[str, Any]:
+    """Score counts into the collocation table ``output/collocations.parquet``; return its description.
+
+    Rows stand by falling score, then n, then n-gram. Raises UserError when there are no counts, when their tokenizer is
+    another one, and when nothing is left.
+    """
+    output = files.absolute(output)
+    if files.exists(files.join(output, ARTIFACT)):
+        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    scoring = scoring or Scoring()
+    counts = files.absolute(counts)
+    told = read_artifact(counts)
+    if told["options"]["max_n"] < 2:
+        raise UserError(f"{counts}: these are counts of single words; count again with --max-n 2 or more.")
+    parts = len(files.listing(files.join(counts, "ngrams")))
+    if parts != told["parts"] + 1:
+        raise UserError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
+    settings = [scoring.measure, scoring.threshold, scoring.min_count, sorted(scoring.connectors), scoring.rule]
+    mark = mark_of(VERSION, told["digest"], settings)
+    work = files.join(output, "work")
+    stage = ScorePart(work, mark, counts, told["words"], scoring)
+    records = run_stage(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
+    table = ordered(pa.concat_tables([_read(record["made"]) for record in records]))
+    if not table.num_rows:
+        raise UserError(
+            f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and {scoring.min_count} occurrences; "
+            "lower --threshold or --min-count."
+        )
+    with files.open_write(files.join(output, TABLE)) as file:
+        pq.write_table(table, file, compression="zstd")
+    lengths = np.bincount(table["n"].to_numpy(), minlength=3)
+    description = {
+        "kind": KIND,
+        "version": VERSION,
+        "by": f"corpusveil {metadata.version('corpusveil')}",
+        "tokenizer": told["tokenizer"],
+        "counts": told["digest"],
+        "measure": scoring.measure,
+        "threshold": scoring.threshold,
+        "min_count": scoring.min_count,
+        "connectors": len(scoring.connectors),
+        "connectors_rule": scoring.rule,
+        "collocations": {str(n): int(lengths[n]) for n in range(2, len(lengths))},
+    }
+    files.write_bytes(files.join(output, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
+    files.remove_folder(work)
+    return description
+
+
+def _read(url: str) -> pa.Table:
+    with files.open_read(url) as file:
+        return pq.read_table(file)

@@ -1,0 +1,163 @@
+"""A collocation table that compiled code looks up in."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.collocations.count import ARTIFACT
+from corpusveil.collocations.ngrams import KEY_BITS, most_words
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+from corpusveil.text.tokens import Tokenizer
+
+_NONE = -1
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@numba.njit(cache=True)
+def _at(key: Any, mask: int) -> int:
+    mixed = (key ^ (key >> np.uint64(29))) * _MIX
+    return int(np.int64(mixed >> np.uint64(20)) & mask)
+
+
+@numba.njit(cache=True)
+def _fill(keys: Any, slots: Any) -> int:
+    """Enter keys; return the first that is there already, or -1."""
+    mask = slots.size - 1
+    for entry in range(keys.size):
+        at = _at(keys[entry], mask)
+        while slots[at] != _NONE:
+            if keys[slots[at]] == keys[entry]:
+                return entry
+            at = (at + 1) & mask
+        slots[at] = entry
+    return -1
+
+
+@numba.njit(cache=True)
+def find_entry(key: Any, keys: Any, slots: Any) -> int:
+    """Return the entry of a packed n-gram, -1 where there is none."""
+    mask = slots.size - 1
+    at = _at(key, mask)
+    while True:
+        entry = int(slots[at])
+        if entry == _NONE or keys[entry] == key:
+            return entry
+        at = (at + 1) & mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collocations:
+    """G collocations of 2 to ``max_n`` words out of W.
+
+    ``words`` are sorted; ``tokens`` the collocations' words joined by ``_``, in the order given; ``scores`` float64
+    [G]; ``keys`` uint64 [G] the packed word ids; ``slots`` int32 a hash table of entries. ``left_out`` counts rows
+    whose words the tokenizer does not produce.
+    """
+
+    words: list[str]
+    tokens: list[str]
+    scores: npt.NDArray[np.float64]
+    max_n: int
+    keys: npt.NDArray[np.uint64] = field(repr=False)
+    slots: npt.NDArray[np.int32] = field(repr=False)
+    left_out: int = 0
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Collocations:
+        """Compile a table of ``ngram, n, count, score``. Raises UserError when it is not sound, or empty."""
+        ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
+        split = [ngram.split(" ") for ngram in ngrams]
+        if any(len(words) != n for words, n in zip(split, numbers.tolist(), strict=True)):
+            raise UserError("A row of the collocation table does not have as many words as it says; score again.")
+        if not np.isfinite(scores).all():
+            raise UserError("A row of the collocation table has no finite score; score again.")
+        words = sorted({word for one in split for word in one})
+        tokens = Tokenizer.of_words(words).tokenize(words)
+        single = (np.diff(tokens.offsets) == 1) & (tokens.ids[tokens.offsets[:-1]] == np.arange(len(words)))
+        known = {word: id for id, (word, one) in enumerate(zip(words, single, strict=True)) if one}
+        kept = [k for k, one in enumerate(split) if len(one) > 1 and all(word in known for word in one)]
+        if not kept:
+            raise UserError("The collocation table is empty; score with a lower threshold.")
+        max_n = int(max(numbers[kept]))
+        if len(words) > most_words(max_n):
+            raise UserError(f"{len(words):,} words are in the collocations, {most_words(max_n):,} can be; score fewer.")
+        bits = KEY_BITS // max_n
+        keys = np.zeros(len(kept), dtype=np.uint64)
+        for row, k in enumerate(kept):
+            key = 0
+            for word in split[k]:
+                key = key << bits | (known[word] + 1)
+            keys[row] = key
+        slots = np.full(1 << max(4, (2 * len(kept)).bit_length()), _NONE, dtype=np.int32)
+        if (twice := _fill(keys, slots)) >= 0:
+            raise UserError(f"Row {kept[twice] + 1} of the collocation table stands there twice; score again.")
+        names = ["_".join(split[k]) for k in kept]
+        return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, len(split) - len(kept))
+
+    @property
+    def bits(self) -> int:
+        """Bits of one word in a key."""
+        return KEY_BITS // self.max_n
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 (hex) of the collocations and their scores, in whatever order they are given."""
+        lines = sorted(
+            f"{token} {score.hex()}\n" for token, score in zip(self.tokens, self.scores.tolist(), strict=True)
+        )
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def restricted(self, vocabulary: Container[str]) -> Collocations:
+        """Return the collocations that a vocabulary has as tokens. Raises UserError when it has none."""
+        rows = [k for k, token in enumerate(self.tokens) if token in vocabulary]
+        if not rows:
+            raise UserError(
+                "The space has none of the collocations; use vectors of a corpus that was tokenised by them."
+            )
+        tokens = [self.tokens[k].replace("_", " ") for k in rows]
+        table = pa.table(
+            {
+                "ngram": tokens,
+                "n": pa.array([token.count(" ") + 1 for token in tokens], pa.int8()),
+                "score": self.scores[rows],
+            }
+        )
+        return Collocations.of(table)
+
+
+@functools.lru_cache(maxsize=2)
+def load_collocations(url: str) -> Collocations:
+    """Read a collocation table: an artefact of ``corpusveil score``, a Parquet file or a folder of them."""
+    fs, path = files.resolve(url)
+    if fs.isfile(path):
+        found = [url]
+    elif files.exists(files.join(url, ARTIFACT)):
+        found = [files.join(url, "collocations.parquet")]
+    else:
+        found = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
+    if not found:
+        raise UserError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
+    tables = []
+    for one in found:
+        with files.open_read(one) as file:
+            try:
+                table = pq.read_table(file, columns=["ngram", "n", "score"])
+                tables.append(table.set_column(2, "score", pc.cast(table["score"], pa.float64())))
+            except (pa.ArrowException, KeyError):
+                raise UserError(f"{one}: not a sound collocation table (ngram, n, count, score).") from None
+    return Collocations.of(pa.concat_tables(tables))

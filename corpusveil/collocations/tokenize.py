@@ -1,0 +1,239 @@
+"""A corpus into token shards: Parquet, a row a document, and LineSentence text, a line a sentence."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any, Literal
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.collocations.count import ARTIFACT
+from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
+from corpusveil.collocations.table import Collocations, load_collocations
+from corpusveil.collocations.tokenizers import METHODS, segment
+from corpusveil.errors import UserError
+from corpusveil.storage import files, formats
+from corpusveil.storage.compression import GzipBlocks
+from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.tokens import Tokenizer, Tokens
+from corpusveil.text.utf8 import KINDS, LOWER, lower_into
+
+KIND, VERSION = "tokens", 1
+How = Literal["word", "gst", "mst", "optimal"]
+_BLANK, _BREAK = 0x20, 0x0A
+
+
+@numba.njit(cache=True)
+def _write(
+    data: Any, starts: Any, ends: Any, classes: Any, offsets: Any, stops: Any, lengths: Any, lower: Any, kinds: Any,
+    out: Any, token_ends: Any, rows: Any,
+) -> Any:  # fmt: skip
+    """Write the lower-cased units of words, behind each a blank, or a line break where a sentence ends.
+
+    Returns the bytes and the units. ``token_ends`` is where each unit ends, ``rows`` how many lie before each document.
+    """
+    at = 0
+    unit = 0
+    for document in range(offsets.size - 1):
+        rows[document] = unit
+        t = offsets[document]
+        open_line = False
+        while t < offsets[document + 1]:
+            length = max(lengths[t], 1)
+            if classes[t] == WORD:
+                for k in range(t, t + length):
+                    at = lower_into(data, starts[k], ends[k], out, at, lower, kinds)
+                    if k < t + length - 1:
+                        out[at] = 0x5F
+                        at += 1
+                token_ends[unit] = at
+                unit += 1
+                out[at] = _BLANK
+                at += 1
+                open_line = True
+            if stops[t + length - 1] and open_line:
+                out[at - 1] = _BREAK
+                open_line = False
+            t += length
+        if open_line:
+            out[at - 1] = _BREAK
+    rows[offsets.size - 1] = unit
+    return at, unit
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Units of a batch: ``lines`` as LineSentence text, ``tokens`` as list<string> a document, ``flat`` in a row."""
+
+    lines: bytes
+    tokens: pa.Array
+    flat: pa.Array
+
+
+def written(tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[np.int8]) -> Written:
+    """Return the word units of a batch, lower-cased, the words of a collocation joined by ``_``."""
+    out = np.empty(tokens.data.size * 3 // 2 + 2 * len(tokens) + 8, dtype=np.uint8)
+    token_ends = np.empty(len(tokens), dtype=np.int64)
+    rows = np.zeros(tokens.offsets.size, dtype=np.int64)
+    size, units = _write(
+        tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.offsets, stops, lengths, LOWER, KINDS,
+        out, token_ends, rows,
+    )  # fmt: skip
+    offsets = np.zeros(units + 1, dtype=np.int64)
+    offsets[1:] = token_ends[:units] + 1
+    padded = pa.LargeStringArray.from_buffers(units, pa.py_buffer(offsets), pa.py_buffer(out[:size].copy()))
+    flat = pc.utf8_rtrim(padded, " \n")
+    lists = pa.LargeListArray.from_arrays(pa.array(rows), flat)
+    return Written(out[:size].tobytes(), lists, flat)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizeShard(Stage):
+    """Tokenise a shard."""
+
+    text: str
+    method: How
+    collocations: str | None
+    output: str
+
+    @property
+    def name(self) -> str:
+        return "tokens"
+
+    def fingerprint(self, task: ShardTask) -> str:
+        fs, path = files.resolve(task.url)
+        return str(fs.ukey(path))
+
+    def do(self, task: ShardTask) -> dict[str, Any]:
+        form, columns = formats.find(formats.form_of(task.url)), Columns(self.text)
+        part = f"part-{task.shard:05d}-of-{task.shards:05d}"
+        told = {"documents": 0, "sentences": 0, "words": 0, "tokens": 0}
+        counts: list[pa.Table] = []
+        schema = pa.schema([("tokens", pa.list_(pa.string()))])
+        with (
+            files.open_read(task.url) as file,
+            files.open_write(files.join(self.output, "tokens", f"{part}.parquet")) as sink,
+            files.open_write(files.join(self.output, "lines", f"{part}.txt.gz")) as text,
+            pq.ParquetWriter(sink, schema, compression="zstd") as writer,
+        ):
+            lines = GzipBlocks(text)
+            for batch in form.batches(file, task.url, columns):
+                for bad in batch.bad:
+                    raise UserError(f"{task.url}, row {bad.number + 1}: {bad.why}")
+                tokens, stops, lengths = self._segmented(batch.texts)
+                made = written(tokens, stops, lengths)
+                lines.write(made.lines)
+                writer.write_table(pa.table([made.tokens.cast(schema.field(0).type)], schema=schema))
+                counts.append(_counted(made.flat))
+                told["documents"] += len(batch.texts)
+                told["sentences"] += made.lines.count(b"\n")
+                told["words"] += int(np.count_nonzero(tokens.classes == WORD))
+                told["tokens"] += len(made.flat)
+            lines.end()
+        url = self.address("made", f"{part}.parquet")
+        with files.open_write(url) as sink:
+            pq.write_table(_added(counts), sink, compression="zstd")
+        return {**told, "made": url}
+
+    def _segmented(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
+        if self.method == "word":
+            tokens = Tokenizer.of_words([]).tokenize(texts)
+            return tokens, sentence_ends(tokens), np.ones(len(tokens), dtype=np.int8)
+        table, tokenizer = _opened(str(self.collocations))
+        tokens = tokenizer.tokenize(texts)
+        stops = sentence_ends(tokens)
+        return tokens, stops, segment(tokens.ids, stops, table, self.method).lengths
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(url: str) -> tuple[Collocations, Tokenizer]:
+    table = load_collocations(url)
+    return table, Tokenizer.of_words(table.words)
+
+
+def _counted(flat: pa.Array) -> pa.Table:
+    values, counts = flat.value_counts().flatten()
+    return pa.table({"token": values, "count": counts})
+
+
+def _added(tables: Sequence[pa.Table]) -> pa.Table:
+    """Add counts up and sort them: falling count, token."""
+    empty = pa.table({"token": pa.array([], pa.large_string()), "count": pa.array([], pa.int64())})
+    added = pa.concat_tables([empty, *tables]).group_by("token").aggregate([("count", "sum")])
+    added = added.select(["token", "count_sum"]).rename_columns(["token", "count"])
+    return added.take(pc.sort_indices(added, [("count", "descending"), ("token", "ascending")]))
+
+
+def tokenize_corpus(
+    inputs: Sequence[str],
+    output: str,
+    engine: Engine,
+    method: How = "word",
+    collocations: str | None = None,
+    *,
+    text: str = "text",
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Tokenise a corpus into the artefact ``output``; return its description.
+
+    ``tokens/part-*.parquet`` has ``tokens: list<string>``, a row a document; ``lines/part-*.txt.gz`` a sentence a line;
+    ``counts.parquet`` how often each token occurs. Only words are kept, lower-cased, those of a collocation joined by
+    ``_``. Raises UserError when the input is wrong, and when the method needs a collocation table and there is none.
+    """
+    output = files.absolute(output)
+    if files.exists(files.join(output, ARTIFACT)):
+        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    if method not in ("word", *METHODS):
+        raise UserError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
+    if (method == "word") != (collocations is None):
+        need = "needs none" if method == "word" else "needs one: --collocations URL"
+        raise UserError(f"--tokenizer {method}: a collocation table is what it {need}.")
+    digest = None
+    if collocations is not None:
+        collocations = files.absolute(collocations)
+        digest = load_collocations(collocations).digest
+    shards = find_shards(inputs)
+    tasks = plan(shards, None, None)
+    sizes = [(shard.relative, shard.size) for shard in shards]
+    mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes)
+    work = files.join(output, "work")
+    records = run_stage(TokenizeShard(work, mark, text, method, collocations, output), tasks, engine, watch)
+    totals = {name: sum(record[name] for record in records) for name in ("documents", "sentences", "words", "tokens")}
+    if not totals["tokens"]:
+        raise UserError("The corpus has no words; name one with text, or the column that holds it with --text.")
+    counts = _added([_read(record["made"]) for record in records])
+    with files.open_write(files.join(output, "counts.parquet")) as file:
+        pq.write_table(counts, file, compression="zstd")
+    description = {
+        "kind": KIND,
+        "version": VERSION,
+        "by": f"corpusveil {metadata.version('corpusveil')}",
+        "tokenizer": TOKENIZER_VERSION,
+        "method": method,
+        "collocations": digest,
+        **totals,
+        "different_tokens": counts.num_rows,
+        "shards": len(tasks),
+    }
+    files.write_bytes(files.join(output, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
+    files.remove_folder(work)
+    return description
+
+
+def _read(url: str) -> pa.Table:
+    with files.open_read(url) as file:
+        table = pq.read_table(file)
+    return table.set_column(0, "token", table["token"].cast(pa.large_string()))

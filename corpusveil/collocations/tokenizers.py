@@ -1,0 +1,195 @@
+"""Text into collocations: GST, MST and the exact optimum, on token positions, a sentence at a time.
+
+GST and MST are those of Meisenbacher, Chevli, Matthes (2024) without the slips of their printed pseudocode
+(``papers.md`` §3): GST goes from left to right and takes the longest collocation that begins here; MST takes all
+occurrences by falling score (then longer, then earlier) unless a position is taken. ``optimal`` has the largest total
+score there is, by dynamic programming; of equal totals it takes the one of fewer units. Collocations are of word tokens
+that follow one another within a sentence; every token is in exactly one unit, in its order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.collocations.table import Collocations, find_entry
+from corpusveil.errors import UserError
+
+Method = Literal["gst", "mst", "optimal"]
+METHODS: tuple[Method, ...] = ("gst", "mst", "optimal")
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Units of tokens.
+
+    ``lengths`` int8 [T] is how many tokens the unit has that begins here, 0 inside one; ``entries`` int32 [T] which
+    collocation it is, -1 for a single token and inside.
+    """
+
+    lengths: npt.NDArray[np.int8]
+    entries: npt.NDArray[np.int32]
+
+
+@numba.njit(cache=True)
+def _entry(ids: Any, first: int, length: int, bits: int, keys: Any, slots: Any) -> int:
+    """Return the collocation of ``length`` tokens from ``first`` on, which are known to be words in one sentence."""
+    key = np.uint64(0)
+    for k in range(first, first + length):
+        key = (key << np.uint64(bits)) | np.uint64(ids[k] + 1)
+    return int(find_entry(key, keys, slots))
+
+
+@numba.njit(cache=True)
+def _gst(
+    ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, lengths: Any, entries: Any
+) -> None:
+    t = first
+    while t < last:
+        taken = 1
+        for length in range(min(most, last - t), 1, -1):
+            entry = _entry(ids, t, length, bits, keys, slots)
+            if entry >= 0:
+                entries[t] = entry
+                taken = length
+                break
+        lengths[t] = taken
+        t += taken
+
+
+@numba.njit(cache=True)
+def _rank(values: Any, order: Any, n: int) -> None:
+    """Put the numbers 0 .. n - 1 into ``order`` by rising value, equal ones as they come."""
+    if n > 64:
+        order[:n] = np.argsort(values[:n], kind="mergesort")
+        return
+    for k in range(n):
+        at = k
+        while at > 0 and values[order[at - 1]] > values[k]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+
+
+@numba.njit(cache=True)
+def _mst(
+    ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
+    starts: Any, found: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
+) -> None:  # fmt: skip
+    n = 0
+    for length in range(min(most, last - first), 1, -1):  # longer first, then from left to right: the order of ties
+        for t in range(first, last - length + 1):
+            entry = _entry(ids, t, length, bits, keys, slots)
+            if entry >= 0:
+                starts[n], found[n], sizes[n], values[n] = t, entry, length, -scores[entry]
+                n += 1
+    lengths[first:last] = 1
+    _rank(values, order, n)
+    for at in range(n):
+        k = order[at]
+        start, length = starts[k], sizes[k]
+        free = True
+        for t in range(start, start + length):
+            if lengths[t] != 1 or entries[t] >= 0:
+                free = False
+        if free:
+            entries[start] = found[k]
+            lengths[start] = length
+            lengths[start + 1 : start + length] = 0
+
+
+@numba.njit(cache=True)
+def _optimal(
+    ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
+    units: Any, found: Any, sizes: Any, best: Any, lengths: Any, entries: Any,
+) -> None:  # fmt: skip
+    best[0] = 0.0
+    units[0] = 0
+    for end in range(1, last - first + 1):
+        best[end], units[end], sizes[end], found[end] = best[end - 1], units[end - 1] + 1, 1, _NONE
+        for length in range(2, min(most, end) + 1):
+            entry = _entry(ids, first + end - length, length, bits, keys, slots)
+            if entry >= 0:
+                total = best[end - length] + scores[entry]
+                count = units[end - length] + 1
+                if total > best[end] or (total == best[end] and count < units[end]):
+                    best[end], units[end], sizes[end], found[end] = total, count, length, entry
+    end = last - first
+    lengths[first:last] = 0
+    while end > 0:
+        start = end - sizes[end]
+        lengths[first + start] = sizes[end]
+        entries[first + start] = found[end]
+        end = start
+
+
+@numba.njit(cache=True)
+def _segment(
+    ids: Any, ends: Any, method: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
+    lengths: Any, entries: Any,
+) -> None:  # fmt: skip
+    """Segment each run of known words within a sentence; anything else is a unit by itself."""
+    t = 0
+    room = 0
+    starts = np.empty(0, dtype=np.int32)
+    found = np.empty(0, dtype=np.int32)
+    order = np.empty(0, dtype=np.int64)
+    sizes = np.empty(0, dtype=np.int8)
+    values = np.empty(0, dtype=np.float64)
+    while t < ids.size:
+        if ids[t] < 0:
+            lengths[t] = 1
+            t += 1
+            continue
+        last = t + 1
+        while last < ids.size and not ends[last - 1] and ids[last] >= 0:
+            last += 1
+        if most * (last - t) + 1 > room:
+            room = 2 * most * (last - t) + 1
+            starts = np.empty(room, dtype=np.int32)
+            found = np.empty(room, dtype=np.int32)
+            order = np.empty(room, dtype=np.int64)
+            sizes = np.empty(room, dtype=np.int8)
+            values = np.empty(room, dtype=np.float64)
+        if last - t == 1:
+            lengths[t] = 1
+        elif method == 0:
+            _gst(ids, t, last, most, bits, keys, slots, lengths, entries)
+        elif method == 1:
+            _mst(ids, t, last, most, bits, keys, slots, scores, starts, found, order, sizes, values, lengths, entries)
+        else:
+            _optimal(ids, t, last, most, bits, keys, slots, scores, starts, found, sizes, values, lengths, entries)
+        t = last
+
+
+def segment(
+    ids: npt.NDArray[np.int32], ends: npt.NDArray[np.bool_], collocations: Collocations, method: Method
+) -> Segments:
+    """Part tokens into units.
+
+    ``ids`` int32 [T] are the collocations' own word ids, -1 for every other token; ``ends`` bool [T] says which tokens
+    end a sentence, the last of a document among them. Raises UserError for an unknown method.
+    """
+    if method not in METHODS:
+        raise UserError(f"tokenizer = {method!r}: choose one of {', '.join(METHODS)}.")
+    lengths = np.zeros(ids.size, dtype=np.int8)
+    entries = np.full(ids.size, _NONE, dtype=np.int32)
+    table = collocations
+    _segment(
+        ids,
+        ends,
+        METHODS.index(method),
+        table.max_n,
+        table.bits,
+        table.keys,
+        table.slots,
+        table.scores,
+        lengths,
+        entries,
+    )
+    return Segments(lengths, entries)

@@ -1,0 +1,161 @@
+"""From an artefact of tokens to an artefact of vectors: the training flow, on any engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
+from corpusveil.collocations.word2vec import SPOOL_BYTES, Training, train
+from corpusveil.collocations.word2vec import Watch as Progress
+from corpusveil.errors import UserError
+from corpusveil.spaces import Vectors, Vocabulary
+from corpusveil.spaces.vocabulary import write_vocabulary
+from corpusveil.storage import files
+
+KIND, VERSION = "vectors", 1
+ARTIFACT = "_artifact.json"
+LINES = ("txt", "txt.gz", "txt.zst", "cor")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFiles:
+    """LineSentence files to train on, in order; ``counts``, when known, is where their tokens' counts stand."""
+
+    shards: tuple[str, ...]
+    counts: str | None = None
+
+
+def find_tokens(url: str) -> TokenFiles:
+    """Return the token shards of an artefact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
+    if files.exists(files.join(url, ARTIFACT)):
+        told = json.loads(files.read_bytes(files.join(url, ARTIFACT)))
+        if told.get("kind") != "tokens":
+            raise UserError(f"{url}: this is an artefact of {told.get('kind')}, not of tokens.")
+        folder = files.join(url, "lines")
+        shards = tuple(files.join(folder, name) for name in files.listing(folder))
+        return TokenFiles(shards, files.join(url, "counts.parquet"))
+    fs, path = files.resolve(url)
+    if fs.isfile(path):
+        return TokenFiles((files.absolute(url),))
+    found = [files.join(url, name) for name in files.listing(url)] if fs.isdir(path) else sorted(fs.glob(path))
+    shards = tuple(files.absolute(name) for name in found if posixpath.basename(name).endswith(LINES))
+    if not shards:
+        raise UserError(
+            f"{url}: no tokens are here; name an artefact of 'corpusveil tokenize', or text of a sentence a line."
+        )
+    return TokenFiles(shards)
+
+
+def read_token_counts(url: str) -> dict[str, int]:
+    """Return the counts of tokens, most frequent first."""
+    with files.open_read(url) as file:
+        try:
+            table = pq.read_table(file, columns=["token", "count"])
+        except (pa.ArrowException, KeyError):
+            raise UserError(f"{url}: these counts are damaged; tokenise again.") from None
+    table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
+    return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class TrainTask:
+    """The one task of training, for an executor."""
+
+    record_name: str = "training.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Train(Stage):
+    """Train on one machine and write the vectors."""
+
+    tokens: TokenFiles
+    training: Training
+    output: str
+    spool_bytes: int = SPOOL_BYTES
+    progress: Progress | None = dataclasses.field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        return "training"
+
+    def do(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
+        counts = None if self.tokens.counts is None else read_token_counts(self.tokens.counts)
+        checkpoint = Checkpoint(self.address("checkpoint"), self.mark)
+        vectors, told = train(
+            self.tokens.shards, self.training, checkpoint,
+            counts=counts, spool_bytes=self.spool_bytes, watch=self.progress,
+        )  # fmt: skip
+        write_vectors(self.output, vectors)
+        checkpoint.remove()
+        return {"told": told}
+
+
+def write_vectors(output: str, vectors: Vectors) -> None:
+    """Write ``vectors.npy`` float32 [V, d] and ``vocabulary.parquet``."""
+    data = io.BytesIO()
+    np.save(data, vectors.vectors, allow_pickle=False)
+    files.write_bytes(files.join(output, "vectors.npy"), data.getvalue())
+    write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
+
+
+def describe(output: str, trainer: str, told: dict[str, Any], shards: Sequence[str]) -> dict[str, Any]:
+    """Write the description of vectors, last, and return it."""
+    with files.open_read(files.join(output, "vectors.npy")) as file:
+        matrix = np.load(file, allow_pickle=False)
+    description = {
+        "kind": KIND,
+        "version": VERSION,
+        "by": f"corpusveil {metadata.version('corpusveil')}",
+        "trainer": trainer,
+        "words": int(matrix.shape[0]),
+        "dimensions": int(matrix.shape[1]),
+        "vectors_sha256": hashlib.sha256(matrix.tobytes()).hexdigest(),
+        "shards": len(shards),
+        **told,
+    }
+    files.write_bytes(files.join(output, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
+    return description
+
+
+def train_vectors(
+    tokens: str,
+    output: str,
+    engine: Engine,
+    training: Training | None = None,
+    *,
+    spool_bytes: int = SPOOL_BYTES,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Train word2vec by gensim on one machine of the engine, into the artefact ``output``; return its description.
+
+    Interrupted and run again it goes on behind the last segment of the last epoch. Raises UserError when there are no
+    tokens and when ``output`` holds something else.
+    """
+    output = files.absolute(output)
+    if files.exists(files.join(output, ARTIFACT)):
+        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    training = training or Training()
+    found = find_tokens(tokens)
+    sizes = [files.size(shard) for shard in found.shards]
+    mark = mark_of(VERSION, dataclasses.asdict(training), list(found.shards), sizes, spool_bytes)
+    stage = Train(files.join(output, "work"), mark, found, training, output, spool_bytes, progress)
+    (record,) = run_stage(stage, [TrainTask()], engine, watch)
+    told = {"training": dataclasses.asdict(training), **record["told"]}
+    description = describe(output, "gensim", told, found.shards)
+    files.remove_folder(files.join(output, "work"))
+    return description

@@ -1,0 +1,94 @@
+"""word2vec by Spark MLlib, for tokens that outgrow one machine's disk or time; the same artefact as gensim's."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+
+from corpusveil.collocations.training import ARTIFACT, describe, find_tokens, write_vectors
+from corpusveil.collocations.word2vec import Training, codec_of
+from corpusveil.errors import UserError, WorkError
+from corpusveil.jobs.spark import spark_session
+from corpusveil.spaces import Vectors
+from corpusveil.storage import files
+from corpusveil.storage.compression import chunks
+
+_SENTENCE_TOKENS = 10_000
+"""gensim's longest sentence; MLlib's own default would cut at 1,000."""
+_ONLY_GENSIM = ("negative", "hs", "sg", "sample", "min_alpha", "ns_exponent", "cbow_mean", "workers")
+
+
+def _sentences(shards: Any) -> Any:
+    """Yield the tokens of each line of the shards of a partition."""
+    for shard in shards:
+        rest = b""
+        with files.open_read(shard) as file:
+            for chunk in chunks(file, shard, codec_of(shard)):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if words := line.decode().split():
+                        yield (words,)
+        if words := rest.decode().split():
+            yield (words,)
+
+
+def _refuse_nothing(counts: dict[str, int], training: Training) -> None:
+    if len(counts) < 2:
+        raise UserError(f"min_count = {training.min_count}: {len(counts)} tokens occur so often; give a smaller one.")
+
+
+def train_on_spark(
+    tokens: str, output: str, training: Training, master: str | None = None, partitions: int | None = None
+) -> dict[str, Any]:
+    """Train skip-gram with hierarchical softmax, which is all that MLlib has; return the artefact's description.
+
+    ``alpha`` is its step size, ``epochs`` its iterations over ``partitions`` (default: as many as the session's
+    parallelism) whose vectors are averaged. Raises UserError for parameters that only gensim has.
+    """
+    output = files.absolute(output)
+    if files.exists(files.join(output, ARTIFACT)):
+        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    usual = Training()
+    if changed := [name for name in _ONLY_GENSIM if getattr(training, name) != getattr(usual, name)]:
+        raise UserError(f"{changed[0]}: --trainer spark has no such parameter; leave it out or train with gensim.")
+    found = find_tokens(tokens)
+    context = spark_session(master).sparkContext
+    from pyspark.ml.feature import Word2Vec
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession() or SparkSession(context)
+    began = time.monotonic()
+    try:
+        lines = context.parallelize(list(found.shards), len(found.shards)).mapPartitions(_sentences)
+        frame = session.createDataFrame(lines, "tokens array<string>").persist()
+        counts = {
+            row["token"]: row["count"]
+            for row in frame.selectExpr("explode(tokens) AS token")
+            .groupBy("token").count().where(f"count >= {training.min_count}").collect()
+        }  # fmt: skip
+        _refuse_nothing(counts, training)
+        model = Word2Vec(
+            vectorSize=training.dimensions, minCount=training.min_count, windowSize=training.window,
+            maxIter=training.epochs, stepSize=training.alpha, seed=training.seed, maxSentenceLength=_SENTENCE_TOKENS,
+            numPartitions=partitions or context.defaultParallelism, inputCol="tokens", outputCol="vector",
+        ).fit(frame)  # fmt: skip
+        rows = model.getVectors().collect()
+        frame.unpersist()
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001 - Spark raises what it likes, with text in it
+        raise WorkError(f"Training on Spark failed ({type(error).__name__}); run it again.") from None
+    rows.sort(key=lambda row: (-counts[row["word"]], row["word"]))
+    vectors = Vectors(
+        [row["word"] for row in rows],
+        np.array([row["vector"].toArray() for row in rows], dtype=np.float32),
+        "word2vec",
+        np.array([counts[row["word"]] for row in rows], dtype=np.int64),
+    )
+    write_vectors(output, vectors)
+    told = {name: value for name, value in dataclasses.asdict(training).items() if name not in _ONLY_GENSIM}
+    seconds = round(time.monotonic() - began, 3)
+    return describe(output, "spark", {"training": told, "seconds": seconds}, found.shards)

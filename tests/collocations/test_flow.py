@@ -1,0 +1,254 @@
+"""Tokens and vectors: what ``tokenize`` and ``train`` write, that they can be stopped anywhere, and what they refuse."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.tokenize import tokenize_corpus
+from corpusveil.collocations.training import find_tokens, train_vectors
+from corpusveil.collocations.word2vec import Training, count_tokens, train
+from corpusveil.errors import UserError
+from corpusveil.jobs.spark import SparkEngine, spark_session
+from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.pipelines.local import LocalEngine
+from tests.collocations.corpora import WORDS, Made, make, write
+from tests.engines.corpora import ROOT, UNKNOWN, release_files, write_shard
+
+PAIRS = [(WORDS[0], WORDS[1]), (WORDS[1], WORDS[0]), (WORDS[2], WORDS[0]), (WORDS[0], WORDS[2], WORDS[1])]
+SMALL = Training(dimensions=12, epochs=2, min_count=2)
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return make(900, 11)
+
+
+@pytest.fixture(scope="module")
+def source(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("source"), made, 3)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("table") / "collocations.parquet"
+    rows = {"ngram": [" ".join(words) for words in PAIRS], "n": pa.array([2, 2, 2, 3], pa.int8()), "count": [9] * 4}
+    pq.write_table(pa.table({**rows, "score": [3.0, 2.0, 5.0, 9.0]}), path)
+    return str(path)
+
+
+def lines_of(output: Path) -> list[list[str]]:
+    """Return the tokens of each line of an artefact."""
+    paths = sorted((output / "lines").iterdir())
+    return [line.split(" ") for path in paths for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+
+
+def rows_of(output: Path) -> list[list[str]]:
+    """Return the tokens of each document of an artefact."""
+    return [row for path in sorted((output / "tokens").iterdir()) for row in pq.read_table(path)["tokens"].to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def tokens(source: Path, table: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("tokens") / "gst"
+    tokenize_corpus([str(source)], str(output), LocalEngine(), "gst", table)
+    return output
+
+
+class TestTokenize:
+    def test_words_are_those_of_the_text(self, made: Made, source: Path, tmp_path: Path) -> None:
+        """Every word once, lower-cased, in order; a row a document, a line a sentence; counts and totals."""
+        told = tokenize_corpus([str(source)], str(tmp_path / "out"), LocalEngine())
+        rows, lines = rows_of(tmp_path / "out"), lines_of(tmp_path / "out")
+        assert sum(rows, []) == sum(lines, [])
+        expected = Counter({word: count for word, count in made.counts.items() if " " not in word})
+        assert Counter(sum(rows, [])) == expected
+        counts = pq.read_table(tmp_path / "out" / "counts.parquet").to_pylist()
+        assert {row["token"]: row["count"] for row in counts} == expected
+        assert counts == sorted(counts, key=lambda row: (-row["count"], row["token"].encode()))
+        assert (
+            (told["documents"], told["sentences"]) == (len(made.documents), made.sentences) == (len(rows), len(lines))
+        )
+        assert told["words"] == told["tokens"] == made.words
+
+    @pytest.mark.parametrize("method", ["gst", "mst", "optimal"])
+    def test_collocations_lose_and_repeat_no_word(
+        self, made: Made, source: Path, table: str, tmp_path: Path, method: Any
+    ) -> None:
+        """The same words in the same order, some joined, and only those of the table."""
+        tokenize_corpus([str(source)], str(tmp_path / "words"), LocalEngine())
+        told = tokenize_corpus([str(source)], str(tmp_path / "out"), LocalEngine(), method, table)
+        plain = rows_of(tmp_path / "words")
+        assert [[word for token in row for word in token.split("_")] for row in rows_of(tmp_path / "out")] == plain
+        joined = {token for row in rows_of(tmp_path / "out") for token in row if "_" in token}
+        assert joined == {"_".join(words) for words in PAIRS}
+        assert told["tokens"] < told["words"] == made.words
+
+    @pytest.mark.spark
+    def test_every_engine_writes_the_same_bytes(self, source: Path, table: str, tokens: Path, tmp_path: Path) -> None:
+        session = spark_session("local[2]")
+        for name, engine in (("local", LocalEngine(2)), ("beam", BeamEngine()), ("spark", SparkEngine())):
+            tokenize_corpus([str(source)], str(tmp_path / name), engine, "gst", table)
+            assert release_files(tmp_path / name) == release_files(tokens)
+        session.stop()
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (["--tokenizer", "gst"], "--collocations"),
+            (["--tokenizer", "word", "--collocations", "x"], "needs none"),
+            (["--tokenizer", "mst", "--collocations", "nowhere"], "nowhere"),
+            (["--tokenizer", "word", "--text", "body"], "has no column 'body'"),
+        ],
+    )
+    def test_what_is_wrong_is_one_sentence(
+        self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], said: str
+    ) -> None:
+        assert run(["tokenize", str(source), "--output", str(tmp_path / "out"), "--progress", "none", *more]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert said in sentence
+        assert not (tmp_path / "out" / "_artifact.json").exists()
+
+    def test_a_corpus_without_words(self, tmp_path: Path) -> None:
+        write_shard(tmp_path / "x.jsonl", [{"text": "12"}])
+        with pytest.raises(UserError, match="no words"):
+            tokenize_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+
+    def test_a_bad_row_is_said_without_its_text(self, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl").write_text(UNKNOWN)
+        with pytest.raises(UserError, match="row 1") as caught:
+            tokenize_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+        assert UNKNOWN not in str(caught.value)
+
+
+KILLED = """
+import os, signal, sys
+from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.training import train_vectors
+from corpusveil.collocations.word2vec import Training
+from corpusveil.pipelines.local import LocalEngine
+
+def stop(self, model, epoch, segment, keep=Checkpoint.keep):
+    keep(self, model, epoch, segment)
+    if (epoch, segment) == (1, 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Checkpoint.keep = stop
+train_vectors(sys.argv[1], sys.argv[2], LocalEngine(), Training(dimensions=12, epochs=2, min_count=2), spool_bytes=40_000)
+"""
+
+
+class TestTrain:
+    def test_vectors_are_a_space(self, tokens: Path, tmp_path: Path) -> None:
+        """From tokens to vectors to a space, in which words and collocations live together, with their counts."""
+        arguments = ["train", "--tokens", str(tokens), "--output", str(tmp_path / "vectors"), "--progress", "none"]
+        assert run([*arguments, "--dimensions", "12", "--epochs", "2", "--min-count", "2"]) == 0
+        read = cv.read_vectors(str(tmp_path / "vectors"))
+        counts = count_tokens(find_tokens(str(tokens)).shards)
+        assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
+            token: count for token, count in counts.items() if count >= 2
+        }
+        assert {"_".join(words) for words in PAIRS} <= set(read.words)
+        assert run(["space", "--vectors", str(tmp_path / "vectors"), "--output", str(tmp_path / "space")]) == 0
+        lengths = pq.read_table(tmp_path / "space" / "vocabulary.parquet").to_pydict()
+        assert {n for token, n in zip(lengths["token"], lengths["words"], strict=True) if "_" in token} == {2, 3}
+
+    def test_is_deterministic_and_survives_a_kill(self, tokens: Path, tmp_path: Path) -> None:
+        """With one worker: the same vectors again, and after a kill between two segments of a later epoch."""
+        options: dict[str, Any] = {"spool_bytes": 40_000}
+        first = train_vectors(str(tokens), str(tmp_path / "a"), LocalEngine(), SMALL, **options)
+        again = train_vectors(str(tokens), str(tmp_path / "b"), LocalEngine(), SMALL, **options)
+        command = [sys.executable, "-c", KILLED, str(tokens), str(tmp_path / "c")]
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert not (tmp_path / "c" / "_artifact.json").exists()
+        third = train_vectors(str(tokens), str(tmp_path / "c"), LocalEngine(), SMALL, **options)
+        assert first["vectors_sha256"] == again["vectors_sha256"] == third["vectors_sha256"]
+        assert sorted(path.name for path in (tmp_path / "c").iterdir()) == sorted(
+            ["_artifact.json", "vectors.npy", "vocabulary.parquet"]
+        )
+        other = train_vectors(str(tokens), str(tmp_path / "d"), LocalEngine(), SMALL)
+        assert other["vectors_sha256"] != first["vectors_sha256"]  # control: the spool shows
+
+    def test_is_gensims(self, tokens: Path, tmp_path: Path) -> None:
+        """One epoch from one segment is what gensim makes of the same file, to the bit."""
+        from gensim.models import Word2Vec
+
+        shards = find_tokens(str(tokens)).shards
+        path = tmp_path / "all.txt"
+        path.write_bytes(b"".join(gzip.decompress(Path(shard).read_bytes()) for shard in shards))
+        training = Training(dimensions=12, epochs=1, min_count=2, sg=1)
+        vectors, told = train(shards, training, Checkpoint(str(tmp_path / "state"), "x"))
+        counts = count_tokens(shards)
+        model = Word2Vec(vector_size=12, min_count=2, sg=1, workers=1, epochs=1)
+        model.build_vocab_from_freq(counts)
+        lines = path.read_bytes().count(b"\n")
+        model.train(corpus_file=str(path), total_examples=lines, total_words=sum(counts.values()), epochs=1)
+        assert vectors.words == model.wv.index_to_key
+        assert np.array_equal(vectors.vectors, model.wv.vectors)
+        assert told["tokens"] == sum(counts.values())
+
+    def test_another_training_does_not_take_it_over(self, tokens: Path, tmp_path: Path) -> None:
+        """A state of other parameters, or a damaged one, is refused."""
+        shards = find_tokens(str(tokens)).shards
+
+        class Stopped(Checkpoint):
+            def keep(self, model: Any, epoch: int, segment: int) -> None:
+                super().keep(model, epoch, segment)
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train(shards, SMALL, Stopped(str(tmp_path / "state"), "mark"))
+        with pytest.raises(UserError, match="another training"):
+            train(shards, SMALL, Checkpoint(str(tmp_path / "state"), "other"))
+        (array,) = (tmp_path / "state").glob("*.vectors.npy")
+        np.save(array, np.load(array) + 1)
+        with pytest.raises(UserError, match="damaged"):
+            train(shards, SMALL, Checkpoint(str(tmp_path / "state"), "mark"))
+
+    @pytest.mark.spark
+    def test_on_spark_it_is_the_same_artefact(self, tokens: Path, tmp_path: Path) -> None:
+        """MLlib's vectors of the same tokens, with the same counts, in the same form."""
+        session = spark_session("local[2]")
+        arguments = ["train", "--tokens", str(tokens), "--dimensions", "12", "--min-count", "2", "--epochs", "1"]
+        assert run([*arguments, "--output", str(tmp_path / "spark"), "--trainer", "spark", "--progress", "none"]) == 0
+        read = cv.read_vectors(str(tmp_path / "spark"))
+        counts = count_tokens(find_tokens(str(tokens)).shards)
+        assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
+            token: count for token, count in counts.items() if count >= 2
+        }
+        assert read.vectors.shape == (len(read.words), 12)
+        assert len(np.unique(read.vectors, axis=0)) == len(read.words)
+        refused = [*arguments, "--output", str(tmp_path / "x"), "--trainer", "spark", "--sg", "1"]
+        assert run(refused) == 2
+        session.stop()
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"dimensions": 0}, {"epochs": 0}, {"sg": 2}, {"negative": 0}, {"alpha": 0.0}, {"sample": -1.0}, {"window": 0}],
+    )
+    def test_wrong_parameters_are_refused(self, options: dict[str, Any]) -> None:
+        with pytest.raises(UserError):
+            Training(**options)
+
+    @pytest.mark.parametrize(
+        ("content", "said"), [(b"", "empty"), (b"a b\n", "0 tokens occur"), (b"\xff\n" * 9, "UTF-8")]
+    )
+    def test_tokens_that_are_nothing(self, tmp_path: Path, content: bytes, said: str) -> None:
+        (tmp_path / "x.txt").write_bytes(content)
+        with pytest.raises(UserError, match=said):
+            train_vectors(str(tmp_path / "x.txt"), str(tmp_path / "out"), LocalEngine(), SMALL)

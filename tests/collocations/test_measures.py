@@ -1,0 +1,159 @@
+"""Association measures: the formulas, the filters and the order of the table."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.collocations.connectors import connector_words
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, ordered, score, scored
+from corpusveil.errors import UserError
+from corpusveil.pipelines.local import LocalEngine
+from tests.collocations.corpora import Made, make, write
+from tests.engines.corpora import release_files
+
+
+def plain(measure: str, count: int, words: list[int], total: int) -> float:
+    """Return a score by the formula, in plain floats."""
+    k = len(words)
+    if measure in ("pmi", "npmi"):
+        pmi = math.log2(count * total ** (k - 1) / math.prod(words))
+        return pmi if measure == "pmi" else pmi / (-(k - 1) * math.log2(count / total))
+    with decimal.localcontext(prec=60):  # the cells of the log-likelihood ratio cancel in floats
+        c, size = decimal.Decimal(count), decimal.Decimal(total)
+        expected = decimal.Decimal(math.prod(words)) / size ** (k - 1)
+        if measure == "t":
+            return float((c - expected) / c.sqrt())
+        cells = [(c, expected), (size - c, size - expected)]
+        if k == 2:
+            x, y = map(decimal.Decimal, words)
+            cells = [(c, expected), (x - c, x - expected), (y - c, y - expected)]
+            cells.append((size - x - y + c, size - x - y + expected))
+        whole = 2 * sum(o * (o / e).ln() for o, e in cells if o > 0)
+        return float(-whole if c < expected else whole)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_is_its_formula(measure: Any, k: int) -> None:
+    """To 1e-9 of the plain formula, for rare and frequent words of large and small corpora."""
+    rng = random.Random(k)
+    for total in (1000, 33_020_516, 250_000_000_000):
+        words = [[rng.randint(1, max(2, int(total ** rng.random() / 3))) for _ in range(k)] for _ in range(300)]
+        counts = [rng.randint(1, min(row)) for row in words]
+        got = score(counts, np.array(words).T, total, measure)
+        for one, count, row in zip(got, counts, words, strict=True):
+            want = plain(measure, count, row, total)
+            assert one == pytest.approx(want, rel=1e-9, abs=1e-9)
+
+
+def table(rows: dict[str, int]) -> pa.Table:
+    numbers = [ngram.count(" ") + 1 for ngram in rows]
+    return pa.table({"ngram": list(rows), "n": pa.array(numbers, pa.int8()), "count": list(rows.values())})
+
+
+ROWS = {"a": 50, "b": 40, "of": 200, "c": 10, "a b": 20, "a of": 45, "a of b": 15, "of c": 9, "b c": 1, "a b c": 1}
+UNIGRAMS = Unigrams(pa.array(["of", "b", "a", "c"], pa.large_string()), np.array([200, 40, 50, 10]), 300)
+
+
+def kept(**options: Any) -> set[str]:
+    found = pa.concat_tables(scored([table(ROWS)], UNIGRAMS, Scoring(**{"threshold": -99.0, **options})))
+    return set(found["ngram"].to_pylist())
+
+
+class TestWhatIsKept:
+    def test_words_alone_are_no_collocations(self) -> None:
+        assert kept() == {ngram for ngram in ROWS if " " in ngram}
+
+    def test_connectors_nowhere_or_not_at_the_edges(self) -> None:
+        """``strict`` is the study's text, ``edges`` its printed examples ("chain of events")."""
+        of = frozenset({"of"})
+        assert kept(connectors=of) == {"a b", "b c", "a b c"}
+        assert kept(connectors=of, rule="edges") == {"a b", "b c", "a b c", "a of b"}
+
+    def test_counts_and_scores_below_are_left_out(self) -> None:
+        assert kept(min_count=9) == {"a b", "a of", "a of b", "of c"}
+        scores = {ngram: plain("pmi", ROWS[ngram], [ROWS[word] for word in ngram.split()], 300) for ngram in kept()}
+        assert kept(threshold=1.0) == {ngram for ngram, value in scores.items() if value >= 1.0} != kept()
+
+    def test_the_order_is_fixed(self) -> None:
+        """Falling score, then n, then n-gram."""
+        rows = pa.table({"ngram": ["b", "a", "c", "d"], "n": [2, 2, 3, 2], "count": [1] * 4, "score": [1.0, 1, 1, 2]})
+        assert ordered(rows)["ngram"].to_pylist() == ["d", "a", "b", "c"]
+
+    @pytest.mark.parametrize("ngram", ["a x", "a b"])
+    def test_unsound_counts_are_refused(self, ngram: str) -> None:
+        rows = pa.table({"ngram": [ngram], "n": pa.array([2 if "x" in ngram else 3], pa.int8()), "count": [1]})
+        with pytest.raises(UserError, match="not sound"):
+            list(scored([rows], UNIGRAMS, Scoring(threshold=-99)))
+
+    @pytest.mark.parametrize(
+        "options", [{"measure": "mi"}, {"threshold": math.nan}, {"min_count": 0}, {"rule": "loose"}]
+    )
+    def test_wrong_options_are_refused(self, options: dict[str, Any]) -> None:
+        with pytest.raises(UserError):
+            Scoring(**options)
+
+    def test_connector_words(self, tmp_path: Path) -> None:
+        """gensim's by default; a file's otherwise."""
+        assert {"of", "the", "and"} <= connector_words()
+        (tmp_path / "words").write_text("Und\noder\n")
+        assert connector_words(str(tmp_path / "words")) == {"und", "oder"}
+
+
+class TestTheCommand:
+    @pytest.fixture(scope="class")
+    def made(self) -> Made:
+        return make(1500, 3)
+
+    @pytest.fixture(scope="class")
+    def counts(self, made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("score")
+        source = write(folder / "in", made, 2)
+        count_corpus([str(source)], str(folder / "counts"), LocalEngine(), CountOptions(3, 2))
+        return folder / "counts"
+
+    def test_scores_a_corpus(self, made: Made, counts: Path, tmp_path: Path) -> None:
+        """From text to table: every n-gram of the corpus that scores enough, with its PMI, in order."""
+        arguments = ["score", "--counts", str(counts), "--threshold", "0.5", "--progress", "none"]
+        assert run([*arguments, "--output", str(tmp_path / "out")]) == 0
+        rows = pq.read_table(tmp_path / "out" / "collocations.parquet").to_pylist()
+        want = {}
+        for ngram, count in made.counts.items():
+            words = ngram.split(" ")
+            if count >= 2 and len(words) > 1:
+                value = plain("pmi", count, [made.counts[word] for word in words], made.words)
+                if value >= 0.5:
+                    want[ngram] = value
+        assert {row["ngram"]: row["score"] for row in rows} == pytest.approx(want, abs=1e-9)
+        assert rows == sorted(rows, key=lambda row: (-row["score"], row["n"], row["ngram"].encode()))
+        more = ["--engine", "beam"]
+        assert run([*arguments, "--output", str(tmp_path / "again"), *more]) == 0
+        assert release_files(tmp_path / "again") == release_files(tmp_path / "out")
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--threshold", "99"), "lower --threshold or --min-count"),
+            (("--counts", "nowhere"), "there are no counts here"),
+            (("--threshold", "nan"), "threshold"),
+        ],
+    )
+    def test_says_what_is_wrong(
+        self, counts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+    ) -> None:
+        arguments = ["score", "--counts", str(counts), "--output", str(tmp_path / "out"), "--progress", "none", *more]
+        assert run(arguments) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert said in sentence
+        assert not (tmp_path / "out" / "_artifact.json").exists()
