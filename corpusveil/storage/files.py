@@ -283,7 +283,10 @@ def cache_folder() -> Path:
     """Return this user's cache folder (``CORPUSVEIL_CACHE``, else the XDG one), created when missing."""
     base = os.environ.get("CORPUSVEIL_CACHE")
     folder = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
-    make_folder(str(folder))
+    try:
+        make_folder(str(folder))
+    except UserError as error:
+        raise UserError(f"{str(error).rstrip('.')}; set CORPUSVEIL_CACHE to a folder of yours.") from None
     return folder
 
 

@@ -1,8 +1,9 @@
-"""Tokens and vectors: what ``tokenize`` and ``train`` write, that they can be stopped anywhere, and what they refuse."""
+"""Tokens and vectors: what ``tokenize`` and ``train`` write, that they can be stopped, and what they refuse."""
 
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import signal
 import subprocess
@@ -62,6 +63,10 @@ def rows_of(output: Path) -> list[list[str]]:
     return [row for path in sorted((output / "tokens").iterdir()) for row in pq.read_table(path)["tokens"].to_pylist()]
 
 
+def flat(rows: list[list[str]]) -> list[str]:
+    return list(itertools.chain.from_iterable(rows))
+
+
 @pytest.fixture(scope="module")
 def tokens(source: Path, table: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("tokens") / "gst"
@@ -74,9 +79,9 @@ class TestTokenize:
         """Every word once, lower-cased, in order; a row a document, a line a sentence; counts and totals."""
         told = tokenize_corpus([str(source)], str(tmp_path / "out"), LocalEngine())
         rows, lines = rows_of(tmp_path / "out"), lines_of(tmp_path / "out")
-        assert sum(rows, []) == sum(lines, [])
+        assert flat(rows) == flat(lines)
         expected = Counter({word: count for word, count in made.counts.items() if " " not in word})
-        assert Counter(sum(rows, [])) == expected
+        assert Counter(flat(rows)) == expected
         counts = pq.read_table(tmp_path / "out" / "counts.parquet").to_pylist()
         assert {row["token"]: row["count"] for row in counts} == expected
         assert counts == sorted(counts, key=lambda row: (-row["count"], row["token"].encode()))
@@ -148,7 +153,8 @@ def stop(self, model, epoch, segment, keep=Checkpoint.keep):
         os.kill(os.getpid(), signal.SIGKILL)
 
 Checkpoint.keep = stop
-train_vectors(sys.argv[1], sys.argv[2], LocalEngine(), Training(dimensions=12, epochs=2, min_count=2), spool_bytes=40_000)
+training = Training(dimensions=12, epochs=2, min_count=2)
+train_vectors(sys.argv[1], sys.argv[2], LocalEngine(), training, spool_bytes=40_000)
 """
 
 

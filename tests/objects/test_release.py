@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,17 @@ from tests.engines.corpora import BLOCK, Ground, make_release, release_files, wr
 from tests.engines.processes import end_session, kill_tree, start_command, wait_until
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
-from tests.objects.store import Store, use
+from tests.objects.store import SETTINGS, Store, use
 
 
 @pytest.fixture(scope="module")
 def spark(store: Store) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
-        use(store.endpoint, patch)  # Spark's Python workers have the environment in which it was started
+        use(store.endpoint, patch)
         session = spark_session("local[2]")
+        # Its Python workers have the environment in which the JVM was started, perhaps for other tests, and this one.
+        settings = {name: os.environ[name] for name in (*SETTINGS, "FSSPEC_S3_ENDPOINT_URL")}
+        session.sparkContext.environment.update(settings)
         yield session
         session.stop()
 
