@@ -15,6 +15,7 @@ from corpusveil.budget import Budget
 from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import EngineOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.progress import watcher
+from corpusveil.collocations.table import load_collocations
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
@@ -23,6 +24,7 @@ from corpusveil.storage import files
 from corpusveil.storage.formats import FORMATS
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import Policy, TextPolicy
+from corpusveil.transforms import strategies
 from corpusveil.transforms.corpus import OnBadRows, privatize_corpus
 from corpusveil.transforms.manifest import NOT_PRIVATE
 from corpusveil.transforms.profiles import PROFILES, Profile
@@ -49,7 +51,22 @@ def privatize(
     profile: Annotated[
         str | None, typer.Option(help=f"A study's settings: {', '.join(PROFILES)}.", metavar="NAME")
     ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="A strategy of the collocation study: s1, s2, s3, s4.", metavar="NAME")
+    ] = None,
+    average_words: Annotated[
+        float | None, typer.Option(help="With --strategy: words a text, by which epsilon is multiplied; public.")
+    ] = None,
     per: Annotated[Literal["token", "document"], typer.Option(help="What the budget is for.")] = "token",
+    allocation: Annotated[
+        Literal["uniform", "words"], typer.Option(help="A document's budget: by replaced tokens, or by all words.")
+    ] = "uniform",
+    tokenizer: Annotated[
+        Literal["word", "gst", "mst", "optimal"], typer.Option(help="Words, or how they are joined to collocations.")
+    ] = "word",
+    collocations: Annotated[
+        str | None, typer.Option(help="For a --tokenizer other than word: made by 'corpusveil score'.", metavar="URL")
+    ] = None,
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
     id: Annotated[str | None, typer.Option(help="A column that identifies a document.", metavar="COLUMN")] = None,
     keep: Annotated[
@@ -95,12 +112,17 @@ def privatize(
     """
     options: dict[str, Any] = {
         "per": per, "unknown_words": unknown_words, "stop_words": stop_words, "numbers": numbers, "contacts": contacts,
-        "punctuation": punctuation, "other": other, "layout": layout, "case": case,
+        "punctuation": punctuation, "other": other, "layout": layout, "case": case, "allocation": allocation,
+        "tokenizer": tokenizer,
     }  # fmt: skip
     parameters = _parameters(parameter or [])
     if profile is not None:
         options, parameters = _follow(context, find_profile(profile), mechanism, options, parameters)
-    budget = Budget(epsilon, options.pop("per"))
+    if strategy is not None:
+        options, epsilon = strategies.follow(strategy, options, _explicit(context, options), epsilon, average_words)
+    elif average_words is not None:
+        raise UserError("--average-words is for --strategy; add that or leave it out.")
+    budget = Budget(epsilon, options.pop("per"), options.pop("allocation"))
     policy = TextPolicy(**options)
     columns = Columns(text, id, tuple(keep or ()))
     chosen = make(mechanism, load_space(space), **parameters)
@@ -111,7 +133,11 @@ def privatize(
     passed = tuple(context.obj["passed"])
     if passed and engine != "beam":
         raise UserError("Options behind '--' are for the Beam runner; add --engine beam or leave them out.")
-    release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output))
+    table = None if collocations is None else load_collocations(collocations)
+    if (table is None) != (policy.tokenizer == "word"):
+        need = "needs none" if policy.tokenizer == "word" else "needs one: --collocations URL"
+        raise UserError(f"--tokenizer {policy.tokenizer}: a collocation table is what it {need}.")
+    release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output), table)
     _announce(release)
     if engine == "spark":
         print("starting Spark", file=sys.stderr)
@@ -136,11 +162,16 @@ def _follow(
     context: typer.Context, profile: Profile, mechanism: str, options: dict[str, Any], parameters: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return options and parameters as a profile has them, and print what it leaves in the clear."""
-    explicit = [name for name in options if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
-    options, parameters = profile.settle(mechanism, options, explicit, parameters)
-    for line in profile.lines(TextPolicy(**{name: value for name, value in options.items() if name != "per"})):
+    options, parameters = profile.settle(mechanism, options, _explicit(context, options), parameters)
+    policy = TextPolicy(**{name: value for name, value in options.items() if name not in ("per", "allocation")})
+    for line in profile.lines(policy):
         print(line, file=sys.stderr)
     return options, parameters
+
+
+def _explicit(context: typer.Context, options: dict[str, Any]) -> list[str]:
+    """Return the options that stand on the command line."""
+    return [name for name in options if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
 def _parameters(given: list[str]) -> dict[str, Any]:

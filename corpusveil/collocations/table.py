@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 from collections.abc import Container
@@ -73,6 +74,21 @@ class Collocations:
     keys: npt.NDArray[np.uint64] = field(repr=False)
     slots: npt.NDArray[np.int32] = field(repr=False)
     left_out: int = 0
+    url: str | None = None
+    _digest: str | None = field(default=None, init=False, repr=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self.url is not None:  # a table that lies somewhere goes to workers by its address
+            return _reopen, (self.url, self.digest)
+        return Collocations, (
+            self.words, self.tokens, self.scores, self.max_n, self.keys, self.slots, self.left_out
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collocations) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -117,10 +133,11 @@ class Collocations:
     @property
     def digest(self) -> str:
         """The SHA-256 (hex) of the collocations and their scores, in whatever order they are given."""
-        lines = sorted(
-            f"{token} {score.hex()}\n" for token, score in zip(self.tokens, self.scores.tolist(), strict=True)
-        )
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        if self._digest is None:
+            pairs = zip(self.tokens, self.scores.tolist(), strict=True)
+            lines = sorted(f"{token} {score.hex()}\n" for token, score in pairs)
+            object.__setattr__(self, "_digest", hashlib.sha256("".join(lines).encode()).hexdigest())
+        return str(self._digest)
 
     def restricted(self, vocabulary: Container[str]) -> Collocations:
         """Return the collocations that a vocabulary has as tokens. Raises UserError when it has none."""
@@ -160,4 +177,11 @@ def load_collocations(url: str) -> Collocations:
                 tables.append(table.set_column(2, "score", pc.cast(table["score"], pa.float64())))
             except (pa.ArrowException, KeyError):
                 raise UserError(f"{one}: not a sound collocation table (ngram, n, count, score).") from None
-    return Collocations.of(pa.concat_tables(tables))
+    return dataclasses.replace(Collocations.of(pa.concat_tables(tables)), url=files.absolute(url))
+
+
+def _reopen(url: str, digest: str) -> Collocations:
+    table = load_collocations(url)
+    if table.digest != digest:
+        raise UserError(f"{url}: another table than when this work was started; put it back or start again.")
+    return table

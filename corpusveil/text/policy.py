@@ -13,6 +13,7 @@ from corpusveil.errors import UserError
 
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 PRIVATIZE, RESAMPLE, MASK, DROP, KEEP = range(5)
+TOKENIZERS = ("word", "gst", "mst", "optimal")
 POLICIES = ("privatize", "resample", "mask", "drop", "keep")
 
 KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(7)
@@ -44,6 +45,7 @@ class TextPolicy:
     * ``keep``: the token itself, in the clear.
 
     ``layout`` is ``normalize`` (one blank between tokens that stood apart) or ``keep`` (white space as it was);
+    ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``;
     ``case`` is ``lower`` or ``restore`` (replacements take the capitals of the token, which discloses them).
     Raises UserError for a value that is none of these.
     """
@@ -56,7 +58,7 @@ class TextPolicy:
     other: Policy = "drop"
     layout: Literal["normalize", "keep"] = "normalize"
     case: Literal["lower", "restore"] = "lower"
-    tokenizer: Literal["word"] = "word"
+    tokenizer: Literal["word", "gst", "mst", "optimal"] = "word"
 
     def __post_init__(self) -> None:
         for name in ROLE_NAMES[1:]:
@@ -71,8 +73,8 @@ class TextPolicy:
         for name, choices in (("layout", ("normalize", "keep")), ("case", ("lower", "restore"))):
             if getattr(self, name) not in choices:
                 raise UserError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(choices)}.")
-        if self.tokenizer != "word":
-            raise UserError(f"tokenizer = {self.tokenizer!r}: this version has one tokenizer, word.")
+        if self.tokenizer not in TOKENIZERS:
+            raise UserError(f"tokenizer = {self.tokenizer!r}: choose one of {', '.join(TOKENIZERS)}.")
 
     def actions(self) -> npt.NDArray[np.uint8]:
         """Return the policy code of each role; uint8 [7]."""
@@ -86,6 +88,8 @@ class TextPolicy:
     def disclosed(self) -> tuple[str, ...]:
         """Name everything that a reader of the output sees unprotected, in words."""
         shown = ["how many tokens a document has", "where sentences end, as far as kept punctuation shows it"]
+        if self.tokenizer != "word":
+            shown.append("where collocations stood, as far as what replaces them shows it")
         for name, words in _LEFT_IN_THE_CLEAR.items():
             value = getattr(self, name)
             if value == "keep":

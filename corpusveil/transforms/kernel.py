@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -13,13 +13,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
+from corpusveil.collocations.table import Collocations
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
-from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.spaces.vocabulary import parts
+from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
@@ -28,6 +30,7 @@ from corpusveil.text.wording import Wording, concatenate
 from corpusveil.text.words import WordTable
 from corpusveil.text.write import assign_roles, output_bound, write_text
 from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.units import Joiner
 
 KERNEL_VERSION = 1
 """Part of the release digest; goes up whenever the same release would write other text."""
@@ -58,6 +61,7 @@ class Prepared:
     wording: Wording
     is_stop: npt.NDArray[np.bool_]
     public: WeightTable
+    joiner: Joiner | None
     actions: npt.NDArray[np.uint8]
 
 
@@ -68,7 +72,7 @@ def public_weights(space: Space) -> npt.NDArray[np.uint64]:
 
 
 @functools.lru_cache(maxsize=4)
-def prepare(space: Space, policy: TextPolicy) -> Prepared:
+def prepare(space: Space, policy: TextPolicy, collocations: Collocations | None = None) -> Prepared:
     """Build look-up tables, word forms and the public draw for one space and policy; once a process."""
     words, offsets = space.vocabulary.text, space.vocabulary.offsets.astype(np.int64)
     is_stop = np.zeros(len(space), dtype=np.bool_)
@@ -81,14 +85,49 @@ def prepare(space: Space, policy: TextPolicy) -> Prepared:
         table_offsets = np.concatenate([offsets, more_offsets[1:] + offsets[-1]])
         is_stop = np.append(is_stop, np.ones(len(extra), dtype=np.bool_))
         is_stop[[vocabulary.id(word) for word in STOP_WORDS if word in vocabulary]] = True
+    joiner = None
+    if collocations is not None:
+        table_words, table_offsets, joiner = _joined(space, policy, collocations, table_words, table_offsets)
     table = WordTable.build(table_words, table_offsets)
     return Prepared(
         Tokenizer(table),
-        Wording.build(table.keys, table.offsets[: len(space) + 1], capitals=policy.case == "restore"),
+        Wording.build(_spoken(space, table), table.offsets[: len(space) + 1], capitals=policy.case == "restore"),
         is_stop,
         WeightTable(public_weights(space)),
+        joiner,
         policy.actions(),
     )
+
+
+def _spoken(space: Space, table: WordTable) -> npt.NDArray[np.uint8]:
+    """Return the words' bytes with the parts of collocations apart: ``new_york`` is written as two words."""
+    keys = table.keys
+    joined = np.flatnonzero(keys[: table.offsets[len(space)]] == ord("_"))
+    if not joined.size:
+        return keys
+    keys = keys.copy()
+    words = np.searchsorted(table.offsets, joined, side="right") - 1
+    several = {int(word) for word in np.unique(words) if len(parts(space.word(int(word)))) > 1}
+    keys[[at for at, word in zip(joined.tolist(), words.tolist(), strict=True) if word in several]] = ord(" ")
+    return keys
+
+
+def _joined(
+    space: Space,
+    policy: TextPolicy,
+    collocations: Collocations,
+    words: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], Joiner]:
+    """Add the words of collocations that the tokenizer does not know yet; return words, offsets and what joins them."""
+    held = collocations.restricted(space.vocabulary)
+    known = offsets.size - 1
+    ids = Tokenizer(WordTable.build(words, offsets)).tokenize(held.words).ids.copy()
+    new = np.flatnonzero(ids < 0)
+    more, more_offsets = concatenate([held.words[number].encode() for number in new])
+    ids[new] = np.arange(known, known + new.size)
+    joiner = Joiner.of(held, cast("Any", policy.tokenizer), space, ids, known, known + new.size)
+    return np.concatenate([words, more]), np.concatenate([offsets, more_offsets[1:] + offsets[-1]]), joiner
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +142,7 @@ class Kernel:
     policy: TextPolicy
     draw_key: DrawKey
     tokenizer_version: str
+    collocations: Collocations | None = None
 
     def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
@@ -116,7 +156,7 @@ class Kernel:
                 "run the same Python and corpusveil everywhere."
             )
         space = self.mechanism.space
-        prepared = prepare(space, self.policy)
+        prepared = prepare(space, self.policy, self.collocations)
         data, documents = string_buffers(texts)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
         pieces: list[npt.NDArray[np.uint8]] = []
@@ -145,11 +185,14 @@ class Kernel:
         counts: Counts,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens = prepared.tokenizer.tokens(data, documents)
+        words = _words(tokens) if self.budget.allocation == "words" else None
+        if prepared.joiner is not None:
+            tokens = prepared.joiner(tokens)
         roles = np.empty(len(tokens), dtype=np.uint8)
         assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles)
         counts.roles += np.bincount(roles, minlength=len(ROLE_NAMES))
         tags = self.draw_key.tags(column, identities, tokens.data, tokens.documents)
-        drawn = self._draw(prepared, tokens, roles, tags, counts)
+        drawn = self._draw(prepared, tokens, roles, tags, words, counts)
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
         out = np.empty(
@@ -175,6 +218,7 @@ class Kernel:
         tokens: Tokens,
         roles: npt.NDArray[np.uint8],
         tags: npt.NDArray[np.uint64],
+        words: npt.NDArray[np.int64] | None,
         counts: Counts,
     ) -> npt.NDArray[np.int32]:
         """Return the replacement of each token that gets one; int32 [T], 0 elsewhere."""
@@ -189,7 +233,7 @@ class Kernel:
             if self.budget.per == "document":
                 size = tokens.offsets.size - 1
                 replaced = np.bincount(at_known, minlength=size) + np.bincount(public.documents, minlength=size)
-                epsilon = self.budget.shares(replaced)[at_known]
+                epsilon = self.budget.shares(replaced if words is None else words)[at_known]
             out = self.mechanism.privatize(ids, epsilon, draws)
             drawn[known] = out
             counts.privatized += ids.size
@@ -209,6 +253,12 @@ class Kernel:
         index, documents, positions = (np.empty(size, dtype=np.int64) for _ in range(3))
         _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
         return index, documents, Draws(self.draw_key, tags, documents, positions)
+
+
+def _words(tokens: Tokens) -> npt.NDArray[np.int64]:
+    """Return how many words each document has; int64 [D]."""
+    before = np.concatenate([[0], np.cumsum(tokens.classes == WORD)])
+    return np.diff(before[tokens.offsets]).astype(np.int64)
 
 
 def _chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.budget import Budget
+from corpusveil.collocations.table import Collocations
+from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
@@ -24,6 +26,13 @@ class Release:
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
     key: Key = field(default_factory=Key.generate)
+    collocations: Collocations | None = None
+    """What words are joined to, where the policy's tokenizer is not ``word``."""
+
+    def __post_init__(self) -> None:
+        if (self.policy.tokenizer == "word") != (self.collocations is None):
+            need = "needs none" if self.policy.tokenizer == "word" else "needs one: --collocations URL"
+            raise UserError(f"tokenizer {self.policy.tokenizer}: a collocation table is what it {need}.")
 
     def configuration(self) -> dict[str, Any]:
         """Return all that can change the output text but the key; never engine, paths or workers."""
@@ -34,6 +43,7 @@ class Release:
             "budget": self.budget.as_dict(),
             "text": self.policy.as_dict(),
             "space": self.mechanism.space.digest,
+            **({} if self.collocations is None else {"collocations": self.collocations.digest}),
         }
 
     @property
@@ -45,5 +55,10 @@ class Release:
     def kernel(self) -> Kernel:
         """Return the batch kernel. It holds what this release draws from, never the key itself."""
         return Kernel(
-            self.mechanism, self.budget, self.policy, DrawKey.derive(self.key, self.digest), TOKENIZER_VERSION
+            self.mechanism,
+            self.budget,
+            self.policy,
+            DrawKey.derive(self.key, self.digest),
+            TOKENIZER_VERSION,
+            self.collocations,
         )

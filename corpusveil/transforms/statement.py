@@ -7,6 +7,7 @@ import decimal
 import math
 from typing import Any
 
+from corpusveil.budget import Budget
 from corpusveil.budget.budget import written
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
@@ -37,10 +38,17 @@ def statement(release: Release) -> dict[str, Any]:
             )
         else:
             lines.append(
-                f"Each replaced word of a document with m of them: {written(budget.epsilon)} / m times the distance, "
+                f"Each replaced word of a document with {_what(budget)}: "
+                f"{written(budget.epsilon)} / {budget.shared_by} times the distance, "
                 f"rounded down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
+        if policy.tokenizer != "word":
+            lines.append(
+                "All this is between documents that part into the same units, as many and of single words and "
+                "collocations in the same places: one word more or less alike can join its neighbours otherwise. "
+                "A word then is a unit."
+            )
         if policy.stop_words in ("keep", "mask", "drop"):
             lines.append(
                 "All this is between documents with the same stop words in the same places: they are not replaced."
@@ -66,6 +74,10 @@ def statement(release: Release) -> dict[str, Any]:
         "guarantee": {**token.as_dict(), "disclosed": [*policy.disclosed(), *token.disclosed]},
         "guarantee_in_words": lines,
     }
+
+
+def _what(budget: Budget) -> str:
+    return "m of them" if budget.allocation == "uniform" else "n words, replaced or not"
 
 
 def upward(bound: float | None) -> str:

@@ -198,7 +198,7 @@ def test_case_patterns(word: str, pattern: int) -> None:
     "fields",
     [
         {"numbers": "hide"}, {"numbers": ""}, {"other": None}, {"unknown_words": "privatize"}, {"layout": "lines"},
-        {"case": "title"}, {"tokenizer": "gst"}, {"contacts": "MASK"}, {"punctuation": "privatize"},
+        {"case": "title"}, {"tokenizer": "bpe"}, {"contacts": "MASK"}, {"punctuation": "privatize"},
     ],
 )  # fmt: skip
 def test_other_values_are_refused_by_name(fields: dict[str, Any]) -> None:

@@ -1,0 +1,45 @@
+"""The four strategies of the collocation study (Meisenbacher, Chevli, Matthes 2024): presets for ``privatize``.
+
+The budget of a document is E = epsilon_base * A, A being the average number of words of a text of that kind. A has to
+come from outside: computed from the private corpus it would disclose something of it, outside every guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from corpusveil.errors import UserError
+
+STRATEGIES: Mapping[str, Mapping[str, str]] = {
+    "s1": {"per": "document", "tokenizer": "word", "allocation": "words", "stop_words": "keep"},
+    "s2": {"per": "document", "tokenizer": "gst", "allocation": "words"},
+    "s3": {"per": "document", "tokenizer": "gst", "allocation": "uniform"},
+    "s4": {"per": "document", "tokenizer": "mst", "allocation": "uniform"},
+}
+"""S1: words, E / n each, stop words left as they are. S2: GST, E / n a unit. S3: GST, E / m. S4: MST, E / m."""
+
+
+def follow(
+    name: str, options: Mapping[str, Any], explicit: Collection[str], epsilon: float, average_words: float | None
+) -> tuple[dict[str, Any], float]:
+    """Return the options as a strategy has them, and the budget of a document.
+
+    Raises UserError for an unknown name, for an explicit option that contradicts it, and without the average.
+    """
+    if name not in STRATEGIES:
+        raise UserError(f"--strategy {name}: it may be {', '.join(STRATEGIES)}.")
+    if average_words is None:
+        raise UserError(
+            f"--strategy {name}: a document's budget is epsilon times the average words of a text; give that with "
+            "--average-words, from public knowledge and not from this corpus."
+        )
+    if not (math.isfinite(average_words) and average_words > 0):
+        raise UserError(f"--average-words {average_words}: it has to be a number above 0.")
+    own = STRATEGIES[name]
+    for option, value in own.items():
+        if option in explicit and options[option] != value:
+            flag = option.replace("_", "-")
+            raise UserError(f"--{flag} {options[option]}: --strategy {name} means --{flag} {value}; leave one out.")
+    return {**options, **own}, epsilon * average_words

@@ -1,0 +1,230 @@
+"""Strategies S1 to S4: how text is parted, how a document's budget is shared, and what comes out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.collocations.table import Collocations, load_collocations
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling import grid
+from corpusveil.spaces import Space, Vectors
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.statement import statement
+from tests.engines.corpora import TEST_KEY, data_files, manifest, read_shard, release_files, rows, write_shard
+
+WORDS = ["i", "think", "therefore", "am", "river", "bank", "the", "new", "york"]
+PAIRS = {"i think": 4.23, "therefore i": 3.3, "i am": 8.2, "new york": 9.0, "the river bank": 5.0}
+TOKENS = [pair.replace(" ", "_") for pair in PAIRS]
+EXAMPLE = "I think, therefore I am"
+
+
+def space_of(words: Sequence[str]) -> Space:
+    vectors = np.random.default_rng(3).standard_normal((len(words), 5)).astype(np.float32)
+    return cv.build_space(Vectors(list(words), vectors))
+
+
+SPACE = space_of([*WORDS, *TOKENS])
+
+
+def table_of(pairs: dict[str, float]) -> pa.Table:
+    numbers = pa.array([pair.count(" ") + 1 for pair in pairs], pa.int8())
+    return pa.table({"ngram": list(pairs), "n": numbers, "count": [9] * len(pairs), "score": list(pairs.values())})
+
+
+TABLE = Collocations.of(table_of(PAIRS))
+
+
+class Spy:
+    """Notes what a mechanism is asked, and asks it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism) -> None:
+        self.ids: list[list[int]] = []
+        self.epsilons: list[Any] = []
+        ask = type(mechanism).privatize
+
+        def noted(one: Any, ids: Any, epsilon: Any, draws: Any) -> Any:
+            self.ids.append(ids.tolist())
+            self.epsilons.append(np.broadcast_to(epsilon, ids.shape).tolist())
+            return ask(one, ids, epsilon, draws)
+
+        monkeypatch.setattr(type(mechanism), "privatize", noted)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "allocation", "units", "shared_by"),
+    [
+        ("word", "words", ["i", "think", "therefore", "i", "am"], 5),
+        ("gst", "words", ["i_think", "therefore_i", "am"], 5),
+        ("gst", "uniform", ["i_think", "therefore_i", "am"], 3),
+        ("mst", "uniform", ["i_think", "therefore", "i_am"], 3),
+        ("optimal", "uniform", ["i_think", "therefore", "i_am"], 3),
+    ],
+    ids=["S1", "S2", "S3", "S4", "optimal"],
+)
+def test_the_studys_example(
+    monkeypatch: pytest.MonkeyPatch, tokenizer: Any, allocation: Any, units: list[str], shared_by: int
+) -> None:
+    """The units of each strategy and the budget of each; the comma, which the study counts, is no word of ours."""
+    mechanism = cv.mechanism("ring-geometric", SPACE)
+    spy = Spy(monkeypatch, mechanism)
+    policy = cv.TextPolicy(tokenizer=tokenizer)
+    table = None if tokenizer == "word" else TABLE
+    release = Release(mechanism, cv.Budget(10.0, "document", allocation), policy, cv.Key(TEST_KEY), table)
+    (text,) = cv.privatize([EXAMPLE], release)
+    assert [[SPACE.word(id) for id in ids] for ids in spy.ids] == [units]
+    (share,) = set(spy.epsilons[0])
+    assert share == grid.round_down(np.array([10.0 / shared_by]))[0] <= 10.0 / shared_by
+    assert "_" not in text
+    assert text.count(",") == 1
+
+
+def test_s1_leaves_stop_words_and_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop words stay, and the budget is still divided by all words."""
+    mechanism = cv.mechanism("ring-geometric", SPACE)
+    spy = Spy(monkeypatch, mechanism)
+    policy = cv.TextPolicy(stop_words="keep")
+    release = Release(mechanism, cv.Budget(8.0, "document", "words"), policy, cv.Key(TEST_KEY))
+    (text,) = cv.privatize(["the river the bank"], release)
+    assert [SPACE.word(id) for id in spy.ids[0]] == ["river", "bank"]
+    assert set(spy.epsilons[0]) == {2.0}
+    assert text.split()[0] == text.split()[2] == "the" or text.startswith("the ")
+
+
+def test_collocations_come_out_as_words_and_lengths_vary() -> None:
+    """Whatever is drawn is written with blanks, so that a text can become longer or shorter."""
+    mechanism = cv.mechanism("ring-geometric", SPACE)
+    release = Release(mechanism, cv.Budget(0.01), cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), TABLE)
+    out = cv.privatize(["new york river bank"] * 200, release)
+    lengths = {len(text.split()) for text in out}
+    assert len(lengths) > 2
+    assert {word for text in out for word in text.split()} <= set(WORDS)
+    restored = Release(
+        mechanism, cv.Budget(60.0), cv.TextPolicy(tokenizer="gst", case="restore"), cv.Key(TEST_KEY), TABLE
+    )
+    assert cv.privatize(["New York, NEW YORK"], restored)[0].split()[0][0].isupper()
+
+
+def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collocation without a vector stays apart, and its words are privatized; a word without one is unknown."""
+    space = space_of([*WORDS[:-1], "i_think", "new_york"])
+    mechanism = cv.mechanism("ring-geometric", space)
+    spy = Spy(monkeypatch, mechanism)
+    release = Release(mechanism, cv.Budget(1.0), cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), TABLE)
+    cv.privatize(["I think I am, new York; york the river bank"], release)
+    assert [space.word(id) for id in spy.ids[0]] == ["i_think", "i", "am", "new_york", "the", "river", "bank"]
+
+
+def test_the_table_is_part_of_the_release() -> None:
+    """Another table is another release; the same one in another order is not; none leaves digests as they were."""
+    mechanism = cv.mechanism("ring-geometric", SPACE)
+
+    def digest(table: Collocations | None, tokenizer: Any = "gst") -> str:
+        policy = cv.TextPolicy(tokenizer=tokenizer)
+        return Release(mechanism, cv.Budget(1.0), policy, cv.Key(TEST_KEY), table).digest
+
+    turned = Collocations.of(table_of(dict(reversed(PAIRS.items()))))
+    other = Collocations.of(table_of({**PAIRS, "i am": 1.0}))
+    assert digest(TABLE) == digest(turned) != digest(other)
+    assert digest(TABLE) != digest(TABLE, "mst")
+    for table, tokenizer in ((None, "gst"), (TABLE, "word")):
+        with pytest.raises(UserError, match="collocation table"):
+            digest(table, tokenizer)
+
+
+def test_the_promise_names_its_condition() -> None:
+    """Segmentation depends on content, so the promise is between documents that part alike; it is said."""
+    mechanism = cv.mechanism("ring-geometric", SPACE)
+    policy = cv.TextPolicy(tokenizer="gst")
+    release = Release(mechanism, cv.Budget(10.0, "document"), policy, cv.Key(TEST_KEY), TABLE)
+    lines = " ".join(statement(release)["guarantee_in_words"])
+    assert "part into the same units" in lines
+    assert "10 / m" in lines
+    by_words = Release(mechanism, cv.Budget(10.0, "document", "words"), policy, cv.Key(TEST_KEY), TABLE)
+    assert "10 / n" in " ".join(statement(by_words)["guarantee_in_words"])
+    assert any("collocations" in line for line in statement(release)["guarantee"]["disclosed"])
+
+
+class TestTheCommand:
+    @pytest.fixture
+    def ground(self, tmp_path: Path) -> Path:
+        SPACE.save(str(tmp_path / "space"))
+        pq.write_table(table_of(PAIRS), tmp_path / "table.parquet")
+        texts = [EXAMPLE, "The river bank in New York.", "", "I am; I think new york"] * 30
+        write_shard(tmp_path / "in" / "a.jsonl", [{"text": text} for text in texts])
+        write_shard(tmp_path / "in" / "b.jsonl", rows(20, 1))
+        return tmp_path
+
+    def arguments(self, ground: Path, output: str, *more: str) -> list[str]:
+        words = ["privatize", str(ground / "in"), "--space", str(ground / "space"), "--mechanism", "cmp", "--test-key"]
+        return [*words, "--epsilon", "10", "--output", str(ground / output), "--progress", "none", *more]
+
+    def strategy(self, ground: Path, name: str) -> list[str]:
+        table = [] if name == "s1" else ["--collocations", str(ground / "table.parquet")]
+        return ["--strategy", name, "--average-words", "7.5", *table]
+
+    @pytest.mark.parametrize("name", ["s1", "s2", "s3", "s4"])
+    def test_is_a_preset(self, ground: Path, name: str) -> None:
+        """A strategy is nothing but the options it stands for, on every engine and with a table by address."""
+        assert run(self.arguments(ground, "a", *self.strategy(ground, name))) == 0
+        budget = manifest(ground / "a")["configuration"]["budget"]
+        assert budget["epsilon"] == 75.0
+        plain = {
+            "s1": ["--allocation", "words", "--stop-words", "keep"],
+            "s2": ["--allocation", "words", "--tokenizer", "gst"],
+            "s3": ["--tokenizer", "gst"],
+            "s4": ["--tokenizer", "mst"],
+        }[name]
+        table = [] if name == "s1" else ["--collocations", str(ground / "table.parquet")]
+        more = ["--per", "document", "--epsilon", "75", *plain, *table]
+        assert run(self.arguments(ground, "b", *more, "--engine", "beam")) == 0
+        assert run(self.arguments(ground, "c", *more, "--workers", "2")) == 0
+        assert release_files(ground / "a") == release_files(ground / "b") == release_files(ground / "c")
+        first = read_shard(data_files(ground / "a")[0])
+        assert not any("_" in row["text"] for row in first)
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (["--strategy", "s5", "--average-words", "7"], "it may be s1, s2, s3, s4"),
+            (["--strategy", "s1"], "--average-words"),
+            (["--strategy", "s1", "--average-words", "nan"], "a number above 0"),
+            (["--average-words", "7"], "is for --strategy"),
+            (["--strategy", "s3", "--average-words", "7"], "--collocations"),
+            (["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"], "--tokenizer gst"),
+            (["--strategy", "s1", "--average-words", "7", "--per", "token"], "--per document"),
+            (["--tokenizer", "gst"], "--collocations"),
+            (["--collocations", "{table}"], "needs none"),
+            (["--allocation", "words"], "per document"),
+            (["--tokenizer", "gst", "--collocations", "{in}"], "no collocation table"),
+        ],
+    )
+    def test_what_contradicts_it_is_said(
+        self, ground: Path, capsys: pytest.CaptureFixture[str], more: list[str], said: str
+    ) -> None:
+        filled = [word.format(table=ground / "table.parquet", **{"in": ground / "in"}) for word in more]
+        assert run(self.arguments(ground, "out", *filled)) == 2
+        assert said in capsys.readouterr().err
+        assert not (ground / "out").exists()
+
+    def test_a_table_goes_by_address(self, ground: Path) -> None:
+        """What is sent to workers is small, and another table in its place is noticed."""
+        table = load_collocations(str(ground / "table.parquet"))
+        assert len(pickle.dumps(table)) < 500
+        assert pickle.loads(pickle.dumps(table)) == table
+        sent = pickle.dumps(table)
+        load_collocations.cache_clear()
+        pq.write_table(table_of({"i am": 1.0}), ground / "table.parquet")
+        with pytest.raises(UserError, match="another table"):
+            pickle.loads(sent)
+        load_collocations.cache_clear()
