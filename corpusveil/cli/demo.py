@@ -10,27 +10,40 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import orjson
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import typer
 from isal import igzip
 
 from corpusveil.budget import Budget
+from corpusveil.collocations.connectors import connector_words
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.score import score_counts
+from corpusveil.collocations.table import Collocations, load_collocations
+from corpusveil.collocations.tokenize import tokenize_corpus
+from corpusveil.collocations.training import train_vectors
+from corpusveil.collocations.word2vec import Training
 from corpusveil.errors import UserError
 from corpusveil.jobs.java import java_home
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, Vectors, build_space
+from corpusveil.spaces import Space, build_space, read_vectors
+from corpusveil.spaces.improve import neighbors
 from corpusveil.text.policy import TextPolicy
-from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.corpus import Engine, Outcome, privatize_corpus
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
 from corpusveil.transforms.table import privatize
 
 MARK = ".corpusveil-demo"
+PUBLIC_SHARDS = 4
 PRIVATE_SHARDS = 2
+FREQUENT = 10
+TOP = 8
+SAMPLES = 6
 ARTICLES = 1000
 EPSILONS = (0.5, 1.0, 3.0)
 SHOWN = 320
@@ -41,22 +54,21 @@ def demo(
         str, typer.Option(help="A folder for everything; an earlier demo's is replaced.")
     ] = "demo-output",
 ) -> None:
-    """Train vectors on bundled public text, build a list, privatize bundled documents on every engine that is here.
+    """Find collocations in bundled public text, train vectors, build a list, privatize documents on every engine here.
 
     Example: corpusveil demo --output demo-output
     """
     folder = _fresh(Path(output))
     say = _Steps()
-    say("Public text: news and encyclopedia articles that gensim ships; trains the vectors")
-    public = list(public_texts())
-    say(f"word2vec on {len(public)} documents")
-    space = train(public).save(str(folder / "space"))
-    say(f"Space: {len(space):,} words on one list, {folder / 'space'}")
+    public = write_public(folder / "public")
+    say("Public text: news and encyclopedia articles that gensim ships")
+    space, table = build(public, folder, say)
+    _collocations(space, folder)
     inputs = write_shards(folder / "input")
     say(f"Private text: {PRIVATE_SHARDS} shards of C4's form, {folder / 'input'}")
     key = Key.generate()
     key.save(folder / "release.key")
-    release = Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), key)
+    release = release_at(1.0, space, key, table)
     print("\nThe guarantee:")
     for line in statement(release)["guarantee_in_words"]:
         print(f"  - {line}")
@@ -65,7 +77,7 @@ def demo(
         outcomes[name] = privatize_corpus(release, inputs, str(folder / f"private-{name}"), engine)
         say(f"Privatized on the {name} engine: {folder / f'private-{name}'}")
     _compare(outcomes)
-    _before_after(inputs[0], folder / "private-local", space, key)
+    _before_after(inputs[0], folder / "private-local", space, key, table)
     print(f"\nEverything is in {folder.absolute()}:")
     print("  private-*/data, private-*/manifest.json   the releases (these two are what may be published)")
     print("  private-*.records, release.key, input     private: keep or destroy, never publish")
@@ -110,22 +122,53 @@ def public_texts() -> Iterator[str]:
             yield filter_wiki(text)
 
 
-def train(texts: list[str]) -> Space:
-    """Train word2vec on the words of the texts and build a space with their public counts."""
-    from gensim.models import Word2Vec
+def write_public(folder: Path) -> list[str]:
+    """Write the public documents as shards; return their paths."""
+    folder.mkdir()
+    texts = list(public_texts())
+    paths = []
+    for shard in range(PUBLIC_SHARDS):
+        path = folder / f"public.{shard:05d}-of-{PUBLIC_SHARDS:05d}.json.gz"
+        with igzip.open(path, "wb") as out:
+            out.writelines(orjson.dumps({"text": text}) + b"\n" for text in texts[shard::PUBLIC_SHARDS])
+        paths.append(str(path))
+    return paths
 
-    tokenizer = Tokenizer.of_words(["the"])
-    sentences = []
-    for text in texts:
-        tokens = tokenizer.tokenize([text])
-        words = [word.lower() for word, kind in zip(tokens.texts(0), tokens.classes, strict=True) if kind == 0]
-        sentences.append(words)
-    model = Word2Vec(sentences, vector_size=100, min_count=3, epochs=8, sg=1, workers=2, window=5)
-    words = model.wv.index_to_key
-    counts = np.array([model.wv.get_vecattr(word, "count") for word in words], dtype=np.int64)
-    return build_space(
-        Vectors(list(words), model.wv.vectors.astype(np.float32), "word2vec on bundled text", counts), counts=counts
-    )
+
+def build(public: list[str], folder: Path, say: _Steps) -> tuple[Space, Collocations]:
+    """Count n-grams, score them, join the public text's words to collocations, train on it, build a space."""
+    engine = LocalEngine()
+    parts = {name: str(folder / name) for name in ("counts", "collocations", "tokens", "vectors", "space")}
+    counted = count_corpus(public, parts["counts"], engine, CountOptions(3, 3))
+    say(f"Counts: {counted['ngrams']:,} n-grams of 1 to 3 words in {counted['words']:,} words, {parts['counts']}")
+    scored = score_counts(parts["counts"], parts["collocations"], engine, Scoring(connectors=connector_words()))
+    found = sum(scored["collocations"].values())
+    say(f"PMI: {found:,} collocations that score 2 and more, {parts['collocations']}")
+    told = tokenize_corpus(public, parts["tokens"], engine, "gst", parts["collocations"])
+    say(f"GST: {told['words']:,} words became {told['tokens']:,} tokens, {parts['tokens']}")
+    train_vectors(parts["tokens"], parts["vectors"], engine, Training(dimensions=100, min_count=3, epochs=8, sg=1))
+    say(f"word2vec: {parts['vectors']}")
+    space = build_space(read_vectors(parts["vectors"])).save(parts["space"])
+    say(f"Space: {len(space):,} words and collocations on one list, {parts['space']}")
+    return space, load_collocations(parts["collocations"])
+
+
+def release_at(epsilon: float, space: Space, key: Key, table: Collocations) -> Release:
+    """Return the demonstration's release: words joined by GST, epsilon a unit."""
+    return Release(make("ring-geometric", space), Budget(epsilon), TextPolicy(tokenizer="gst"), key, table)
+
+
+def _collocations(space: Space, folder: Path) -> None:
+    """Show what scored highest, and what stands near some collocations."""
+    table = pq.read_table(folder / "collocations" / "collocations.parquet")
+    frequent = table.filter(pc.greater_equal(table["count"], FREQUENT)).slice(0, TOP).to_pylist()
+    print("\nHighest PMI: " + ", ".join(f"{row['ngram']} ({row['score']:.1f})" for row in frequent))
+    joined = [id for id in range(len(space)) if "_" in space.word(id)][:SAMPLES]
+    near = neighbors(space.vectors, 5)
+    print("Nearest to some collocations:")
+    for id in joined:
+        print(f"  {space.word(id)}: {', '.join(space.word(int(other)) for other in near[id])}")
+    print()
 
 
 def write_shards(folder: Path) -> list[str]:
@@ -167,7 +210,7 @@ def _compare(outcomes: dict[str, Outcome]) -> None:
     print(f"\nSame bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
 
 
-def _before_after(source: str, released: Path, space: Space, key: Key) -> None:
+def _before_after(source: str, released: Path, space: Space, key: Key, table: Collocations) -> None:
     with igzip.open(source) as file:
         before = orjson.loads(file.readline())["text"]
     shard = min((released / "data").iterdir())
@@ -175,6 +218,6 @@ def _before_after(source: str, released: Path, space: Space, key: Key) -> None:
         after = orjson.loads(file.readline())["text"]
     print(f"\nBefore:            {before[:SHOWN]}")
     for epsilon in EPSILONS:
-        release = Release(make("ring-geometric", space), Budget(epsilon), TextPolicy(), key)
+        release = release_at(epsilon, space, key, table)
         text = after if epsilon == 1 else privatize([before], release)[0]
         print(f"After, epsilon {epsilon:g}: {text[:SHOWN]}")
