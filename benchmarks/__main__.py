@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import cmp, corpus, diffractor, engines, formats, lists, nw, space
+from benchmarks import cmp, collocations, corpus, diffractor, engines, formats, lists, nw, space
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "nw": nw.run,
     "diffractor": diffractor.run,
     "cmp": cmp.run,
+    "collocations": collocations.run,
 }
 
 
