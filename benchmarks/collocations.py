@@ -67,7 +67,7 @@ def plain_spark(session: Any, shards: list[str], folder: str) -> None:
 def gensim_bigrams(sentences: list[list[str]]) -> None:
     from gensim.models.phrases import Phrases
 
-    Phrases(sentences, min_count=MIN_COUNT, threshold=0, max_vocab_size=1 << 31)
+    Phrases(sentences, min_count=MIN_COUNT, threshold=1e-9, max_vocab_size=1 << 31)
 
 
 def counting(shards: list[str]) -> Table:
