@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from corpusveil.spaces.nearest import Bool, Centred, Float32, Float64, Int32, Int64, centre, nominate
+from corpusveil.spaces.nearest import Bool, Centred, Float32, Float64, Int32, Int64, centre, nominate, squared_distance
 
 NEIGHBORS = 10
 SMALLEST = 5
@@ -72,17 +72,8 @@ def _settle(vectors: Float32, centred: Centred, near: Int32, squares: Float64, u
 
 
 @njit(nogil=True, cache=True)
-def _squared(vectors: Float32, a: int, b: int) -> float:
-    total = 0.0
-    for i in range(vectors.shape[1]):
-        gap = np.float64(vectors[a, i]) - np.float64(vectors[b, i])
-        total += gap * gap
-    return total
-
-
-@njit(nogil=True, cache=True)
 def _distance(vectors: Float32, a: int, b: int) -> float:
-    return float(np.sqrt(_squared(vectors, a, b)))
+    return float(np.sqrt(squared_distance(vectors, a, b)))
 
 
 @njit(nogil=True, cache=True)
@@ -118,7 +109,7 @@ def _choose(
         used = 0
         for other in nominees[row]:
             if other != row:
-                used = _insert(near[row], squares[row], used, other, _squared(vectors, row, other))
+                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, other))
         unsure[row] = used < near.shape[1] or not squares[row, -1] * scale < floors[row]
 
 
@@ -134,7 +125,7 @@ def _scan_all(
             continue
         bound = weights[row] + (weights[other] - np.float32(2) * products[other])
         if used < k or bound <= squares[k - 1] * scale:
-            used = _insert(near, squares, used, other, _squared(vectors, row, other))
+            used = _insert(near, squares, used, other, squared_distance(vectors, row, other))
 
 
 @njit(nogil=True, cache=True)

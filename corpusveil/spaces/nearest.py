@@ -198,3 +198,13 @@ def _select(keys: Float32, rows: Int32, n: int, k: int) -> np.float32:
             break
     kth: np.float32 = keys[k - 1]
     return kth
+
+
+@njit(nogil=True, cache=True)
+def squared_distance(vectors: Float32, a: int, b: int) -> float:
+    """Return the squared distance of two words, summed in float64 dimension by dimension: the one that decides."""
+    total = 0.0
+    for i in range(vectors.shape[1]):
+        gap = np.float64(vectors[a, i]) - np.float64(vectors[b, i])
+        total += gap * gap
+    return total

@@ -18,7 +18,17 @@ import numpy.typing as npt
 from numba import njit
 
 from corpusveil.spaces.improve import NEIGHBORS, SMALLEST, improve, neighbors
-from corpusveil.spaces.nearest import Bool, Centred, Float32, Int32, Int64, Nominations, centre, nominate
+from corpusveil.spaces.nearest import (
+    Bool,
+    Centred,
+    Float32,
+    Int32,
+    Int64,
+    Nominations,
+    centre,
+    nominate,
+    squared_distance,
+)
 
 NOMINEES = 64
 # A word whose nominees are all used needs a full scan. New nominations, among the words left, pay for their matrix
@@ -163,16 +173,6 @@ def _tour(vectors: Float32, stage: Stage, start: int) -> tuple[Int32, int]:
 
 
 @njit(nogil=True, cache=True)
-def _squared(vectors: Float32, a: int, b: int) -> float:
-    """Return the squared distance of two words: the one that decides."""
-    total = 0.0
-    for i in range(vectors.shape[1]):
-        gap = np.float64(vectors[a, i]) - np.float64(vectors[b, i])
-        total += gap * gap
-    return total
-
-
-@njit(nogil=True, cache=True)
 def _walk(
     vectors: Float32,
     ids: Int32,
@@ -190,7 +190,7 @@ def _walk(
         best_row = -1
         for other in nominees[row]:
             if not used[other]:
-                squared = _squared(vectors, ids[row], ids[other])
+                squared = squared_distance(vectors, ids[row], ids[other])
                 if squared < best or (squared == best and other < best_row):
                     best = squared
                     best_row = other
@@ -213,12 +213,12 @@ def _scan(vectors: Float32, ids: Int32, products: Float32, weights: Float32, sca
         if key < least and not used[j]:
             least = key
             likely = j
-    best = _squared(vectors, ids[row], ids[likely])
+    best = squared_distance(vectors, ids[row], ids[likely])
     best_row = likely
     for j in range(len(ids)):
         bound = weights[row] + (weights[j] - np.float32(2) * products[j])
         if bound <= best * scale and not used[j]:
-            squared = _squared(vectors, ids[row], ids[j])
+            squared = squared_distance(vectors, ids[row], ids[j])
             if squared < best or (squared == best and j < best_row):
                 best = squared
                 best_row = j
