@@ -92,8 +92,8 @@ class Stage(abc.ABC):
             files.write_bytes(self.address("failed", task.record_name), json.dumps(str(error)).encode())
         except CorpusveilError:
             raise
-        except Exception as error:
-            raise WorkError(f"{self.name} {task.record_name}: could not be done ({type(error).__name__}).") from error
+        except Exception as error:  # noqa: BLE001 - whose text could quote a document
+            raise WorkError(f"{self.name} {task.record_name}: could not be done ({type(error).__name__}).") from None
 
 
 def run_stage(stage: Stage, tasks: Sequence[Any], engine: Engine, watch: Watch | None = None) -> list[dict[str, Any]]:
