@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from corpusveil.cli.options import OutputOption, ProgressOption
 from corpusveil.spaces import Space, Vocabulary, build_space, read_counts, read_vectors
-from corpusveil.spaces.vocabulary import read_words
+from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.text.tokens import Tokenizer
 
 
@@ -63,13 +63,16 @@ def space(
         f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"
         f"{'' if len(built.lists) == 1 else 's'}, {time.monotonic() - began:.1f} s\nsha256 {built.digest}"
     )
-    unreachable = len(built) - reachable(built)
+    joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
+    if joined:
+        print(f"{joined:,} of them are collocations, which are looked up with --tokenizer gst, mst or optimal.")
+    unreachable = len(built) - reachable(built) - joined
     if unreachable:
         print(
             f"{unreachable:,} of the words are never looked up, since the tokenizer does not produce them (capitals, "
             "punctuation inside, or numbers); they can still come out as replacements."
         )
-    if counts is None:
+    if built.counts is None:
         print("No public counts: 'resample' will draw every word alike. Give some with --counts.")
 
 
