@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from corpusveil.cli.options import OutputOption, ProgressOption
+from corpusveil.cli.progress import LINE_SECONDS
 from corpusveil.spaces import Space, Vocabulary, build_space, read_counts, read_vectors
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.text.tokens import Tokenizer
@@ -51,12 +53,14 @@ def space(
             read.append(read_vectors(url))
     counted = None if counts is None else read_counts(counts, Vocabulary.from_words(read[0].words))
     only = None if vocabulary is None else read_words(vocabulary)
+    size = len(read[0].words)
     if only is not None:
         known = set().union(*(one.words for one in read))
         missing = sum(word not in known for word in only)
+        size = len(only) - missing
         if missing:
             print(f"{missing:,} of the {len(only):,} words of {vocabulary} have no vector: left out", file=sys.stderr)
-    with _working(progress, f"ordering {len(only or read[0].words):,} words (grows with their square)"):
+    with _working(progress, f"ordering {size:,} words (grows with their square)"):
         built = build_space(read, lists=lists, seed=seed, counts=counted, order=order, union=union, only=only)
     built = built.save(output)
     print(
@@ -78,16 +82,37 @@ def space(
 
 @contextlib.contextmanager
 def _working(how: str, what: str) -> Iterator[None]:
-    """Show that something is going on, and for how long: a spinner on a terminal, a line elsewhere."""
+    """Show that something is going on, and for how long: a spinner on a terminal, lines elsewhere."""
     if how == "none":
         yield
     elif how == "bar" or (how == "auto" and sys.stderr.isatty()):
-        with Progress(SpinnerColumn(), TextColumn(what), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
-            bar.add_task("")
+        named = TextColumn("{task.description}", markup=False)  # a name may hold braces and brackets
+        with Progress(SpinnerColumn(), named, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+            bar.add_task(what, total=None)
             yield
     else:
-        print(what, file=sys.stderr)
+        with _said(what):
+            yield
+
+
+@contextlib.contextmanager
+def _said(what: str) -> Iterator[None]:
+    """Say on standard error what is going on, and every few seconds for how long it has been."""
+    print(what, file=sys.stderr, flush=True)
+    began = time.monotonic()
+    stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(LINE_SECONDS):
+            print(f"{what}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
         yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def reachable(built: Space) -> int:

@@ -15,7 +15,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from corpusveil.spaces.nearest import Bool, Centred, Float32, Float64, Int32, Int64, centre, nominate, squared_distance
+from corpusveil.spaces.nearest import (
+    Bool,
+    Centred,
+    Float32,
+    Float64,
+    Int32,
+    Int64,
+    Nominations,
+    centre,
+    nominate,
+    squared_distance,
+)
 
 NEIGHBORS = 10
 SMALLEST = 5
@@ -51,12 +62,26 @@ def length(vectors: Float32, order: Int32) -> float:
 def neighbors(vectors: Float32, k: int) -> Int32:
     """Return the k nearest other words of each word, nearest first, ties by id: int32 [V, K].
 
-    Exact: where the nominations leave a doubt, all words are looked at. K is less than k when there are fewer words.
+    K is less than k when there are fewer words.
     """
-    centred = centre(np.ascontiguousarray(vectors, np.float32))
+    vectors = np.ascontiguousarray(vectors, np.float32)
+    centred = centre(vectors)
+    return neighbors_among(vectors, k, centred, nominate(centred, max(NOMINEES, 4 * k)))
+
+
+def neighbors_among(vectors: Float32, k: int, centred: Centred, nominations: Nominations) -> Int32:
+    """Return what ``neighbors`` does, from nominations that are there already.
+
+    Exact whatever they are: where they leave a doubt, all words are looked at.
+
+    Args:
+        vectors: float32 [V, d], C-contiguous, finite.
+        k: how many, at least 1.
+        centred: the vectors, as ``centre`` gives them.
+        nominations: of all of them among all of them; some more than k each.
+    """
     size = len(vectors)
     k = min(k, size - 1)
-    nominations = nominate(centred, min(max(NOMINEES, 4 * k), size - 1))
     near, squares = np.empty((size, k), np.int32), np.empty((size, k), np.float64)
     unsure = np.zeros(size, np.bool_)
     _choose(vectors, nominations.rows, nominations.floors, centred.scale, near, squares, unsure)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from corpusveil.spaces.improve import NEIGHBORS, SMALLEST, improve, neighbors
+from corpusveil.spaces.improve import NEIGHBORS, SMALLEST, improve, neighbors_among
 from corpusveil.spaces.nearest import (
     Bool,
     Centred,
@@ -96,7 +96,9 @@ def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32
     distinct, group = np.unique(lowest, return_inverse=True)
     whole = vectors if len(distinct) == len(vectors) else vectors[distinct]
     stage = Stage.of(np.arange(len(whole), dtype=np.int32), centre(whole))
-    near = neighbors(whole, NEIGHBORS) if improved and len(whole) >= SMALLEST else None
+    near = None
+    if improved and len(whole) >= SMALLEST:
+        near = neighbors_among(whole, NEIGHBORS, stage.centred, stage.nominations)
     for order, start in zip(orders, starts, strict=True):
         tour = _tour(whole, stage, int(group[start]))[0]
         if near is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import corpusveil as cv
+from corpusveil.cli import space as command
 from corpusveil.cli.main import run
 from tests.engines.corpora import WORDS, data_files, manifest, rows, write_shard
 
@@ -61,6 +63,33 @@ def test_configurations_of_the_study(
     said = " ".join(manifest(tmp_path / "out")["guarantee_in_words"])
     assert (f"the largest over {total} lists" in said) == (total > 1)
     assert len(data_files(tmp_path / "out")) == 1
+
+
+class TestProgress:
+    @pytest.mark.parametrize("how", ["bar", "lines", "none"])
+    def test_a_name_may_hold_any_character(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
+        """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
+        monkeypatch.chdir(tmp_path)  # a bar cuts long names
+        Path(vectors(tmp_path, 0, WORDS[:20])).rename("{E}[bold].txt")
+        assert run(["space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how]) == 0
+        said = capsys.readouterr().err
+        assert ("reading {E}[bold].txt" in said) == (how != "none")
+        assert ("ordering 20 words" in said) == (how != "none")
+
+    def test_lines_go_on_while_the_work_does(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A stage that takes long says so again and again, and no more once it is over."""
+        monkeypatch.setattr(command, "LINE_SECONDS", 0.02)
+        with command._working("lines", "ordering"):
+            time.sleep(0.5)
+        said = capsys.readouterr().err.splitlines()
+        assert said[0] == "ordering"
+        assert said.count("ordering: 0 s") >= 2
+        time.sleep(0.1)
+        assert capsys.readouterr().err == ""
 
 
 class TestVocabulary:

@@ -11,7 +11,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.spaces import Vectors, improve
-from corpusveil.spaces.improve import NEIGHBORS, SEGMENT, length, neighbors
+from corpusveil.spaces.improve import NEIGHBORS, SEGMENT, length, neighbors, neighbors_among
+from corpusveil.spaces.nearest import centre, nominate
 from corpusveil.spaces.order import greedy_orders, improved_orders
 
 Points = npt.NDArray[np.float32]
@@ -91,13 +92,19 @@ def test_the_plane_gains_what_is_known() -> None:
     assert 0.75 < length(vectors, after) / length(vectors, before) < 0.9
 
 
-def test_neighbours_are_exact() -> None:
-    """The nearest words are those of float64 distances, ties by id, also where many vectors are alike."""
+@pytest.mark.parametrize("nominees", [2, 6, 7, 64, 900])
+def test_neighbours_are_exact(nominees: int) -> None:
+    """The nearest words are those of float64 distances, ties by id, also where many vectors are alike.
+
+    However few words were nominated.
+    """
     vectors = np.concatenate(
         [points(300, 3), np.zeros((200, 3), np.float32), np.round(points(400, 2, 3) @ np.ones((2, 3)))]
     )
     vectors = vectors.astype(np.float32)
-    got = neighbors(vectors, 6)
+    centred = centre(vectors)
+    got = neighbors_among(vectors, 6, centred, nominate(centred, nominees))
+    assert (got == neighbors(vectors, 6)).all()
     for word in range(0, len(vectors), 7):
         squares = ((vectors[word].astype(np.float64) - vectors.astype(np.float64)) ** 2).sum(axis=1)
         ranked = sorted((float(one), other) for other, one in enumerate(squares) if other != word)
