@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,20 @@ STATE = "state.json"
 class Checkpoint:
     """A folder with the arrays of a model and, written last, which they are.
 
-    ``mark`` is of everything that decides the result: another training does not go on from this state.
+    ``mark`` is of everything that decides the result: another training does not go on from this state. ``every`` is
+    how many seconds of work may be lost: ``offer`` keeps the state only when so much time has passed.
     """
 
     url: str
     mark: str
+    every: float = 60.0
+    _kept: float = field(default_factory=time.monotonic, init=False, repr=False, compare=False)
+
+    def offer(self, model: Any, epoch: int, segment: int) -> None:
+        """Keep the state if the last one, or the beginning, is ``every`` seconds ago."""
+        if time.monotonic() - self._kept >= self.every:
+            self.keep(model, epoch, segment)
+            object.__setattr__(self, "_kept", time.monotonic())
 
     def keep(self, model: Any, epoch: int, segment: int) -> None:
         """Keep the state after ``segment`` segments of ``epoch`` whole epochs, and remove the one before."""

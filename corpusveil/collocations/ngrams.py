@@ -152,6 +152,27 @@ def merge_all(runs: list[tuple[Keys, Counts]]) -> tuple[Keys, Counts]:
 
 
 @dataclass(slots=True)
+class Runs:
+    """Runs that are merged as they come, those of about one size with each other."""
+
+    _runs: list[tuple[Keys, Counts]] = field(default_factory=list)
+
+    def add(self, run: tuple[Keys, Counts]) -> None:
+        """Take up a run."""
+        while self._runs and self._runs[-1][0].size <= 2 * run[0].size:
+            run = merge(self._runs.pop(), run)
+        self._runs.append(run)
+
+    def __len__(self) -> int:
+        return sum(run[0].size for run in self._runs)
+
+    def take(self) -> tuple[Keys, Counts]:
+        """Return all of them merged, and begin anew."""
+        runs, self._runs = self._runs, []
+        return merge_all(runs)
+
+
+@dataclass(slots=True)
 class NgramCounter:
     """Counts the n-grams of batches over a vocabulary of ``words`` words.
 
@@ -165,7 +186,7 @@ class NgramCounter:
     unigrams: Counts = field(init=False)
     _buffer: Keys = field(init=False)
     _used: int = field(default=0, init=False)
-    _runs: list[tuple[Keys, Counts]] = field(default_factory=list, init=False)
+    _runs: Runs = field(default_factory=Runs, init=False)
 
     def __post_init__(self) -> None:
         if self.words > most_words(self.max_n):
@@ -192,26 +213,21 @@ class NgramCounter:
             if document >= tokens.offsets.size - 1:
                 return
             self._sort()
-            if sum(run[0].size for run in self._runs) > self.most:
-                yield merge_all(self._runs)
-                self._runs = []
+            if len(self._runs) > self.most:
+                yield self._runs.take()
 
     def _sort(self) -> None:
         keys = np.sort(self._buffer[: self._used])
         different, counts = np.empty(keys.size, dtype=np.uint64), np.empty(keys.size, dtype=np.int64)
         size = _runs(keys, different, counts)
-        run = different[:size].copy(), counts[:size].copy()
-        while self._runs and self._runs[-1][0].size <= 2 * run[0].size:
-            run = merge(self._runs.pop(), run)
-        self._runs.append(run)
+        self._runs.add((different[:size].copy(), counts[:size].copy()))
         self._used = 0
 
     def finish(self) -> tuple[Keys, Counts]:
         """Return what is left."""
         if self._used:
             self._sort()
-        runs, self._runs = self._runs, []
-        return merge_all(runs)
+        return self._runs.take()
 
 
 def unpacked(keys: Keys, max_n: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.count import ARTIFACT, read_artifact
+from corpusveil.collocations.artifact import read_artifact, refuse_artifact, write_artifact
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
 from corpusveil.collocations.stages import Engine, PartTask, Stage, Watch, mark_of, run_stage
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 
-KIND, VERSION = "collocations", 1
+VERSION = 1
 TABLE = "collocations.parquet"
 
 
@@ -75,11 +73,10 @@ def score_counts(
     another one, and when nothing is left.
     """
     output = files.absolute(output)
-    if files.exists(files.join(output, ARTIFACT)):
-        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    refuse_artifact(output)
     scoring = scoring or Scoring()
     counts = files.absolute(counts)
-    told = read_artifact(counts)
+    told = read_artifact(counts, "counts")
     if told["options"]["max_n"] < 2:
         raise UserError(f"{counts}: these are counts of single words; count again with --max-n 2 or more.")
     parts = len(files.listing(files.join(counts, "ngrams")))
@@ -100,10 +97,6 @@ def score_counts(
         pq.write_table(table, file, compression="zstd")
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
-        "kind": KIND,
-        "version": VERSION,
-        "by": f"corpusveil {metadata.version('corpusveil')}",
-        "tokenizer": told["tokenizer"],
         "counts": told["digest"],
         "measure": scoring.measure,
         "threshold": scoring.threshold,
@@ -112,7 +105,7 @@ def score_counts(
         "connectors_rule": scoring.rule,
         "collocations": {str(n): int(lengths[n]) for n in range(2, len(lengths))},
     }
-    files.write_bytes(files.join(output, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
+    description = write_artifact(output, "collocations", description)
     files.remove_folder(work)
     return description
 

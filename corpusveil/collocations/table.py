@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.count import ARTIFACT
+from corpusveil.collocations.artifact import is_artifact, read_artifact
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
 from corpusveil.errors import UserError
 from corpusveil.storage import files
@@ -139,13 +139,17 @@ class Collocations:
             object.__setattr__(self, "_digest", hashlib.sha256("".join(lines).encode()).hexdigest())
         return str(self._digest)
 
-    def restricted(self, vocabulary: Container[str]) -> Collocations:
-        """Return the collocations that a vocabulary has as tokens. Raises UserError when it has none."""
-        rows = [k for k, token in enumerate(self.tokens) if token in vocabulary]
-        if not rows:
+    def require_some_in(self, vocabulary: Container[str]) -> None:
+        """Raise UserError when a vocabulary has none of the collocations as tokens."""
+        if not any(token in vocabulary for token in self.tokens):
             raise UserError(
                 "The space has none of the collocations; use vectors of a corpus that was tokenised by them."
             )
+
+    def restricted(self, vocabulary: Container[str]) -> Collocations:
+        """Return the collocations that a vocabulary has as tokens. Raises UserError when it has none."""
+        self.require_some_in(vocabulary)
+        rows = [k for k, token in enumerate(self.tokens) if token in vocabulary]
         tokens = [self.tokens[k].replace("_", " ") for k in rows]
         table = pa.table(
             {
@@ -163,7 +167,8 @@ def load_collocations(url: str) -> Collocations:
     fs, path = files.resolve(url)
     if fs.isfile(path):
         found = [url]
-    elif files.exists(files.join(url, ARTIFACT)):
+    elif is_artifact(url):
+        read_artifact(url, "collocations")
         found = [files.join(url, "collocations.parquet")]
     else:
         found = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any, Literal
 
 import numba
@@ -16,22 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.count import ARTIFACT
-from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
+from corpusveil.collocations.artifact import refuse_artifact, write_artifact
+from corpusveil.collocations.reading import ShardStage
+from corpusveil.collocations.stages import Engine, Watch, mark_of, run_stage
 from corpusveil.collocations.table import Collocations, load_collocations
 from corpusveil.collocations.tokenizers import METHODS, segment
 from corpusveil.errors import UserError
-from corpusveil.storage import files, formats
+from corpusveil.storage import files
 from corpusveil.storage.compression import GzipBlocks
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 
-KIND, VERSION = "tokens", 1
+VERSION = 1
 How = Literal["word", "gst", "mst", "optimal"]
 _BLANK, _BREAK = 0x20, 0x0A
 
@@ -101,10 +99,9 @@ def written(tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[n
 
 
 @dataclass(frozen=True, slots=True)
-class TokenizeShard(Stage):
+class TokenizeShard(ShardStage):
     """Tokenise a shard."""
 
-    text: str
     method: How
     collocations: str | None
     output: str
@@ -113,32 +110,23 @@ class TokenizeShard(Stage):
     def name(self) -> str:
         return "tokens"
 
-    def fingerprint(self, task: ShardTask) -> str:
-        fs, path = files.resolve(task.url)
-        return str(fs.ukey(path))
-
     def do(self, task: ShardTask) -> dict[str, Any]:
-        form, columns = formats.find(formats.form_of(task.url)), Columns(self.text)
         part = f"part-{task.shard:05d}-of-{task.shards:05d}"
-        told = {"documents": 0, "sentences": 0, "words": 0, "tokens": 0}
+        told: dict[str, Any] = {"sentences": 0, "words": 0, "tokens": 0}
         counts: list[pa.Table] = []
         schema = pa.schema([("tokens", pa.list_(pa.string()))])
         with (
-            files.open_read(task.url) as file,
             files.open_write(files.join(self.output, "tokens", f"{part}.parquet")) as sink,
             files.open_write(files.join(self.output, "lines", f"{part}.txt.gz")) as text,
             pq.ParquetWriter(sink, schema, compression="zstd") as writer,
         ):
             lines = GzipBlocks(text)
-            for batch in form.batches(file, task.url, columns):
-                for bad in batch.bad:
-                    raise UserError(f"{task.url}, row {bad.number + 1}: {bad.why}")
-                tokens, stops, lengths = self._segmented(batch.texts)
+            for texts in self.texts(task, told):
+                tokens, stops, lengths = self._segmented(texts)
                 made = written(tokens, stops, lengths)
                 lines.write(made.lines)
                 writer.write_table(pa.table([made.tokens.cast(schema.field(0).type)], schema=schema))
                 counts.append(_counted(made.flat))
-                told["documents"] += len(batch.texts)
                 told["sentences"] += made.lines.count(b"\n")
                 told["words"] += int(np.count_nonzero(tokens.classes == WORD))
                 told["tokens"] += len(made.flat)
@@ -194,8 +182,7 @@ def tokenize_corpus(
     ``_``. Raises UserError when the input is wrong, and when the method needs a collocation table and there is none.
     """
     output = files.absolute(output)
-    if files.exists(files.join(output, ARTIFACT)):
-        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    refuse_artifact(output)
     if method not in ("word", *METHODS):
         raise UserError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
     if (method == "word") != (collocations is None):
@@ -217,18 +204,14 @@ def tokenize_corpus(
     counts = _added([_read(record["made"]) for record in records])
     with files.open_write(files.join(output, "counts.parquet")) as file:
         pq.write_table(counts, file, compression="zstd")
-    description = {
-        "kind": KIND,
-        "version": VERSION,
-        "by": f"corpusveil {metadata.version('corpusveil')}",
-        "tokenizer": TOKENIZER_VERSION,
+    told = {
         "method": method,
         "collocations": digest,
         **totals,
         "different_tokens": counts.num_rows,
         "shards": len(tasks),
     }
-    files.write_bytes(files.join(output, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
+    description = write_artifact(output, "tokens", told)
     files.remove_folder(work)
     return description
 

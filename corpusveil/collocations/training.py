@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import json
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpusveil.collocations.artifact import is_artifact, read_artifact, refuse_artifact, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
 from corpusveil.collocations.word2vec import SPOOL_BYTES, Training, train
@@ -26,8 +25,7 @@ from corpusveil.spaces import Vectors, Vocabulary
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
 
-KIND, VERSION = "vectors", 1
-ARTIFACT = "_artifact.json"
+VERSION = 1
 LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 
@@ -41,10 +39,8 @@ class TokenFiles:
 
 def find_tokens(url: str) -> TokenFiles:
     """Return the token shards of an artefact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
-    if files.exists(files.join(url, ARTIFACT)):
-        told = json.loads(files.read_bytes(files.join(url, ARTIFACT)))
-        if told.get("kind") != "tokens":
-            raise UserError(f"{url}: this is an artefact of {told.get('kind')}, not of tokens.")
+    if is_artifact(url):
+        read_artifact(url, "tokens")
         folder = files.join(url, "lines")
         shards = tuple(files.join(folder, name) for name in files.listing(folder))
         return TokenFiles(shards, files.join(url, "counts.parquet"))
@@ -117,9 +113,6 @@ def describe(output: str, trainer: str, told: dict[str, Any], shards: Sequence[s
     with files.open_read(files.join(output, "vectors.npy")) as file:
         matrix = np.load(file, allow_pickle=False)
     description = {
-        "kind": KIND,
-        "version": VERSION,
-        "by": f"corpusveil {metadata.version('corpusveil')}",
         "trainer": trainer,
         "words": int(matrix.shape[0]),
         "dimensions": int(matrix.shape[1]),
@@ -127,8 +120,7 @@ def describe(output: str, trainer: str, told: dict[str, Any], shards: Sequence[s
         "shards": len(shards),
         **told,
     }
-    files.write_bytes(files.join(output, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
-    return description
+    return write_artifact(output, "vectors", description)
 
 
 def train_vectors(
@@ -147,8 +139,7 @@ def train_vectors(
     tokens and when ``output`` holds something else.
     """
     output = files.absolute(output)
-    if files.exists(files.join(output, ARTIFACT)):
-        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    refuse_artifact(output)
     training = training or Training()
     found = find_tokens(tokens)
     sizes = [files.size(shard) for shard in found.shards]

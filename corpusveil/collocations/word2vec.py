@@ -2,7 +2,8 @@
 
 gensim trains fastest from one plain local file (``corpus_file``). Shards are therefore spooled to a local file of at
 most ``spool_bytes``; what is larger is trained a segment at a time, epoch by epoch, the learning rate falling linearly
-from ``alpha`` to ``min_alpha`` over all of them as in one call. After each segment of each epoch the state is kept.
+from ``alpha`` to ``min_alpha`` over all of them as in one call. Between segments and epochs the state is kept, once a
+minute at most.
 With one worker the result depends on nothing but the tokens and the parameters, also when it was interrupted.
 """
 
@@ -206,13 +207,13 @@ def train(
                     trained += _pass(model, part, training, first, share)
                 lines = part.lines if number == 1 else lines + part.lines
                 if seen < total:
-                    checkpoint.keep(model, epoch, number)
+                    checkpoint.offer(model, epoch, number)
                 else:
                     whole = part if number == 1 else None
             if seen != total:
                 raise UserError(f"{seen:,} tokens were read and {total:,} are counted; tokenise the corpus again.")
             epoch, segment = epoch + 1, 0
-            checkpoint.keep(model, epoch, 0)
+            checkpoint.offer(model, epoch, 0)
     seconds = time.monotonic() - began
     words = list(model.wv.index_to_key)
     counts_kept = np.array([model.wv.get_vecattr(word, "count") for word in words], dtype=np.int64)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.collocations.training import ARTIFACT, describe, find_tokens, write_vectors
+from corpusveil.collocations.artifact import refuse_artifact
+from corpusveil.collocations.training import describe, find_tokens, write_vectors
 from corpusveil.collocations.word2vec import Training, codec_of
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.spark import spark_session
@@ -49,8 +50,7 @@ def train_on_spark(
     parallelism) whose vectors are averaged. Raises UserError for parameters that only gensim has.
     """
     output = files.absolute(output)
-    if files.exists(files.join(output, ARTIFACT)):
-        raise UserError(f"{output}: an artefact is here already; choose another --output.")
+    refuse_artifact(output)
     usual = Training()
     if changed := [name for name in _ONLY_GENSIM if getattr(training, name) != getattr(usual, name)]:
         raise UserError(f"{changed[0]}: --trainer spark has no such parameter; leave it out or train with gensim.")

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.errors import UserError, WorkError
@@ -39,11 +39,15 @@ def _threads_shared_by(workers: int) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LocalEngine:
-    """Runs tasks in ``workers`` processes; in this process when there is one."""
+    """Runs tasks in ``workers`` processes; in this process when there is one.
+
+    The processes are started when first needed and kept for later runs of this engine; they end with it.
+    """
 
     workers: int = 1
+    _pool: ProcessPoolExecutor | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -55,20 +59,26 @@ class LocalEngine:
             for task in tasks:
                 function(task)
             return
-        context = multiprocessing.get_context("spawn")
-        workers = min(self.workers, max(1, len(tasks)))
-        with (
-            _threads_shared_by(workers),
-            ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as pool,
-        ):
-            futures = [pool.submit(function, task) for task in tasks]
-            try:
-                for future in as_completed(futures):
-                    future.result()
-            except BrokenProcessPool:
-                raise WorkError(
-                    "A worker process was killed (perhaps for want of memory). What was finished is kept; "
-                    "run the same command again to go on, perhaps with fewer --workers."
-                ) from None
-            finally:
-                pool.shutdown(cancel_futures=True)
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_follow_parent)
+        try:
+            with _threads_shared_by(self.workers):  # which start when tasks are handed in
+                futures = [self._pool.submit(function, task) for task in tasks]
+            for future in as_completed(futures):
+                future.result()
+        except BrokenProcessPool:
+            self.close()
+            raise WorkError(
+                "A worker process was killed (perhaps for want of memory). What was finished is kept; "
+                "run the same command again to go on, perhaps with fewer --workers."
+            ) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Wait for what is being done, leave the rest, and end the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None

@@ -33,6 +33,8 @@ class Release:
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "needs none" if self.policy.tokenizer == "word" else "needs one: --collocations URL"
             raise UserError(f"tokenizer {self.policy.tokenizer}: a collocation table is what it {need}.")
+        if self.collocations is not None:
+            self.collocations.require_some_in(self.mechanism.space.vocabulary)
 
     def configuration(self) -> dict[str, Any]:
         """Return all that can change the output text but the key; never engine, paths or workers."""

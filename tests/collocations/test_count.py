@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.collocations import count, ngrams
+from corpusveil.collocations import count, ngrams, passes, vocabulary
+from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, most_words, unpacked
 from corpusveil.collocations.words import WordCounter
@@ -76,8 +77,8 @@ class TestCounts:
     ) -> None:
         """Tables and buffers of a few entries, put away again and again, add up to the same counts."""
         monkeypatch.setattr(ngrams, "MOST_KEYS", 3000)
-        monkeypatch.setattr(count, "NgramCounter", lambda size, n: NgramCounter(size, n, 999, 3000))
-        monkeypatch.setattr(count, "WordCounter", lambda: WordCounter(200))
+        monkeypatch.setattr(passes, "NgramCounter", lambda size, n: NgramCounter(size, n, 999, 3000))
+        monkeypatch.setattr(passes, "WordCounter", lambda: WordCounter(200))
         monkeypatch.setattr(count, "PART_BYTES", 30_000)
         told = count_corpus([str(corpus)], str(tmp_path / "out"), LocalEngine())
         assert told["parts"] > 4
@@ -116,16 +117,16 @@ class TestEngines:
 
 KILLED = """
 import sys
-from corpusveil.collocations import count
+from corpusveil.collocations import count, passes
 from corpusveil.pipelines.local import LocalEngine
 import os, signal
 
-def stop(stage, task, do=getattr(count, sys.argv[3]).do):
+def stop(stage, task, do=getattr(passes, sys.argv[3]).do):
     if task.record_name.startswith("part-00002"):
         os.kill(os.getpid(), signal.SIGKILL)
     return do(stage, task)
 
-getattr(count, sys.argv[3]).do = stop
+getattr(passes, sys.argv[3]).do = stop
 count.count_corpus([sys.argv[1]], sys.argv[2], LocalEngine())
 """
 
@@ -197,7 +198,7 @@ class TestAdding:
 
     def test_words_that_cannot_be_added_are_counted(self, tmp_path: Path, monkeypatch: Any) -> None:
         """Where keys hold fewer words than there are, a word that earlier shards had but left out is reported."""
-        monkeypatch.setattr(count, "most_words", lambda _: 30)
+        monkeypatch.setattr(vocabulary, "most_words", lambda _: 30)
         first = make(40, 6, vocabulary=WORDS[:40], sentences=3)
         options = CountOptions(3, min_count=sorted(first.counts.values())[-8])
         count_corpus([str(write(tmp_path / "a", first, 1))], str(tmp_path / "old"), LocalEngine(), options)
@@ -236,7 +237,7 @@ class TestWrong:
             count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine(), CountOptions(5, 1))
 
     @pytest.mark.parametrize(("field", "value", "said"), [
-        ("tokenizer", "0/unicode-1", "counted by tokenizer"), ("version", 9, "version 9"), ("kind", "space", "space"),
+        ("tokenizer", "0/unicode-1", "made by tokenizer"), ("version", 9, "version 9"), ("kind", "space", "space"),
     ])  # fmt: skip
     def test_counts_of_another_kind(self, reference: Path, tmp_path: Path, field: str, value: Any, said: str) -> None:
         import json
@@ -246,7 +247,21 @@ class TestWrong:
         told = json.loads((tmp_path / "copy" / "_artifact.json").read_text())
         (tmp_path / "copy" / "_artifact.json").write_text(json.dumps(told | {field: value}))
         with pytest.raises(UserError, match=said):
-            count.read_artifact(str(tmp_path / "copy"))
+            read_artifact(str(tmp_path / "copy"), "counts")
+
+    def test_counts_are_not_written_over(self, corpus: Path, reference: Path) -> None:
+        before = release_files(reference)
+        with pytest.raises(UserError, match="choose another --output"):
+            count_corpus([str(corpus)], str(reference), LocalEngine())
+        assert release_files(reference) == before
+
+    def test_what_another_count_left_behind_goes(self, corpus: Path, reference: Path, tmp_path: Path) -> None:
+        """Parts of an interrupted count in another number of parts do not stay beside those of this one."""
+        for folder in ("ngrams", "state/words", "state/ngrams"):
+            (tmp_path / "out" / folder).mkdir(parents=True)
+            (tmp_path / "out" / folder / "part-00007-of-00008.parquet").write_bytes(b"old")
+        count_corpus([str(corpus)], str(tmp_path / "out"), LocalEngine())
+        assert release_files(tmp_path / "out") == release_files(reference)
 
     @pytest.mark.parametrize(("max_n", "min_count"), [(0, 1), (6, 1), (3, 0)])
     def test_options(self, max_n: int, min_count: int) -> None:

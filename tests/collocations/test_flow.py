@@ -147,12 +147,12 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.pipelines.local import LocalEngine
 
-def stop(self, model, epoch, segment, keep=Checkpoint.keep):
-    keep(self, model, epoch, segment)
+def stop(self, model, epoch, segment):
+    self.keep(model, epoch, segment)
     if (epoch, segment) == (1, 1):
         os.kill(os.getpid(), signal.SIGKILL)
 
-Checkpoint.keep = stop
+Checkpoint.offer = stop
 training = Training(dimensions=12, epochs=2, min_count=2)
 train_vectors(sys.argv[1], sys.argv[2], LocalEngine(), training, spool_bytes=40_000)
 """
@@ -213,12 +213,15 @@ class TestTrain:
         shards = find_tokens(str(tokens)).shards
 
         class Stopped(Checkpoint):
-            def keep(self, model: Any, epoch: int, segment: int) -> None:
-                super().keep(model, epoch, segment)
+            def offer(self, model: Any, epoch: int, segment: int) -> None:
+                super().offer(model, epoch, segment)
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             train(shards, SMALL, Stopped(str(tmp_path / "state"), "mark"))
+        assert not (tmp_path / "state").exists()  # nothing is kept before it is worth it
+        with pytest.raises(KeyboardInterrupt):
+            train(shards, SMALL, Stopped(str(tmp_path / "state"), "mark", every=0))
         with pytest.raises(UserError, match="another training"):
             train(shards, SMALL, Checkpoint(str(tmp_path / "state"), "other"))
         (array,) = (tmp_path / "state").glob("*.vectors.npy")

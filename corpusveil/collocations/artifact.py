@@ -1,0 +1,59 @@
+"""What a step of the collocation flow leaves behind says about itself, in ``_artifact.json``, written last."""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata
+from typing import Any, Literal
+
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+from corpusveil.text.classes import TOKENIZER_VERSION
+
+ARTIFACT = "_artifact.json"
+VERSION = 1
+Kind = Literal["counts", "collocations", "tokens", "vectors"]
+_MADE_BY = {"counts": "count", "collocations": "score", "tokens": "tokenize", "vectors": "train"}
+
+
+def is_artifact(url: str) -> bool:
+    """Say whether an artefact is complete at an address."""
+    return files.exists(files.join(url, ARTIFACT))
+
+
+def refuse_artifact(url: str) -> None:
+    """Raise UserError when an artefact is at an address that another one is to be written to."""
+    if is_artifact(url):
+        raise UserError(f"{url}: an artefact is here already; choose another --output.")
+
+
+def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
+    """Return the description of an artefact.
+
+    Raises UserError when none is there, when it is of another kind or version, and when another version of the
+    tokenizer made it, whose words would not be those of this one.
+    """
+    address, command = files.join(url, ARTIFACT), f"corpusveil {_MADE_BY[kind]}"
+    if not files.exists(address):
+        raise UserError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
+    try:
+        told: dict[str, Any] = json.loads(files.read_bytes(address))
+        found, version = told["kind"], told["version"]
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{address}: this description is damaged; make it again with '{command}'.") from None
+    if (found, version) != (kind, VERSION):
+        raise UserError(f"{url}: this is {found} version {version}, not {kind} version {VERSION}.")
+    if told.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:
+        raise UserError(
+            f"{url}: made by tokenizer {told['tokenizer']}, and this is {TOKENIZER_VERSION}; "
+            f"make it again with '{command}'."
+        )
+    return told
+
+
+def write_artifact(url: str, kind: Kind, told: dict[str, Any]) -> dict[str, Any]:
+    """Write the description of an artefact, whose files are all there, and return it."""
+    by = f"corpusveil {metadata.version('corpusveil')}"
+    description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, **told}
+    files.write_bytes(files.join(url, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
+    return description

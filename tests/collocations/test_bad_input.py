@@ -1,0 +1,146 @@
+"""What is wrong with the input of a step of the collocation flow: one sentence that names it, status 2, no artefact."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.cli.main import run
+from tests.collocations.corpora import make, write
+from tests.engines.corpora import UNKNOWN, write_shard
+
+Change = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the whole flow into one folder."""
+    folder = tmp_path_factory.mktemp("flow")
+    write(folder / "corpus", make(700, 3), 2)
+    quiet = ("--progress", "none")
+    for step in (
+        ["count", f"{folder}/corpus", "--output", f"{folder}/counts", *quiet],
+        ["score", "--counts", f"{folder}/counts", "--output", f"{folder}/table", "--threshold", "0.01", *quiet],
+        ["tokenize", f"{folder}/corpus", "--tokenizer", "gst", "--collocations", f"{folder}/table",
+         "--output", f"{folder}/tokens", *quiet],
+        ["train", "--tokens", f"{folder}/tokens", "--output", f"{folder}/vectors", "--dimensions", "8",
+         "--epochs", "1", *quiet],
+        ["space", "--vectors", f"{folder}/vectors", "--output", f"{folder}/space", *quiet],
+    ):  # fmt: skip
+        assert run(step) == 0
+    return folder
+
+
+def overwrite(name: str, data: bytes) -> Change:
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def cut(pattern: str) -> Change:
+    def change(folder: Path) -> None:
+        path = max(folder.glob(pattern))
+        path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+    return change
+
+
+def drop(pattern: str) -> Change:
+    return lambda folder: min(folder.glob(pattern)).unlink()
+
+
+def say(artifact: str, **fields: object) -> Change:
+    def change(folder: Path) -> None:
+        path = folder / artifact / "_artifact.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+    return change
+
+
+def table_of(**columns: object) -> Change:
+    return lambda folder: pq.write_table(pa.table(columns), folder / "table" / "collocations.parquet")
+
+
+COUNT = ["count", "{in}/corpus", "--output", "{out}"]
+SCORE = ["score", "--counts", "{in}/counts", "--output", "{out}"]
+TOKENIZE = ["tokenize", "{in}/corpus", "--tokenizer", "mst", "--collocations", "{in}/table", "--output", "{out}"]
+TRAIN = ["train", "--tokens", "{in}/tokens", "--output", "{out}"]
+SPACE = ["space", "--vectors", "{in}/vectors", "--output", "{out}"]
+PRIVATIZE = [
+    "privatize", "{in}/corpus", "--space", "{in}/space", "--tokenizer", "gst", "--collocations", "{in}/table",
+    "--mechanism", "cmp", "--epsilon", "5", "--key", "{in}/release.key", "--output", "{out}",
+]  # fmt: skip
+OTHER = {"n": pa.array([2], pa.int8()), "count": [9]}
+
+CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
+    ("an empty folder", COUNT, lambda folder: shutil.rmtree(folder / "corpus") or (folder / "corpus").mkdir(),
+     ("corpus: nothing matches",)),
+    ("no words", COUNT, lambda folder: [path.unlink() for path in (folder / "corpus").iterdir()]
+     and write_shard(folder / "corpus" / "x.jsonl", [{"text": "12 34"}]), ("no words", "--text")),
+    ("a shard cut short", COUNT, cut("corpus/*"), ("c4.00001.json.gz",)),
+    ("a shard that is no gzip", COUNT, overwrite("corpus/c4.00001.json.gz", UNKNOWN.encode()), ("c4.00001.json.gz",)),
+    ("a row that is no JSON", COUNT, lambda folder: (folder / "corpus" / "c4.00001.json.gz").write_bytes(
+        gzip.compress(b'{"text": "a"}\n' + UNKNOWN.encode() + b"\n")), ("c4.00001.json.gz, row 2",)),
+    ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("max_n = 9", "1 to 5")),
+    ("counts of everything again", [*COUNT, "--add-to", "{in}/counts"], None, ("in the counts already", "leave it")),
+    ("adding to no counts", [*COUNT, "--add-to", "{in}/table"], None, ("collocations", "not counts")),
+    ("a threshold that leaves nothing", [*SCORE, "--threshold", "99"], None, ("--threshold", "--min-count")),
+    ("counts of another tokenizer", SCORE, say("counts", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil count")),
+    ("counts of another version", SCORE, say("counts", version=9), ("version 9",)),
+    ("counts without a part", SCORE, drop("counts/ngrams/*00001-of*"), ("counts", "copy")),
+    ("counts with a damaged part", SCORE, cut("counts/ngrams/*"), ("part-", "damaged", "count again")),
+    ("a description that is none", SCORE, overwrite("counts/_artifact.json", b"{"), ("_artifact.json", "damaged")),
+    ("tokens for counts", ["score", "--counts", "{in}/tokens", "--output", "{out}"], None, ("tokens", "not counts")),
+    ("a table of another tokenizer", TOKENIZE, say("table", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil score")),
+    ("a table that is none", TOKENIZE, overwrite("table/collocations.parquet", UNKNOWN.encode()),
+     ("collocations.parquet", "not a sound collocation table")),
+    ("a table without scores", TOKENIZE, table_of(ngram=["a b"], **OTHER), ("not a sound collocation table",)),
+    ("a table with a score that is none", TOKENIZE, table_of(ngram=["a b"], score=[np.nan], **OTHER),
+     ("no finite score",)),
+    ("a table without rows", TOKENIZE, table_of(ngram=pa.array([], pa.string()), n=pa.array([], pa.int8()),
+     count=pa.array([], pa.int64()), score=pa.array([], pa.float64())), ("empty", "threshold")),
+    ("counts for a table", ["tokenize", "{in}/corpus", "--tokenizer", "mst", "--collocations", "{in}/counts",
+     "--output", "{out}"], None, ("counts", "not collocations")),
+    ("tokens cut short", TRAIN, cut("tokens/lines/*"), ("part-",)),
+    ("tokens of another tokenizer", TRAIN, say("tokens", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil tokenize")),
+    ("tokens that no longer are those counted", TRAIN, drop("tokens/lines/*"), ("tokenise the corpus again",)),
+    ("a least count that leaves no token", [*TRAIN, "--min-count", "9999"], None, ("min_count = 9999",)),
+    ("vectors of another kind", ["space", "--vectors", "{in}/tokens", "--output", "{out}"], None, ("tokens",)),
+    ("vectors cut short", SPACE, cut("vectors/vectors.npy"), ("vectors",)),
+    ("a table of another vocabulary", PRIVATIZE, table_of(ngram=["zzz yyy"], score=[3.0], **OTHER),
+     ("none of the collocations", "tokenised by them")),
+    ("a table of another tokenizer for a release", PRIVATIZE, say("table", tokenizer="0/x"), ("tokenizer 0/x",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "change", "said"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_one_sentence(
+    flow: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    command: list[str],
+    change: Change | None,
+    said: tuple[str, ...],
+) -> None:
+    shutil.copytree(flow, tmp_path / "in")
+    (tmp_path / "in" / "release.key").write_bytes(os.urandom(32))
+    (tmp_path / "in" / "release.key").chmod(0o600)
+    if change is not None:
+        change(tmp_path / "in")
+    filled = [word.replace("{in}", str(tmp_path / "in")).replace("{out}", str(tmp_path / "out")) for word in command]
+    capfd.readouterr()
+    status = run([*filled, "--progress", "none"])
+    err = capfd.readouterr().err
+    assert status == 2, err
+    (sentence,) = err.splitlines()
+    assert all(part in sentence for part in said), sentence
+    assert sentence.endswith(".")
+    assert UNKNOWN not in sentence
+    assert not (tmp_path / "out" / "_artifact.json").exists()
