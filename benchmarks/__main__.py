@@ -1,4 +1,4 @@
-"""Run benchmarks: all but the longest, or those named. Prints a table for each and keeps its figures in ``benchmarks/results/``."""
+"""Run benchmarks: those named, or all but the longest; print tables, keep figures in ``benchmarks/results/``."""
 
 import sys
 from collections.abc import Callable
@@ -24,7 +24,7 @@ ONLY_NAMED = {"quality"}
 
 
 def main(names: list[str]) -> int:
-    """Run the named benchmarks, else all but the longest; return 1 when one missed a target, 2 when a name is unknown."""
+    """Run the named benchmarks, else all but the longest; return 1 for a missed target, 2 for an unknown name."""
     if unknown := [name for name in names if name not in BENCHMARKS]:
         print(f"No benchmark is named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.", file=sys.stderr)
         return 2

@@ -15,7 +15,8 @@ import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Skipped
 
-PACKAGES = ("dp-diffractor", "psutil")
+PACKAGES = ("dp-diffractor", "psutil", "nltk")
+READY = "ready-2"
 
 
 @functools.cache
@@ -28,16 +29,16 @@ def drivers() -> Path:
 
 @functools.cache
 def python() -> str:
-    """Return the interpreter of an environment with dp-diffractor from PyPI in it, made where there is none."""
+    """Return the interpreter of an environment with the peers from PyPI in it, made where there is none."""
     drivers()
     folder = inputs.work() / "peer"
-    if not (folder / "ready").exists():
+    if not (folder / READY).exists():
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *PACKAGES]
         for command in ([sys.executable, "-m", "venv", str(folder)], pip):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise Skipped(f"dp-diffractor could not be installed: {(done.stderr or done.stdout).strip()[-300:]}")
-        (folder / "ready").touch()
+                raise Skipped(f"the peers could not be installed: {(done.stderr or done.stdout).strip()[-300:]}")
+        (folder / READY).touch()
     return str(folder / "bin" / "python")
 
 

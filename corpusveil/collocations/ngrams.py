@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens
@@ -39,7 +39,7 @@ def most_words(max_n: int) -> int:
     return int((1 << KEY_BITS // max_n) - 2)
 
 
-@numba.njit(cache=True)
+@compiled
 def _gather(
     ids: Any, classes: Any, ends: Any, offsets: Any, document: int, token: int, max_n: int, bits: int,
     unigrams: Any, buffer: Any, used: int,
@@ -81,7 +81,7 @@ def _gather(
     return offsets.size - 1, 0, used
 
 
-@numba.njit(cache=True)
+@compiled
 def _runs(keys: Any, out_keys: Any, out_counts: Any) -> int:
     """Turn sorted keys into different ones with counts; return how many."""
     n = 0
@@ -97,7 +97,7 @@ def _runs(keys: Any, out_keys: Any, out_counts: Any) -> int:
     return n
 
 
-@numba.njit(cache=True)
+@compiled
 def _merge(a: Any, ca: Any, b: Any, cb: Any, out: Any, cout: Any) -> int:
     i = 0
     j = 0

@@ -9,7 +9,6 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 
 from corpusveil.collocations.artifact import is_artifact, read_artifact
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
+from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.text.tokens import Tokenizer
@@ -26,13 +26,13 @@ _NONE = -1
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@numba.njit(cache=True)
+@compiled
 def _at(key: Any, mask: int) -> int:
     mixed = (key ^ (key >> np.uint64(29))) * _MIX
     return int(np.int64(mixed >> np.uint64(20)) & mask)
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill(keys: Any, slots: Any) -> int:
     """Enter keys; return the first that is there already, or -1."""
     mask = slots.size - 1
@@ -46,7 +46,7 @@ def _fill(keys: Any, slots: Any) -> int:
     return -1
 
 
-@numba.njit(cache=True)
+@compiled
 def find_entry(key: Any, keys: Any, slots: Any) -> int:
     """Return the entry of a packed n-gram, -1 where there is none."""
     mask = slots.size - 1

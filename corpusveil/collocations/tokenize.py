@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -19,6 +18,7 @@ from corpusveil.collocations.reading import ShardStage
 from corpusveil.collocations.stages import Engine, Watch, mark_of, run_stage
 from corpusveil.collocations.table import Collocations, load_collocations
 from corpusveil.collocations.tokenizers import METHODS, segment
+from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import GzipBlocks
@@ -34,7 +34,7 @@ How = Literal["word", "gst", "mst", "optimal"]
 _BLANK, _BREAK = 0x20, 0x0A
 
 
-@numba.njit(cache=True)
+@compiled
 def _write(
     data: Any, starts: Any, ends: Any, classes: Any, offsets: Any, stops: Any, lengths: Any, lower: Any, kinds: Any,
     out: Any, token_ends: Any, rows: Any,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.table import Collocations, find_entry
+from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 
 Method = Literal["gst", "mst", "optimal"]
@@ -36,7 +37,7 @@ class Segments:
     entries: npt.NDArray[np.int32]
 
 
-@numba.njit(cache=True)
+@compiled
 def _entry(ids: Any, first: int, length: int, bits: int, keys: Any, slots: Any) -> int:
     """Return the collocation of ``length`` tokens from ``first`` on, which are known to be words in one sentence."""
     key = np.uint64(0)
@@ -45,7 +46,7 @@ def _entry(ids: Any, first: int, length: int, bits: int, keys: Any, slots: Any) 
     return int(find_entry(key, keys, slots))
 
 
-@numba.njit(cache=True)
+@compiled
 def _gst(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, lengths: Any, entries: Any
 ) -> None:

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
@@ -67,7 +67,7 @@ def path_table(n: int, epsilon: float, gamma: int) -> PathTable:
     return PathTable(n, gamma, cells[0], cells[gamma], inner)
 
 
-@numba.njit(cache=True)
+@compiled
 def _high(x: Any, y: Any) -> Any:
     """Return the upper 64 bits of the product of two uint64."""
     x0, x1 = x & _LOW, x >> _HALF
@@ -76,7 +76,7 @@ def _high(x: Any, y: Any) -> Any:
     return x1 * y1 + (middle >> _HALF) + (((middle & _LOW) + x0 * y1) >> _HALF)
 
 
-@numba.njit(cache=True)
+@compiled
 def _within(inner: Any, most: int, value: Any) -> int:
     """Return the distance whose cell holds ``value``, which is below ``inner[most]``."""
     low = 1
@@ -90,7 +90,7 @@ def _within(inner: Any, most: int, value: Any) -> int:
     return low
 
 
-@numba.njit(cache=True)
+@compiled
 def _target(position: int, n: int, gamma: int, centre: Any, far: Any, inner: Any, draw: Any) -> Any:
     left = min(position, gamma - 1)
     right = min(n - 1 - position, gamma - 1)
@@ -109,7 +109,7 @@ def _target(position: int, n: int, gamma: int, centre: Any, far: Any, inner: Any
     return at if at < position - left else at + left + right + 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _move(
     ids: Any, positions: Any, lists: Any, chosen: Any, draws: Any,
     gamma: int, centre: Any, far: Any, inner: Any, out: Any,

@@ -20,10 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
@@ -54,7 +54,7 @@ def step_table(n: int, epsilon: float) -> StepTable:
     return StepTable(n, np.array(tails or [0], dtype=np.uint64))
 
 
-@numba.njit(cache=True)
+@compiled
 def _step(draw: Any, tails: Any) -> Any:
     """Return the number of tails above ``draw``: the step to one side."""
     low = 0
@@ -68,7 +68,7 @@ def _step(draw: Any, tails: Any) -> Any:
     return low
 
 
-@numba.njit(cache=True)
+@compiled
 def _move(ids: Any, positions: Any, lists: Any, chosen: Any, draws: Any, tails: Any, floor_bits: Any, out: Any) -> None:
     n = lists.shape[1]
     floor = np.uint64(n) << floor_bits

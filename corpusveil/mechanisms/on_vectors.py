@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpusveil.compiled import compiled
 from corpusveil.errors import NoClosedForm
 from corpusveil.mechanisms.base import Mechanism, levels
 from corpusveil.sampling.draws import MECHANISM, Draws
@@ -114,7 +114,7 @@ def diameter_bound(space: Space) -> float:
     return 2 * math.sqrt(_largest_squared(space.vectors, mean)) * (1 + 2.0**-30)
 
 
-@njit(cache=True)
+@compiled
 def _largest_squared(vectors: Any, mean: Any) -> float:
     largest = 0.0
     for v in range(vectors.shape[0]):

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
@@ -84,7 +84,7 @@ def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
     return RingTable(n, gamma, tuple(near), far, bounds, guide)
 
 
-@numba.njit(cache=True)
+@compiled
 def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any) -> Any:
     if draw < bounds[1]:
         return 0
@@ -104,7 +104,7 @@ def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any) -> A
     return low if rest < half else -low
 
 
-@numba.njit(cache=True)
+@compiled
 def _displace(
     ids: Any,
     positions: Any,

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.sampling.keys import Key
 
@@ -88,7 +89,7 @@ class DrawKey:
         return np.frombuffer(bytes(tags), dtype="<u8").reshape(-1, 2)
 
 
-@numba.njit(cache=True)
+@compiled
 def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
     for t in range(positions.size):
         document = documents[t]

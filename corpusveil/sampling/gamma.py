@@ -25,13 +25,14 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.sampling.draws import NOISE, Draws
 
 _DROPPED = np.uint64(12)
 _STEP = 2.0**-52
 
 
-@numba.njit(cache=True)
+@compiled
 def _uniform(lane: Any) -> float:
     return (np.float64(lane >> _DROPPED) + 0.5) * _STEP
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import decimal
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 
 TOTAL = 1 << 64
@@ -68,7 +68,7 @@ def integer_weights(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     return np.array(weights, dtype=np.uint64)
 
 
-@numba.njit(cache=True)
+@compiled
 def _search(lower_bounds: Any, guide: Any, draws: Any, out: Any) -> None:
     shift = np.uint64(64 - 12)
     for t in range(draws.size):

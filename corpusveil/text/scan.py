@@ -18,9 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
-import numpy as np
-
+from corpusveil.compiled import compiled
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
@@ -31,7 +29,7 @@ _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 _CONTACT, _OTHER = classes.CONTACT, classes.OTHER
 
 
-@numba.njit(cache=True)
+@compiled
 def _kind_at(data: Any, at: int, end: int, kinds: Any) -> Any:
     if at >= end:
         return SPACE
@@ -39,7 +37,7 @@ def _kind_at(data: Any, at: int, end: int, kinds: Any) -> Any:
     return kind_of(code, kinds)
 
 
-@numba.njit(cache=True)
+@compiled
 def _apostrophe(data: Any, at: int, end: int) -> int:
     """Return the length in bytes of the apostrophe at ``at``, 0 when there is none."""
     if data[at] == 0x27:
@@ -49,19 +47,19 @@ def _apostrophe(data: Any, at: int, end: int) -> int:
     return 0
 
 
-@numba.njit(cache=True)
+@compiled
 def _ends_address(byte: int) -> bool:
     r"""Say whether an ASCII byte ends an address: blank, control, or one of ``<>"{}|\^` ``."""
     return byte <= 0x20 or byte in (0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D, 0x7F)
 
 
-@numba.njit(cache=True)
+@compiled
 def _trails_address(byte: int) -> bool:
     """Say whether a byte at the end of an address is punctuation of the sentence: one of ``!'),.:;?]*_~``."""
     return byte in (0x21, 0x27, 0x29, 0x2C, 0x2E, 0x3A, 0x3B, 0x3F, 0x5D, 0x2A, 0x5F, 0x7E)
 
 
-@numba.njit(cache=True)
+@compiled
 def _address_end(data: Any, at: int, end: int, kinds: Any) -> int:
     """Return where the address whose body starts at ``at`` ends; ``at`` when it has no body."""
     i = at
@@ -80,7 +78,7 @@ def _address_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@numba.njit(cache=True)
+@compiled
 def _name_end(data: Any, at: int, end: int, kinds: Any) -> int:
     """Return where the domain or handle at ``at`` ends: letters, digits, marks, ``_``, ``.`` and ``-``; or ``at``.
 
@@ -100,7 +98,7 @@ def _name_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@numba.njit(cache=True)
+@compiled
 def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: int, count: int) -> int:
     """Return how many of the last tokens, touching each other and the ``@`` at ``at``, are its local part."""
     taken = 0
@@ -123,7 +121,7 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
     return useful
 
 
-@numba.njit(cache=True)
+@compiled
 def _word_end(data: Any, at: int, end: int, kinds: Any) -> int:
     """Return the end of the word that starts at ``at``."""
     i = at
@@ -143,22 +141,20 @@ def _word_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@numba.njit(cache=True)
+@compiled
 def _find_folded(
     data: Any, start: int, end: int, slots: Any, words: Any, offsets: Any,
     kinds: Any, lower: Any, ascii_lower: Any, scratch: Any,
-) -> tuple[int, Any]:  # fmt: skip
-    """Look up a word that is not plain ASCII letters; return its id and the scratch buffer, grown where needed."""
-    if (end - start) * 2 > scratch.size:
-        scratch = np.empty((end - start) * 2, dtype=np.uint8)
+) -> Any:  # fmt: skip
+    """Look up a word that is not plain ASCII letters; ``scratch`` has room for twice its bytes."""
     used = lower_into(data, start, end, scratch, 0, lower, kinds)
     state = SEED
     for k in range(used):
         state = hash_step(state, scratch[k])
-    return find(state, scratch, 0, used, slots, words, offsets, ascii_lower), scratch
+    return find(state, scratch, 0, used, slots, words, offsets, ascii_lower)
 
 
-@numba.njit(cache=True)
+@compiled
 def _other_end(data: Any, at: int, end: int, kinds: Any) -> int:
     i = at
     while i < end:
@@ -170,7 +166,7 @@ def _other_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@numba.njit(cache=True)
+@compiled
 def _number_end(data: Any, at: int, end: int, kinds: Any) -> int:
     i = at
     digit = False
@@ -187,7 +183,7 @@ def _number_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@numba.njit(cache=True)
+@compiled
 def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
     """Return the end of the address whose first word is ``data[start:stop]``; ``stop`` when it starts none."""
     if stop + 3 < end and data[stop] == 0x3A and data[stop + 1] == 0x2F and data[stop + 2] == 0x2F:
@@ -202,7 +198,7 @@ def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
     return body if body > stop + 1 else stop
 
 
-@numba.njit(cache=True)
+@compiled
 def scan(
     data: Any,
     offsets: Any,
@@ -218,15 +214,15 @@ def scan(
     token_classes: Any,
     ids: Any,
     token_offsets: Any,
+    scratch: Any,
 ) -> int:
     """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
     ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
-    ``token_offsets`` int64 [documents + 1].
+    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document.
     """
     n = 0
-    scratch = np.empty(64, dtype=np.uint8)
     for document in range(offsets.size - 1):
         i = offsets[document]
         end = offsets[document + 1]
@@ -253,9 +249,7 @@ def scan(
                 token_classes[n] = _WORD
                 if stop < end and (byte == 0x27 or byte >= 0x80):
                     stop = _word_end(data, i, end, kinds)
-                    ids[n], scratch = _find_folded(
-                        data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch
-                    )
+                    ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
                 else:
                     ids[n] = find(state, data, i, stop, slots, words, word_offsets, ascii_lower)
                 if stop < end and (data[stop] == 0x3A or data[stop] == 0x2E):
@@ -287,9 +281,7 @@ def scan(
                 if kind == LETTER:
                     token_classes[n] = _WORD
                     stop = _word_end(data, i, end, kinds)
-                    ids[n], scratch = _find_folded(
-                        data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch
-                    )
+                    ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
                     i = stop
                 elif kind == DIGIT:
                     token_classes[n] = _NUMBER

@@ -12,10 +12,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.tokens import Tokens
@@ -36,7 +36,7 @@ def _abbreviations() -> WordTable:
     return WordTable.build(words, offsets)
 
 
-@numba.njit(cache=True)
+@compiled
 def _terminal(code: int) -> int:
     """Return 1 for punctuation that ends a sentence before a blank, 2 where no blank is needed, 0 otherwise."""
     if code in (0x2E, 0x21, 0x3F, 0x2026, 0x203C, 0x2047, 0x2048, 0x2049, 0x61F, 0x6D4, 0x964, 0x965):
@@ -44,12 +44,12 @@ def _terminal(code: int) -> int:
     return 2 if code in (0x3002, 0xFF01, 0xFF0E, 0xFF1F, 0xFF61) else 0
 
 
-@numba.njit(cache=True)
+@compiled
 def _closes(code: int) -> bool:
     return code in (0x22, 0x27, 0x29, 0x5D, 0x7D, 0xBB, 0x203A, 0x2019, 0x201D, 0x300D, 0x300F, 0xFF09)
 
 
-@numba.njit(cache=True)
+@compiled
 def _abbreviated(
     data: Any, starts: Any, ends: Any, kinds: Any, t: int, first: int, slots: Any, words: Any, offsets: Any, lower: Any
 ) -> Any:
@@ -67,13 +67,13 @@ def _abbreviated(
     return find(state, data, start, end, slots, words, offsets, lower) >= 0
 
 
-@numba.njit(cache=True)
+@compiled
 def _starts_small(data: Any, start: int, end: int, kinds: Any) -> Any:
     code, _ = decode(data, start, end)
     return kind_of(code, kinds) == LETTER and kinds[code] & UPPER == 0
 
 
-@numba.njit(cache=True)
+@compiled
 def _mark(
     data: Any, starts: Any, ends: Any, token_classes: Any, token_offsets: Any,
     kinds: Any, slots: Any, words: Any, offsets: Any, lower: Any, out: Any,

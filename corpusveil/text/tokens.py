@@ -98,10 +98,11 @@ class Tokenizer:
         classes = np.empty(data.size, dtype=np.uint8)
         ids = np.empty(data.size, dtype=np.int32)
         offsets = np.empty(documents.size, dtype=np.int64)
+        longest = int(np.diff(documents).max(initial=0))
         table = self.table
         count = scan(
             data, documents, BYTE_KINDS, KINDS, LOWER, ASCII_LOWER, table.slots, table.keys, table.offsets,
-            starts, ends, classes, ids, offsets,
+            starts, ends, classes, ids, offsets, np.empty(2 * longest, dtype=np.uint8),
         )  # fmt: skip
         return Tokens(data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from corpusveil.compiled import compiled
 from corpusveil.text.characters import LETTER, OTHER, TABLE_END, character_table, lower_table
 
 KINDS = character_table()
@@ -21,13 +21,13 @@ _INVALID = 0x110000
 _KIND_MASK = np.uint8(0x0F)
 
 
-@numba.njit(cache=True)
+@compiled
 def kind_of(code: int, kinds: Any) -> int:
     """Return the character kind of a code point."""
     return int(kinds[code] & _KIND_MASK) if code < TABLE_END else OTHER
 
 
-@numba.njit(cache=True)
+@compiled
 def decode(data: Any, at: int, end: int) -> Any:
     """Return (code point, bytes) of the character at ``at``; a malformed byte is (0x110000, 1), of kind `OTHER`."""
     first = np.int64(data[at])
@@ -50,7 +50,7 @@ def decode(data: Any, at: int, end: int) -> Any:
     return code, length
 
 
-@numba.njit(cache=True)
+@compiled
 def encode(code: int, out: Any, at: int) -> int:
     """Write a code point as UTF-8 at ``out[at]``; return the position behind it."""
     if code < 0x80:
@@ -72,7 +72,7 @@ def encode(code: int, out: Any, at: int) -> int:
     return at + 4
 
 
-@numba.njit(cache=True)
+@compiled
 def _letter_follows(data: Any, at: int, end: int, kinds: Any) -> bool:
     while at < end:
         code, length = decode(data, at, end)
@@ -82,7 +82,7 @@ def _letter_follows(data: Any, at: int, end: int, kinds: Any) -> bool:
     return False
 
 
-@numba.njit(cache=True)
+@compiled
 def lower_into(data: Any, start: int, end: int, out: Any, at: int, lower: Any, kinds: Any) -> int:
     """Write the lower-case form of ``data[start:end]`` to ``out`` from ``at`` on; return the position behind it.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import compiled
 from corpusveil.text.utf8 import ASCII_LOWER, KINDS, LOWER, lower_into
 
 SEED = np.uint64(0x243F6A8885A308D3)
@@ -18,18 +18,18 @@ _LOW = np.uint64(0xFFFFFFFF)
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@numba.njit(cache=True)
+@compiled
 def hash_step(state: Any, byte: Any) -> Any:
     """Add one byte to a running hash."""
     return (state ^ np.uint64(byte)) * _MULTIPLIER
 
 
-@numba.njit(cache=True)
+@compiled
 def _spread(state: Any) -> Any:
     return (state ^ (state >> _SHIFT)) * _MULTIPLIER
 
 
-@numba.njit(cache=True)
+@compiled
 def _equal(data: Any, start: int, end: int, words: Any, offsets: Any, word: int, ascii_lower: Any) -> bool:
     first = offsets[word]
     if offsets[word + 1] - first != end - start:
@@ -40,7 +40,7 @@ def _equal(data: Any, start: int, end: int, words: Any, offsets: Any, word: int,
     return True
 
 
-@numba.njit(cache=True)
+@compiled
 def find(state: Any, data: Any, start: int, end: int, slots: Any, words: Any, offsets: Any, ascii_lower: Any) -> Any:
     """Return the id of the word ``data[start:end]``, or -1.
 
@@ -61,7 +61,7 @@ def find(state: Any, data: Any, start: int, end: int, slots: Any, words: Any, of
         at = (at + 1) & mask
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill(keys: Any, key_offsets: Any, exact: Any, slots: Any, ascii_lower: Any, only_exact: bool) -> None:
     """Enter the words of one round: those equal to their own lower-case form first, then the others where free."""
     mask = slots.size - 1
@@ -81,7 +81,7 @@ def _fill(keys: Any, key_offsets: Any, exact: Any, slots: Any, ascii_lower: Any,
         slots[at] = ((mixed & _LOW) << _SHIFT) | np.uint64(word)
 
 
-@numba.njit(cache=True)
+@compiled
 def _lower_all(words: Any, offsets: Any, lower: Any, kinds: Any, out: Any, out_offsets: Any, exact: Any) -> int:
     at = 0
     for word in range(offsets.size - 1):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from corpusveil.compiled import compiled
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
@@ -24,7 +24,7 @@ _LETTER_CLASSES = (classes.WORD, classes.NUMBER, classes.CONTACT)
 LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 
 
-@numba.njit(cache=True)
+@compiled
 def assign_roles(token_classes: Any, ids: Any, is_stop: Any, roles: Any) -> None:
     """Write the role of each token to ``roles`` uint8; ``is_stop`` says which ids are stop words."""
     for t in range(ids.size):
@@ -46,7 +46,7 @@ def assign_roles(token_classes: Any, ids: Any, is_stop: Any, roles: Any) -> None
             roles[t] = policy.OTHER
 
 
-@numba.njit(cache=True)
+@compiled
 def case_pattern(data: Any, start: int, end: int, kinds: Any) -> int:
     """Return whether a token begins with a capital, is all capitals (two letters or more), or neither."""
     letters = 0
@@ -68,7 +68,7 @@ def case_pattern(data: Any, start: int, end: int, kinds: Any) -> int:
     return TITLE_CASE if first else LOWER_CASE
 
 
-@numba.njit(cache=True)
+@compiled
 def _copy(source: Any, start: int, end: int, out: Any, at: int) -> int:
     for k in range(start, end):
         out[at] = source[k]
@@ -76,7 +76,7 @@ def _copy(source: Any, start: int, end: int, out: Any, at: int) -> int:
     return at
 
 
-@numba.njit(cache=True)
+@compiled
 def output_bound(
     documents: Any, starts: Any, ends: Any, roles: Any, actions: Any, drawn: Any, longest: Any, masks: Any, keep: bool
 ) -> Any:
@@ -95,7 +95,7 @@ def output_bound(
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def write_text(
     data: Any, documents: Any, starts: Any, ends: Any, token_classes: Any, token_offsets: Any,
     roles: Any, actions: Any, drawn: Any,

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.table import Collocations
+from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
@@ -39,7 +39,7 @@ CHUNK_BYTES = 1 << 20
 """Documents are worked on in runs of about this many bytes, so that the arrays stay in the cache."""
 
 
-@numba.njit(cache=True)
+@compiled
 def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, documents: Any, positions: Any) -> None:
     """List the tokens with one action: which, of which document, at which position."""
     n = 0

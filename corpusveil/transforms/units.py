@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.table import Collocations
 from corpusveil.collocations.tokenizers import Method, segment
+from corpusveil.compiled import compiled
 from corpusveil.spaces import Space
 from corpusveil.text.classes import UNKNOWN
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokens
 
 
-@numba.njit(cache=True)
+@compiled
 def _join(
     starts: Any, ends: Any, classes: Any, ids: Any, offsets: Any, lengths: Any, entries: Any, of_entry: Any,
     new_starts: Any, new_ends: Any, new_classes: Any, new_ids: Any, new_offsets: Any,
