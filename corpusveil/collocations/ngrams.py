@@ -82,8 +82,17 @@ def _gather(
 
 
 @compiled
-def _runs(keys: Any, out_keys: Any, out_counts: Any) -> int:
-    """Turn sorted keys into different ones with counts; return how many."""
+def _different(keys: Any) -> Any:
+    """Return how many different keys are among sorted ones."""
+    n = min(keys.size, 1)
+    for k in range(1, keys.size):
+        n += keys[k] != keys[k - 1]
+    return n
+
+
+@compiled
+def _runs(keys: Any, out_keys: Any, out_counts: Any) -> None:
+    """Turn sorted keys into different ones with counts."""
     n = 0
     at = 0
     while at < keys.size:
@@ -94,7 +103,6 @@ def _runs(keys: Any, out_keys: Any, out_counts: Any) -> int:
         out_keys[n] = key
         out_counts[n] = at - first
         n += 1
-    return n
 
 
 @compiled
@@ -217,10 +225,12 @@ class NgramCounter:
                 yield self._runs.take()
 
     def _sort(self) -> None:
-        keys = np.sort(self._buffer[: self._used])
-        different, counts = np.empty(keys.size, dtype=np.uint64), np.empty(keys.size, dtype=np.int64)
-        size = _runs(keys, different, counts)
-        self._runs.add((different[:size].copy(), counts[:size].copy()))
+        keys = self._buffer[: self._used]
+        keys.sort()
+        size = _different(keys)
+        different, counts = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
+        _runs(keys, different, counts)
+        self._runs.add((different, counts))
         self._used = 0
 
     def finish(self) -> tuple[Keys, Counts]:

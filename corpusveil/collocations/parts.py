@@ -28,7 +28,8 @@ def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -
     starts = np.searchsorted(part_of(keys, parts), np.arange(parts + 1))
     full = [part for part in range(parts) if starts[part] < starts[part + 1]]
     schema = table.schema.with_metadata({_STARTS: json.dumps({"parts": parts, "groups": full}).encode()})
-    with files.open_write(url) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    plain = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}  # keys are as good as random
+    with files.open_write(url) as file, pq.ParquetWriter(file, schema, **plain) as writer:
         for part in full:
             rows = table.slice(starts[part], starts[part + 1] - starts[part])
             writer.write_table(rows.replace_schema_metadata(schema.metadata), row_group_size=max(1, rows.num_rows))
