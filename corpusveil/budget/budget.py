@@ -59,6 +59,8 @@ class Budget:
         """Say what holds for a whole document, in words: three readings of one bound."""
         each = written(self.epsilon) if self.per == "token" else f"{written(self.epsilon)} / {self.shared_by}"
         largest = f"{written(self.epsilon)} times m" if self.per == "token" else written(self.epsilon)
+        if self.allocation == "words":
+            largest = f"{written(self.epsilon)} times m / n, so never more than {written(self.epsilon)},"
         neighbors = "A document with m replaced words, against one of as many tokens that differs in known words only"
         return (
             f"{neighbors}: the log-ratio of any output is at most {each} times the sum of the words' distances;",

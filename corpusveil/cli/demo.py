@@ -59,40 +59,52 @@ def demo(
     Example: corpusveil demo --output demo-output
     """
     folder = _fresh(Path(output))
-    say = _Steps()
+    report = _Report()
     public = write_public(folder / "public")
-    say("Public text: news and encyclopedia articles that gensim ships")
-    space, table = build(public, folder, say)
-    _collocations(space, folder)
+    report.step("Public text: news and encyclopedia articles that gensim ships")
+    space, table = build(public, folder, report)
+    _collocations(space, folder, report)
     inputs = write_shards(folder / "input")
-    say(f"Private text: {PRIVATE_SHARDS} shards of C4's form, {folder / 'input'}")
+    report.step(f"Private text: {PRIVATE_SHARDS} shards of C4's form, {folder / 'input'}")
     key = Key.generate()
     key.save(folder / "release.key")
     release = release_at(1.0, space, key, table)
-    print("\nThe guarantee:")
+    report("\nThe guarantee:")
     for line in statement(release)["guarantee_in_words"]:
-        print(f"  - {line}")
+        report(f"  - {line}")
     outcomes = {}
     for name, engine in engines().items():
         outcomes[name] = privatize_corpus(release, inputs, str(folder / f"private-{name}"), engine)
-        say(f"Privatized on the {name} engine: {folder / f'private-{name}'}")
-    _compare(outcomes)
-    _before_after(inputs[0], folder / "private-local", space, key, table)
+        report.step(f"Privatized on the {name} engine: {folder / f'private-{name}'}")
+    _compare(outcomes, report)
+    _before_after(inputs[0], folder / "private-local", space, key, table, report)
+    report.save(folder / "report.txt")
     print(f"\nEverything is in {folder.absolute()}:")
+    print("  report.txt                                what is above; it shows an original text")
     print("  private-*/data, private-*/manifest.json   the releases (these two are what may be published)")
     print("  private-*.records, release.key, input     private: keep or destroy, never publish")
 
 
-class _Steps:
-    """Prints what was done and how long it took."""
+class _Report:
+    """Prints what was done, found and made, and keeps it for a file."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
+        self._lines: list[str] = []
 
-    def __call__(self, sentence: str) -> None:
+    def __call__(self, line: str = "") -> None:
+        print(line, flush=True)
+        self._lines.append(line)
+
+    def step(self, sentence: str) -> None:
+        """Say what was done and how long it took."""
         now = time.monotonic()
-        print(f"[{now - self._last:5.1f} s] {sentence}", flush=True)
+        self(f"[{now - self._last:5.1f} s] {sentence}")
         self._last = now
+
+    def save(self, path: Path) -> None:
+        """Write everything that was said."""
+        path.write_text("\n".join(self._lines) + "\n", encoding="utf-8")
 
 
 def _fresh(folder: Path) -> Path:
@@ -135,21 +147,23 @@ def write_public(folder: Path) -> list[str]:
     return paths
 
 
-def build(public: list[str], folder: Path, say: _Steps) -> tuple[Space, Collocations]:
+def build(public: list[str], folder: Path, report: _Report) -> tuple[Space, Collocations]:
     """Count n-grams, score them, join the public text's words to collocations, train on it, build a space."""
     engine = LocalEngine()
     parts = {name: str(folder / name) for name in ("counts", "collocations", "tokens", "vectors", "space")}
     counted = count_corpus(public, parts["counts"], engine, CountOptions(3, 3))
-    say(f"Counts: {counted['ngrams']:,} n-grams of 1 to 3 words in {counted['words']:,} words, {parts['counts']}")
+    report.step(
+        f"Counts: {counted['ngrams']:,} n-grams of 1 to 3 words in {counted['words']:,} words, {parts['counts']}"
+    )
     scored = score_counts(parts["counts"], parts["collocations"], engine, Scoring(connectors=connector_words()))
     found = sum(scored["collocations"].values())
-    say(f"PMI: {found:,} collocations that score 2 and more, {parts['collocations']}")
+    report.step(f"PMI: {found:,} collocations that score 2 and more, {parts['collocations']}")
     told = tokenize_corpus(public, parts["tokens"], engine, "gst", parts["collocations"])
-    say(f"GST: {told['words']:,} words became {told['tokens']:,} tokens, {parts['tokens']}")
+    report.step(f"GST: {told['words']:,} words became {told['tokens']:,} tokens, {parts['tokens']}")
     train_vectors(parts["tokens"], parts["vectors"], engine, Training(dimensions=100, min_count=3, epochs=8, sg=1))
-    say(f"word2vec: {parts['vectors']}")
+    report.step(f"word2vec: {parts['vectors']}")
     space = build_space(read_vectors(parts["vectors"])).save(parts["space"])
-    say(f"Space: {len(space):,} words and collocations on one list, {parts['space']}")
+    report.step(f"Space: {len(space):,} words and collocations on one list, {parts['space']}")
     return space, load_collocations(parts["collocations"])
 
 
@@ -158,17 +172,17 @@ def release_at(epsilon: float, space: Space, key: Key, table: Collocations) -> R
     return Release(make("ring-geometric", space), Budget(epsilon), TextPolicy(tokenizer="gst"), key, table)
 
 
-def _collocations(space: Space, folder: Path) -> None:
+def _collocations(space: Space, folder: Path, report: _Report) -> None:
     """Show what scored highest, and what stands near some collocations."""
     table = pq.read_table(folder / "collocations" / "collocations.parquet")
     frequent = table.filter(pc.greater_equal(table["count"], FREQUENT)).slice(0, TOP).to_pylist()
-    print("\nHighest PMI: " + ", ".join(f"{row['ngram']} ({row['score']:.1f})" for row in frequent))
+    report("\nHighest PMI: " + ", ".join(f"{row['ngram']} ({row['score']:.1f})" for row in frequent))
     joined = [id for id in range(len(space)) if "_" in space.word(id)][:SAMPLES]
     near = neighbors(space.vectors, 5)
-    print("Nearest to some collocations:")
+    report("Nearest to some collocations:")
     for id in joined:
-        print(f"  {space.word(id)}: {', '.join(space.word(int(other)) for other in near[id])}")
-    print()
+        report(f"  {space.word(id)}: {', '.join(space.word(int(other)) for other in near[id])}")
+    report()
 
 
 def write_shards(folder: Path) -> list[str]:
@@ -202,22 +216,22 @@ def engines() -> dict[str, Engine]:
     return found
 
 
-def _compare(outcomes: dict[str, Outcome]) -> None:
+def _compare(outcomes: dict[str, Outcome], report: _Report) -> None:
     digests = {outcome.content_sha256 for outcome in outcomes.values()}
     if len(digests) > 1:
         print("The engines wrote DIFFERENT bytes; this must not happen. Please report it.", file=sys.stderr)
         raise typer.Exit(1)
-    print(f"\nSame bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
+    report(f"\nSame bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
 
 
-def _before_after(source: str, released: Path, space: Space, key: Key, table: Collocations) -> None:
+def _before_after(source: str, released: Path, space: Space, key: Key, table: Collocations, report: _Report) -> None:
     with igzip.open(source) as file:
         before = orjson.loads(file.readline())["text"]
     shard = min((released / "data").iterdir())
     with igzip.open(shard) as file:
         after = orjson.loads(file.readline())["text"]
-    print(f"\nBefore:            {before[:SHOWN]}")
+    report(f"\nBefore:            {before[:SHOWN]}")
     for epsilon in EPSILONS:
         release = release_at(epsilon, space, key, table)
         text = after if epsilon == 1 else privatize([before], release)[0]
-        print(f"After, epsilon {epsilon:g}: {text[:SHOWN]}")
+        report(f"After, epsilon {epsilon:g}: {text[:SHOWN]}")

@@ -82,3 +82,7 @@ class LocalEngine:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+
+    def __del__(self) -> None:
+        """End the processes with the engine: a pool that is forgotten instead can fail while the interpreter ends."""
+        self.close()

@@ -44,10 +44,11 @@ def statement(release: Release) -> dict[str, Any]:
             )
         lines += budget.promises()
         if policy.tokenizer != "word":
+            words = ", each of as many words" if budget.allocation == "words" else ""
             lines.append(
                 "All this is between documents that part into the same units, as many and of single words and "
-                "collocations in the same places: one word more or less alike can join its neighbours otherwise. "
-                "A word then is a unit."
+                f"collocations in the same places{words}: one word more or less alike can join its neighbours "
+                "otherwise. A word then is a unit."
             )
         if policy.stop_words in ("keep", "mask", "drop"):
             lines.append(
