@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,62 +18,173 @@ SMALLEST_DOCUMENT = 1e-80
 """Shared by 2^62 tokens it is still above the smallest epsilon of a token."""
 
 
+def parse_weights(text: str) -> tuple[int, ...]:
+    """Return the weights that ``10:3,20:2,1`` stands for: ten tokens of weight 3, twenty of 2, all others of 1.
+
+    Raises UserError for anything else.
+    """
+    weights: list[int] = []
+    for item in text.split(","):
+        times, colon, weight = item.rpartition(":")
+        if not weight.strip().isdecimal() or not (times.strip().isdecimal() or not colon):
+            raise UserError(f"weights = {text}: write them as 10:3,20:2,1 (ten of weight 3, twenty of 2, then 1).")
+        count = int(times) if colon else 1
+        if len(weights) + count > MOST_WEIGHTS:
+            raise UserError(f"weights = {text}: they are for at most {MOST_WEIGHTS:,} tokens, the last for the rest.")
+        weights += [int(weight)] * count
+    return tuple(weights)
+
+
+def dataset_budget(base: float, average_words: float | None) -> float:
+    """Return the document budget ``base * average_words`` of the collocation study, by a text of average length.
+
+    The average has to come from public knowledge: that of the private corpus would disclose something of it.
+    """
+    if average_words is None:
+        raise UserError(
+            "a document's budget is epsilon times the average words of a text; give that with --average-words, from "
+            "public knowledge and not from this corpus."
+        )
+    if not (math.isfinite(average_words) and average_words > 0):
+        raise UserError(f"--average-words {average_words}: it has to be a number above 0.")
+    return base * average_words
+
+
 def written(epsilon: float) -> str:
     """Write an epsilon exactly, a whole one without decimals."""
     return repr(float(epsilon)).removesuffix(".0")
 
 
+Allocation = Literal["uniform", "word-share", "per-word", "position"]
+ALLOCATIONS: tuple[Allocation, ...] = ("uniform", "word-share", "per-word", "position")
+LOOKING_AT_WORDS = frozenset(
+    ("idf", "tf-idf", "tfidf", "pmi", "npmi", "pos", "part-of-speech", "ner", "names", "entities", "attention",
+     "importance", "saliency", "sensitivity", "frequency", "entropy")
+)  # fmt: skip
+MOST_WEIGHT = 1 << 20
+DIFFERENT_WEIGHTS = 64
+MOST_WEIGHTS = 1 << 16
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A budget of ``epsilon`` a token or a document.
+    """A budget of ``epsilon`` a token or a document, and how a document's is shared among its tokens.
 
-    ``per="token"``: every replaced token gets epsilon. ``per="document"`` with the allocation ``uniform``: a document
-    with m replaced tokens gets epsilon / m each, rounded down to the public grid 2^(j/8), so that m shares never exceed
-    epsilon. Tokens that are replaced by a public draw count towards m, too: m is then what a reader of the output can
-    count anyway, and does not depend on which words the vocabulary has. The allocation ``words`` gives epsilon / n
-    each, n being all words of the document, whether they are replaced or not and also those inside collocations: the S1
-    and S2 of the collocation study, which spend less than the whole. Raises UserError for values out of range.
+    ``per="token"``: every replaced token gets epsilon. ``per="document"``: the m replaced tokens of a document, some of
+    them perhaps collocations, share epsilon = E, each share rounded down to the public grid 2^(j/8) so that all of them
+    never exceed E. Tokens that are replaced by a public draw count, too: m is then what a reader of the output can
+    count anyway, and does not depend on which words the vocabulary has.
+
+    * ``uniform``: E / m each.
+    * ``word-share``: E / n each, n being all words of the document, whether they are replaced or not and also those
+      inside collocations: S1 and S2 of the collocation study, which spend less than the whole.
+    * ``per-word``: a collocation of k words gets k shares of E / n, n being the words that are replaced.
+    * ``position``: E w_i / (w_1 + … + w_m), w_i being the weight of the i-th replaced token. ``weights`` are whole
+      numbers from 1 on; the last one is for all tokens that follow.
+
+    Raises UserError for values out of range, and for allocations that look at the words: their budgets say what the
+    words are, outside every bound (``mechanisms.md`` §12).
     """
 
     epsilon: float
     per: Literal["token", "document"] = "token"
-    allocation: Literal["uniform", "words"] = "uniform"
+    allocation: Allocation = "uniform"
+    weights: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "weights", tuple(self.weights))
         if self.per not in ("token", "document"):
             raise UserError(f"per = {self.per!r}: a budget is per token or per document.")
         if self.per == "document" and self.epsilon < SMALLEST_DOCUMENT:
             raise UserError(f"epsilon = {self.epsilon}: the smallest budget of a document is {SMALLEST_DOCUMENT}.")
-        if self.allocation not in ("uniform", "words"):
-            raise UserError(f"allocation = {self.allocation!r}: it may be uniform or words.")
-        if self.allocation == "words" and self.per != "document":
-            raise UserError("allocation = 'words': this is for a budget per document.")
+        if str(self.allocation).lower() in LOOKING_AT_WORDS:
+            raise UserError(
+                f"allocation = {self.allocation!r}: budgets that are computed from the words disclose them, outside "
+                f"every bound; use {', '.join(ALLOCATIONS)}, which look at positions and lengths only."
+            )
+        if self.allocation not in ALLOCATIONS:
+            raise UserError(f"allocation = {self.allocation!r}: it may be {', '.join(ALLOCATIONS)}.")
+        if self.allocation != "uniform" and self.per != "document":
+            raise UserError(f"allocation = {self.allocation!r}: this is for a budget per document.")
+        if bool(self.weights) != (self.allocation == "position"):
+            raise UserError("weights are for allocation = 'position', which needs some; give both or neither.")
+        if not all(isinstance(one, int) and 1 <= one <= MOST_WEIGHT for one in self.weights):
+            raise UserError(f"weights = {list(self.weights)}: they are whole numbers from 1 to {MOST_WEIGHT:,}.")
+        if len(set(self.weights)) > DIFFERENT_WEIGHTS:
+            raise UserError(f"weights: {len(set(self.weights))} different ones are given, {DIFFERENT_WEIGHTS} can be.")
 
-    def shares(self, replaced: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return each document's epsilon a token; ``replaced`` int64 [D] counts what it is shared by."""
+    def shares(self, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1) -> npt.NDArray[np.float64]:
+        """Return the epsilon of a token that has ``part`` of ``whole`` shares; int64 [T], float64 [T].
+
+        What the two are depends on the allocation: 1 of m, 1 of n, k of n, or the weight of the token of the sum of
+        weights. Without a budget per document it is epsilon.
+        """
         if self.per == "token":
-            return np.full(replaced.size, self.epsilon)
-        return grid.share(self.epsilon, np.maximum(replaced, 1))
+            return np.full(whole.size, self.epsilon)
+        return grid.share(self.epsilon, np.maximum(whole, 1), part)
+
+    def weight(self, position: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the weight of replaced tokens by their place among those of a document, from 0 on; int64 [T]."""
+        weights = np.array(self.weights, dtype=np.int64)
+        return weights[np.minimum(position, weights.size - 1)]
+
+    def weight_before(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the sum of the weights of a document's first replaced tokens; int64 [D]."""
+        weights = np.array(self.weights, dtype=np.int64)
+        sums = np.concatenate([[0], np.cumsum(weights)])
+        within = np.minimum(tokens, weights.size)
+        return np.asarray(sums[within] + (tokens - within) * weights[-1], dtype=np.int64)
 
     def promises(self) -> tuple[str, ...]:
         """Say what holds for a whole document, in words: three readings of one bound."""
-        each = written(self.epsilon) if self.per == "token" else f"{written(self.epsilon)} / {self.shared_by}"
-        largest = f"{written(self.epsilon)} times m" if self.per == "token" else written(self.epsilon)
-        if self.allocation == "words":
-            largest = f"{written(self.epsilon)} times m / n, so never more than {written(self.epsilon)},"
+        whole = written(self.epsilon)
+        each, largest = f"{whole} / m", whole
+        if self.per == "token":
+            each, largest = whole, f"{whole} times m"
+        elif self.allocation == "word-share":
+            each, largest = f"{whole} / n", f"{whole} times m / n, so never more than {whole},"
+        elif self.allocation == "per-word":
+            each = f"{whole} times k / n for the unit of most words, k,"
+        elif self.allocation == "position":
+            each = f"{whole} times the largest weight / the sum of weights"
         neighbors = "A document with m replaced words, against one of as many tokens that differs in known words only"
+        one = each if self.allocation in ("uniform", "word-share") else f"{whole} times its own share"
         return (
             f"{neighbors}: the log-ratio of any output is at most {each} times the sum of the words' distances;",
             f"put otherwise, at most {largest} times the largest of these distances;",
-            f"when one word differs, at most {each} times its distance.",
+            f"when one word differs, at most {one} times its distance.",
         )
 
     @property
-    def shared_by(self) -> str:
-        """What a document's budget is divided by: ``m`` replaced tokens or ``n`` words."""
-        return "m" if self.allocation == "uniform" else "n"
+    def share(self) -> str:
+        """What a replaced word of a document gets, in words."""
+        fraction = {
+            "uniform": "/ m",
+            "word-share": "/ n",
+            "per-word": "times k / n",
+            "position": "times its weight / the sum of weights",
+        }
+        return f"{written(self.epsilon)} {fraction[self.allocation]}"
+
+    @property
+    def shared_among(self) -> str:
+        """What the letters in ``share`` stand for."""
+        meant = {
+            "uniform": "m of them",
+            "word-share": "n words, replaced or not",
+            "per-word": "n replaced words, k of them in the unit",
+            "position": f"weights {', '.join(map(str, self.weights))} and so on by position",
+        }
+        return meant[self.allocation]
+
+    @property
+    def by_words(self) -> bool:
+        """Say whether how many words a unit has decides about shares."""
+        return self.allocation in ("word-share", "per-word")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, for a digest or a manifest."""
-        return dataclasses.asdict(self)
+        fields = dataclasses.asdict(self)
+        weights = list(fields.pop("weights"))
+        return {**fields, "weights": weights} if weights else fields

@@ -12,6 +12,7 @@ import orjson
 import typer
 
 from corpusveil.budget import Budget
+from corpusveil.budget.budget import ALLOCATIONS, dataset_budget, parse_weights
 from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import EngineOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.progress import watcher
@@ -55,12 +56,21 @@ def privatize(
         str | None, typer.Option(help="A strategy of the collocation study: s1, s2, s3, s4.", metavar="NAME")
     ] = None,
     average_words: Annotated[
-        float | None, typer.Option(help="With --strategy: words a text, by which epsilon is multiplied; public.")
+        float | None, typer.Option(help="Words of an average text, by which epsilon is multiplied; public.")
     ] = None,
     per: Annotated[Literal["token", "document"], typer.Option(help="What the budget is for.")] = "token",
     allocation: Annotated[
-        Literal["uniform", "words"], typer.Option(help="A document's budget: by replaced tokens, or by all words.")
+        str,
+        typer.Option(
+            help=f"How a document's budget is shared: {', '.join(ALLOCATIONS)}; or dataset: epsilon times "
+            "--average-words, uniform.",
+            metavar="NAME",
+        ),
     ] = "uniform",
+    weights: Annotated[
+        str | None,
+        typer.Option(help="With --allocation position: 10:3,1 is ten words of weight 3, all others of 1."),
+    ] = None,
     tokenizer: Annotated[
         Literal["word", "gst", "mst", "optimal"], typer.Option(help="Words, or how they are joined to collocations.")
     ] = "word",
@@ -120,9 +130,12 @@ def privatize(
         options, parameters = _follow(context, find_profile(profile), mechanism, options, parameters)
     if strategy is not None:
         options, epsilon = strategies.follow(strategy, options, _explicit(context, options), epsilon, average_words)
+    elif allocation == "dataset":
+        options["allocation"], epsilon = "uniform", dataset_budget(epsilon, average_words)
     elif average_words is not None:
-        raise UserError("--average-words is for --strategy; add that or leave it out.")
-    budget = Budget(epsilon, options.pop("per"), options.pop("allocation"))
+        raise UserError("--average-words is for --strategy and --allocation dataset; add one or leave it out.")
+    weighted = () if weights is None else parse_weights(weights)
+    budget = Budget(epsilon, options.pop("per"), options.pop("allocation"), weighted)
     policy = TextPolicy(**options)
     columns = Columns(text, id, tuple(keep or ()))
     chosen = make(mechanism, load_space(space), **parameters)
@@ -215,7 +228,8 @@ def _announce(release: Release) -> None:
     else:
         import numpy as np
 
-        shares = budget.shares(np.array(EXAMPLE_LENGTHS))
+        lengths = np.array(EXAMPLE_LENGTHS)
+        shares = budget.shares(budget.weight_before(lengths) if budget.weights else lengths)
         kept = [mechanism.retention(float(value)) for value in shares]
         share = max(kept)
         examples = ", ".join(f"{k:.1%} of {n}" for k, n in zip(kept, EXAMPLE_LENGTHS, strict=True))

@@ -42,14 +42,25 @@ def round_down(epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 @functools.lru_cache(maxsize=64)
-def _largest_counts(budget: float) -> npt.NDArray[np.float64]:
-    """Return, for grid values in descending order, how many tokens each can be spent on within ``budget``, exactly."""
-    exact = Fraction(budget)
+def _largest_counts(budget: float, part: int) -> npt.NDArray[np.float64]:
+    """Return, for grid values in descending order, how many times each goes into ``part`` budgets, exactly."""
+    exact = Fraction(budget) * part
     counts = [exact // Fraction(value) for value in grid()[::-1].tolist()]
     return np.array([min(count, 1 << 62) for count in counts], dtype=np.int64)
 
 
-def share(budget: float, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the largest grid value g with tokens * g <= budget, in exact arithmetic; tokens int64 [D] at least 1."""
-    index = np.searchsorted(_largest_counts(budget), tokens, side="left")
-    return grid()[::-1][np.minimum(index, grid().size - 1)]
+def share(
+    budget: float, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1
+) -> npt.NDArray[np.float64]:
+    """Return the largest grid value at most ``budget * part / whole``, in exact arithmetic.
+
+    ``whole`` int64 [T] at least 1; ``part`` int64 [T] at least 1, of few different values, or one for all.
+    """
+    if isinstance(part, int):
+        index = np.searchsorted(_largest_counts(budget, part), whole, side="left")
+        return grid()[::-1][np.minimum(index, grid().size - 1)]
+    found = np.empty(whole.shape, dtype=np.float64)
+    for one in np.unique(part).tolist():
+        rows = part == one
+        found[rows] = share(budget, whole[rows], int(one))
+    return found

@@ -99,6 +99,12 @@ def prepare(space: Space, policy: TextPolicy, collocations: Collocations | None 
     )
 
 
+@functools.lru_cache(maxsize=2)
+def words_of(space: Space) -> npt.NDArray[np.int64]:
+    """Return how many words each entry of the vocabulary has; int64 [V]."""
+    return np.array([len(parts(space.word(id))) for id in range(len(space))], dtype=np.int64)
+
+
 def _spoken(space: Space, table: WordTable) -> npt.NDArray[np.uint8]:
     """Return the words' bytes with the parts of collocations apart: ``new_york`` is written as two words."""
     keys = table.keys
@@ -185,7 +191,7 @@ class Kernel:
         counts: Counts,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens = prepared.tokenizer.tokens(data, documents)
-        words = _words(tokens) if self.budget.allocation == "words" else None
+        words = _words(tokens) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
         roles = np.empty(len(tokens), dtype=np.uint8)
@@ -231,14 +237,36 @@ class Kernel:
             ids = tokens.ids[known]
             epsilon: float | npt.NDArray[np.float64] = self.budget.epsilon
             if self.budget.per == "document":
-                size = tokens.offsets.size - 1
-                replaced = np.bincount(at_known, minlength=size) + np.bincount(public.documents, minlength=size)
-                epsilon = self.budget.shares(replaced if words is None else words)[at_known]
+                epsilon = self._shares(tokens, known, at_known, resampled, public.documents, words)
             out = self.mechanism.privatize(ids, epsilon, draws)
             drawn[known] = out
             counts.privatized += ids.size
             counts.unchanged += int(np.count_nonzero(out == ids))
         return drawn
+
+    def _shares(
+        self,
+        tokens: Tokens,
+        known: npt.NDArray[np.int64],
+        at_known: npt.NDArray[np.int64],
+        resampled: npt.NDArray[np.int64],
+        at_resampled: npt.NDArray[np.int64],
+        words: npt.NDArray[np.int64] | None,
+    ) -> npt.NDArray[np.float64]:
+        """Return the epsilon of each privatized token, float64 [K], out of its document's budget."""
+        budget, size = self.budget, tokens.offsets.size - 1
+        replaced = np.bincount(at_known, minlength=size) + np.bincount(at_resampled, minlength=size)
+        if budget.allocation == "per-word":
+            parts = words_of(self.mechanism.space)[tokens.ids[known]]
+            more = np.bincount(at_known, weights=parts - 1, minlength=size).astype(np.int64)
+            return budget.shares((replaced + more)[at_known], parts)
+        if budget.allocation == "position":
+            taken = np.zeros(len(tokens) + 1, dtype=np.int64)
+            taken[known + 1] = taken[resampled + 1] = 1
+            before = np.cumsum(taken)
+            weights = budget.weight(before[known] - before[tokens.offsets[at_known]])
+            return budget.shares(budget.weight_before(replaced)[at_known], weights)
+        return budget.shares(replaced if words is None else words)[at_known]
 
     def _select(
         self,

@@ -130,7 +130,7 @@ _STUDIES = (
         parameters={"mahalanobis": {"lam": 0.2}, "vickrey-mahalanobis": {"lam": 0.2}},
         open=(
             "Its epsilons are base values: multiply one by the words of an average text, from public knowledge.",
-            "S1 divides the budget by all words of a text: add --allocation words for that, or take --strategy s1.",
+            "S1 divides the budget by all words of a text: --allocation word-share does that, and --strategy s1.",
             "Its Vickrey is the variant of two neighbours, with no threshold stated: t is our default.",
         ),
     ),

@@ -7,7 +7,6 @@ import decimal
 import math
 from typing import Any
 
-from corpusveil.budget import Budget
 from corpusveil.budget.budget import written
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
@@ -38,13 +37,12 @@ def statement(release: Release) -> dict[str, Any]:
             )
         else:
             lines.append(
-                f"Each replaced word of a document with {_what(budget)}: "
-                f"{written(budget.epsilon)} / {budget.shared_by} times the distance, "
+                f"Each replaced word of a document with {budget.shared_among}: {budget.share} times the distance, "
                 f"rounded down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
         if policy.tokenizer != "word":
-            words = ", each of as many words" if budget.allocation == "words" else ""
+            words = ", each of as many words" if budget.by_words else ""
             lines.append(
                 "All this is between documents that part into the same units, as many and of single words and "
                 f"collocations in the same places{words}: one word more or less alike can join its neighbours "
@@ -75,10 +73,6 @@ def statement(release: Release) -> dict[str, Any]:
         "guarantee": {**token.as_dict(), "disclosed": [*policy.disclosed(), *token.disclosed]},
         "guarantee_in_words": lines,
     }
-
-
-def _what(budget: Budget) -> str:
-    return "m of them" if budget.allocation == "uniform" else "n words, replaced or not"
 
 
 def upward(bound: float | None) -> str:

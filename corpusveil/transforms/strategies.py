@@ -6,15 +6,15 @@ come from outside: computed from the private corpus it would disclose something 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from corpusveil.budget.budget import dataset_budget
 from corpusveil.errors import UserError
 
 STRATEGIES: Mapping[str, Mapping[str, str]] = {
-    "s1": {"per": "document", "tokenizer": "word", "allocation": "words", "stop_words": "keep"},
-    "s2": {"per": "document", "tokenizer": "gst", "allocation": "words"},
+    "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share", "stop_words": "keep"},
+    "s2": {"per": "document", "tokenizer": "gst", "allocation": "word-share"},
     "s3": {"per": "document", "tokenizer": "gst", "allocation": "uniform"},
     "s4": {"per": "document", "tokenizer": "mst", "allocation": "uniform"},
 }
@@ -30,16 +30,9 @@ def follow(
     """
     if name not in STRATEGIES:
         raise UserError(f"--strategy {name}: it may be {', '.join(STRATEGIES)}.")
-    if average_words is None:
-        raise UserError(
-            f"--strategy {name}: a document's budget is epsilon times the average words of a text; give that with "
-            "--average-words, from public knowledge and not from this corpus."
-        )
-    if not (math.isfinite(average_words) and average_words > 0):
-        raise UserError(f"--average-words {average_words}: it has to be a number above 0.")
     own = STRATEGIES[name]
     for option, value in own.items():
         if option in explicit and options[option] != value:
             flag = option.replace("_", "-")
             raise UserError(f"--{flag} {options[option]}: --strategy {name} means --{flag} {value}; leave one out.")
-    return {**options, **own}, epsilon * average_words
+    return {**options, **own}, dataset_budget(epsilon, average_words)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusveil.budget import Budget
+from corpusveil.budget.budget import parse_weights
 from corpusveil.errors import UserError
 from corpusveil.sampling import grid
 
@@ -69,3 +70,57 @@ def test_frozen_equal_by_value_and_a_dict() -> None:
     assert budget == Budget(1.0)
     assert isinstance(budget.epsilon, float)
     assert budget.as_dict() == {"epsilon": 1.0, "per": "token", "allocation": "uniform"}
+
+
+@given(st.floats(1e-3, 1e3), st.lists(st.integers(1, 5), min_size=1, max_size=40))
+def test_shares_of_a_whole_never_exceed_it(epsilon: float, words: list[int]) -> None:
+    """k of n shares each, added up exactly, are at most E, and each at least its part of E / 2^(1/8)."""
+    parts = np.array(words, dtype=np.int64)
+    whole = np.full(parts.size, parts.sum())
+    shares = Budget(epsilon, "document", "per-word").shares(whole, parts)
+    assert sum(map(Fraction, shares.tolist())) <= Fraction(epsilon)
+    assert (shares >= epsilon * parts / whole / 2**0.125 * (1 - 1e-12)).all()
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 30))
+def test_weights_by_position(weights: list[int], tokens: int) -> None:
+    """The last weight is that of all further tokens, and the sums are those of the weights."""
+    budget = Budget(4.0, "document", "position", tuple(weights))
+    each = budget.weight(np.arange(tokens))
+    assert each.tolist() == (weights + [weights[-1]] * tokens)[:tokens]
+    assert budget.weight_before(np.array([tokens])).tolist() == [each.sum()]
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"), [("3", (3,)), ("2:3,1", (3, 3, 1)), (" 1 : 5 , 2:4,1", (5, 4, 4, 1)), ("0:9,2", (2,))]
+)
+def test_weights_as_they_are_written(text: str, weights: tuple[int, ...]) -> None:
+    assert parse_weights(text) == weights
+
+
+@pytest.mark.parametrize("text", ["", "a", "1:", ":1", "1:2:3", "-1", "1.5", "99999:1,1"])
+def test_weights_that_are_none(text: str) -> None:
+    with pytest.raises(UserError, match="weights"):
+        parse_weights(text)
+
+
+@pytest.mark.parametrize("name", ["idf", "pmi", "pos", "ner", "attention", "TF-IDF"])
+def test_allocations_that_look_at_the_words_say_why_not(name: Any) -> None:
+    with pytest.raises(UserError, match="computed from the words disclose them"):
+        Budget(1.0, "document", name)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"allocation": "position"},
+        {"weights": (1,)},
+        {"allocation": "position", "weights": (0,)},
+        {"allocation": "position", "weights": (1.5,)},
+        {"allocation": "position", "weights": tuple(range(1, 70))},
+        {"allocation": "per-word", "per": "token"},
+    ],
+)
+def test_weights_and_allocations_that_do_not_fit(arguments: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"weights|allocation"):
+        Budget(1.0, **{"per": "document", **arguments})

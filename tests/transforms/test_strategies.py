@@ -64,8 +64,8 @@ class Spy:
 @pytest.mark.parametrize(
     ("tokenizer", "allocation", "units", "shared_by"),
     [
-        ("word", "words", ["i", "think", "therefore", "i", "am"], 5),
-        ("gst", "words", ["i_think", "therefore_i", "am"], 5),
+        ("word", "word-share", ["i", "think", "therefore", "i", "am"], 5),
+        ("gst", "word-share", ["i_think", "therefore_i", "am"], 5),
         ("gst", "uniform", ["i_think", "therefore_i", "am"], 3),
         ("mst", "uniform", ["i_think", "therefore", "i_am"], 3),
         ("optimal", "uniform", ["i_think", "therefore", "i_am"], 3),
@@ -94,7 +94,7 @@ def test_s1_leaves_stop_words_and_counts_them(monkeypatch: pytest.MonkeyPatch) -
     mechanism = cv.mechanism("ring-geometric", SPACE)
     spy = Spy(monkeypatch, mechanism)
     policy = cv.TextPolicy(stop_words="keep")
-    release = Release(mechanism, cv.Budget(8.0, "document", "words"), policy, cv.Key(TEST_KEY))
+    release = Release(mechanism, cv.Budget(8.0, "document", "word-share"), policy, cv.Key(TEST_KEY))
     (text,) = cv.privatize(["the river the bank"], release)
     assert [SPACE.word(id) for id in spy.ids[0]] == ["river", "bank"]
     assert set(spy.epsilons[0]) == {2.0}
@@ -150,7 +150,7 @@ def test_the_promise_names_its_condition() -> None:
     lines = " ".join(statement(release)["guarantee_in_words"])
     assert "part into the same units" in lines
     assert "10 / m" in lines
-    by_words = Release(mechanism, cv.Budget(10.0, "document", "words"), policy, cv.Key(TEST_KEY), TABLE)
+    by_words = Release(mechanism, cv.Budget(10.0, "document", "word-share"), policy, cv.Key(TEST_KEY), TABLE)
     assert "10 / n" in " ".join(statement(by_words)["guarantee_in_words"])
     assert any("collocations" in line for line in statement(release)["guarantee"]["disclosed"])
 
@@ -180,8 +180,8 @@ class TestTheCommand:
         budget = manifest(ground / "a")["configuration"]["budget"]
         assert budget["epsilon"] == 75.0
         plain = {
-            "s1": ["--allocation", "words", "--stop-words", "keep"],
-            "s2": ["--allocation", "words", "--tokenizer", "gst"],
+            "s1": ["--allocation", "word-share", "--stop-words", "keep"],
+            "s2": ["--allocation", "word-share", "--tokenizer", "gst"],
             "s3": ["--tokenizer", "gst"],
             "s4": ["--tokenizer", "mst"],
         }[name]
@@ -205,7 +205,7 @@ class TestTheCommand:
             (["--strategy", "s1", "--average-words", "7", "--per", "token"], "--per document"),
             (["--tokenizer", "gst"], "--collocations"),
             (["--collocations", "{table}"], "needs none"),
-            (["--allocation", "words"], "per document"),
+            (["--allocation", "word-share"], "per document"),
             (["--tokenizer", "gst", "--collocations", "{in}"], "no collocation table"),
         ],
     )

@@ -1,0 +1,161 @@
+"""Whole documents, enumerated: what a budget's allocation promises is what its exact output distribution keeps."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import corpusveil as cv
+from corpusveil.budget import Budget
+from corpusveil.collocations.table import Collocations
+from corpusveil.mechanisms import Mechanism
+from corpusveil.spaces import Space, Vectors
+from tests.engines.corpora import TEST_KEY
+from tests.transforms.test_strategies import table_of
+
+WORDS = ("river", "lake", "bank", "loan", "new_york")
+PAIRS = {"new york": 9.0}
+SLACK = 1e-4
+"""Integer weights: 2^-19 a token, and rounding."""
+
+Epsilons = Callable[[Sequence[int]], list[float]]
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    vectors = np.random.default_rng(5).standard_normal((len(WORDS), 3)).astype(np.float32)
+    return cv.build_space(Vectors(list(WORDS), vectors))
+
+
+@pytest.fixture(scope="module")
+def mechanism(space: Space) -> Mechanism:
+    return cv.mechanism("ring-geometric", space)
+
+
+class Spy:
+    """Notes the epsilons that a release asks its mechanism for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism) -> None:
+        self.epsilons: list[float] = []
+        ask = type(mechanism).privatize
+
+        def noted(one: Any, ids: Any, epsilon: Any, draws: Any) -> Any:
+            self.epsilons += np.broadcast_to(epsilon, ids.shape).tolist()
+            return ask(one, ids, epsilon, draws)
+
+        monkeypatch.setattr(type(mechanism), "privatize", noted)
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, budget: Budget) -> Epsilons:
+    """Return what gives the epsilons of a document's tokens, as the kernel really hands them out."""
+    spy = Spy(monkeypatch, mechanism)
+    table = Collocations.of(table_of(PAIRS))
+    release = cv.Release(mechanism, budget, cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), table)
+
+    def epsilons(document: Sequence[int]) -> list[float]:
+        spy.epsilons.clear()
+        cv.privatize([", ".join(WORDS[word].replace("_", " ") for word in document)], release)
+        return list(spy.epsilons)
+
+    return epsilons
+
+
+def law(mechanism: Mechanism, document: Sequence[int], epsilons: Sequence[float]) -> npt.NDArray[np.float64]:
+    """Return the logarithm of the probability of every output document."""
+    out = np.zeros(())
+    for word, epsilon in zip(document, epsilons, strict=True):
+        out = np.add.outer(out, np.log(mechanism.distribution(word, epsilon)))
+    return out
+
+
+def excess(mechanism: Mechanism, epsilons: Epsilons, readings: Callable[[list[float], list[float]], float]) -> float:
+    """Return by how much the worst log-ratio of two documents of one skeleton exceeds a reading of the bound."""
+    worst = -np.inf
+    documents = list(itertools.product(range(len(WORDS)), repeat=3))
+    shares = {document: epsilons(document) for document in documents}
+    laws = {document: law(mechanism, document, shares[document]) for document in documents}
+    for first, second in itertools.product(documents, repeat=2):
+        lengths = [[WORDS[word].count("_") for word in one] for one in (first, second)]
+        if first == second or lengths[0] != lengths[1]:
+            continue
+        steps = [ring(mechanism, a, b) for a, b in zip(first, second, strict=True)]
+        worst = max(worst, float((laws[first] - laws[second]).max()) - readings(shares[first], steps))
+    return worst
+
+
+def ring(mechanism: Mechanism, first: int, second: int) -> float:
+    """Return the steps between two words on the closed list; gamma only shortens them."""
+    at = {word: place for place, word in enumerate(mechanism.space.lists[0].tolist())}
+    steps = abs(at[first] - at[second])
+    return float(min(steps, len(WORDS) - steps))
+
+
+READINGS: dict[str, Callable[[list[float], list[float]], float]] = {
+    "each times its own distance": lambda shares, steps: float(np.dot(shares, steps)),
+    "the largest share times the sum": lambda shares, steps: max(shares) * sum(steps),
+    "the sum of shares times the largest": lambda shares, steps: sum(shares) * max(steps),
+}
+SOUND = {
+    "per token": Budget(0.9),
+    "uniform": Budget(3.0, "document"),
+    "word-share": Budget(3.0, "document", "word-share"),
+    "per-word": Budget(3.0, "document", "per-word"),
+    "position": Budget(3.0, "document", "position", (4, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_allocation_keeps_every_reading(
+    monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, name: str, reading: str
+) -> None:
+    """All 125 documents of three units against all others of one skeleton, over all 125 outputs."""
+    epsilons = asked(monkeypatch, mechanism, SOUND[name])
+    assert excess(mechanism, epsilons, READINGS[reading]) <= SLACK
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_and_no_smaller_bound_would_do(monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, name: str) -> None:
+    """The first reading is attained: nine tenths of it is exceeded."""
+    epsilons = asked(monkeypatch, mechanism, SOUND[name])
+    assert excess(mechanism, epsilons, lambda shares, steps: 0.9 * float(np.dot(shares, steps))) > 0.1
+
+
+def test_the_shares_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism) -> None:
+    """Of E = 3: a third each; a quarter each, n being four words; two quarters for the two; 4, 2, 1 of 7."""
+    document = [0, 4, 1]
+    for name, fractions in (
+        ("uniform", (1 / 3, 1 / 3, 1 / 3)),
+        ("word-share", (1 / 4, 1 / 4, 1 / 4)),
+        ("per-word", (1 / 4, 2 / 4, 1 / 4)),
+        ("position", (4 / 7, 2 / 7, 1 / 7)),
+    ):
+        got = asked(monkeypatch, mechanism, SOUND[name])(document)
+        exact = 3 * np.array(fractions)
+        assert (np.array(got) <= exact).all()
+        assert (np.array(got) >= exact / 2**0.126).all()
+
+
+def by_rarity(document: Sequence[int]) -> list[float]:
+    """Share E = 3 by how rare a word is: inverse document frequency, as many papers do."""
+    rarity = np.array([1.0, 1.5, 2.5, 4.0, 6.0])[list(document)]
+    return list(3 * rarity / rarity.sum())
+
+
+def by_kind(document: Sequence[int]) -> list[float]:
+    """Give words of one kind (part of speech, names) more."""
+    return [0.4 if word < 3 else 1.2 for word in document]
+
+
+@pytest.mark.parametrize("allocation", [by_rarity, by_kind])
+@pytest.mark.parametrize("reading", READINGS)
+def test_an_allocation_that_looks_at_the_words_breaks_them_all(
+    mechanism: Mechanism, allocation: Epsilons, reading: str
+) -> None:
+    """Which is why such names are refused: two documents get budgets that tell them apart."""
+    assert excess(mechanism, allocation, READINGS[reading]) > 0.1
