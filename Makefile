@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test faults lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -16,7 +16,10 @@ demo: setup ## run the whole flow on bundled text and say where the report is
 	@$(BIN)/corpusveil demo
 
 test: lint ## lint, then the whole test suite
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "not faults"
+
+faults: setup ## kill workers, drivers and machines of a cluster in the middle, and compare
+	$(BIN)/python -m pytest -m faults
 
 lint: setup ## style, types and the direction of imports
 	$(BIN)/ruff check

@@ -9,7 +9,7 @@ import traceback
 import typer
 
 import corpusveil
-from corpusveil.cli import count, demo, key, mechanisms, privatize, score, space, tokenize, train
+from corpusveil.cli import count, demo, key, ledger, mechanisms, privatize, score, space, tokenize, train
 from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
@@ -23,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(key.app, name="key")
+app.add_typer(ledger.app, name="ledger")
 app.command("count")(count.count)
 app.command("score")(score.score)
 app.command("tokenize")(tokenize.tokenize)

@@ -31,6 +31,7 @@ from corpusveil.transforms.manifest import NOT_PRIVATE
 from corpusveil.transforms.profiles import PROFILES, Profile
 from corpusveil.transforms.profiles import find as find_profile
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import Caps, Spending
 from corpusveil.transforms.statement import statement
 
 NEARLY_ALL = 0.9
@@ -89,6 +90,15 @@ def privatize(
     records: Annotated[
         str | None, typer.Option(help="Private records; default <output>.records.", metavar="URL")
     ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Where is written what documents have spent; private.", metavar="URL")
+    ] = None,
+    corpus: Annotated[str | None, typer.Option(help="The corpus' name in the ledger; default: its folder.")] = None,
+    cap: Annotated[
+        float | None, typer.Option(help="The most that a document may spend over tokens and releases in one metric.")
+    ] = None,
+    cap_token: Annotated[float | None, typer.Option(help="The same for a single token.")] = None,
+    cap_ldp: Annotated[float | None, typer.Option(help="The same in nats of plain LDP, over all metrics.")] = None,
     engine: EngineOption = "local",
     workers: Annotated[int | None, typer.Option(help="Processes; default 1 (local), all cores (Spark).", min=1)] = None,
     master: Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")] = None,
@@ -150,6 +160,10 @@ def privatize(
     if (table is None) != (policy.tokenizer == "word"):
         need = "needs none" if policy.tokenizer == "word" else "needs one: --collocations URL"
         raise UserError(f"--tokenizer {policy.tokenizer}: a collocation table is what it {need}.")
+    caps = Caps(cap, cap_token, cap_ldp)
+    if ledger is None and (corpus is not None or caps != Caps()):
+        raise UserError("--corpus, --cap, --cap-token and --cap-ldp are for --ledger; add that or leave them out.")
+    spending = None if ledger is None else Spending(ledger, corpus, caps)
     release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output), table)
     _announce(release)
     if engine == "spark":
@@ -158,6 +172,7 @@ def privatize(
         release, inputs, output, make_engine(engine, workers, master, runner, passed),
         columns=columns, records=records, rows_per_task=rows_per_task, format=format, on_bad_rows=on_bad_rows,
         debug=context.obj["debug"],
+        spending=spending,
         watch=watcher(progress),
     )  # fmt: skip
     print(

@@ -57,6 +57,25 @@ def _prefixed(part: bytes) -> bytes:
     return struct.pack("<Q", len(part)) + part
 
 
+def keyed_tags(
+    key: bytes, column: str, identities: Sequence[Any], data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint64]:
+    """Return BLAKE2b-128 of each document under a key; uint64 [D, 2], low half first.
+
+    Covered are the column name, the id with its type, and ``data[documents[d]:documents[d + 1]]``.
+    """
+    base = hashlib.blake2b(_prefixed(column.encode()), digest_size=16, key=key)
+    view = memoryview(np.ascontiguousarray(data).data)
+    tags = bytearray()
+    for number, identity in enumerate(identities):
+        start, end = int(documents[number]), int(documents[number + 1])
+        state = base.copy()
+        state.update(_prefixed(_encode_id(identity)) + struct.pack("<Q", end - start))
+        state.update(view[start:end])
+        tags += state.digest()
+    return np.frombuffer(bytes(tags), dtype="<u8").reshape(-1, 2)
+
+
 @dataclass(frozen=True, slots=True)
 class DrawKey:
     """The part of a key that one release's workers need: an AES key and a tag key. Its text form never shows them."""
@@ -77,16 +96,7 @@ class DrawKey:
 
         The tag covers the column name, the id with its type, and the raw bytes of the content.
         """
-        base = hashlib.blake2b(_prefixed(column.encode()), digest_size=16, key=self.tag)
-        view = memoryview(np.ascontiguousarray(data).data)
-        tags = bytearray()
-        for number, identity in enumerate(identities):
-            start, end = int(documents[number]), int(documents[number + 1])
-            state = base.copy()
-            state.update(_prefixed(_encode_id(identity)) + struct.pack("<Q", end - start))
-            state.update(view[start:end])
-            tags += state.digest()
-        return np.frombuffer(bytes(tags), dtype="<u8").reshape(-1, 2)
+        return keyed_tags(self.tag, column, identities, data, documents)
 
 
 @compiled

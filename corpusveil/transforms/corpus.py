@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
@@ -22,6 +23,7 @@ from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.manifest import write_manifest
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import Spending, SpendingJob, reserve
 
 HEARTBEAT_SECONDS = 1.0
 
@@ -49,6 +51,8 @@ class ShardJob:
     on_bad_rows: OnBadRows = "fail"
     debug: bool = False
     """Let errors keep their text and traceback, which can quote documents."""
+    entered: Mapping[str, str] | None = None
+    """The input digest of each task, by its record's name, that the ledger was told of; None without a ledger."""
 
     def __call__(self, task: ShardTask) -> None:
         """Do one task, unless it is done already.
@@ -133,6 +137,8 @@ class ShardJob:
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
             input_digest = source.digest()
+            if self.entered is not None and self.entered.get(task.record_name) != input_digest:
+                raise UserError(f"{task.url}: this input changed after it was entered in the ledger; run again.")
         self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, time.monotonic() - began)
 
     def _set_aside(self, task: ShardTask, batch: Batch, quarantine: Quarantine) -> None:
@@ -236,15 +242,17 @@ def privatize_corpus(
     format: str = "same",
     on_bad_rows: OnBadRows = "fail",
     debug: bool = False,
+    spending: Spending | None = None,
     watch: Callable[[Records, Sequence[ShardTask]], Any] | None = None,
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
     Run again after any interruption it goes on where it stopped. ``records`` (default ``<output>.records``) receives
     what is private. ``format`` is the form of the output, as ``--format`` names it; ``on_bad_rows`` says whether a row
-    that can't be read stops the run or is set aside among the records. ``watch(records, tasks)``, a context manager,
-    may show progress. Raises UserError when input or arguments are wrong and when the output folder belongs to another
-    release; WorkError when the engine fails.
+    that can't be read stops the run or is set aside among the records. ``spending`` names a ledger: what documents
+    spend is written there before anything is drawn, and a cap that would be exceeded ends the run. ``watch(records,
+    tasks)``, a context manager, may show progress. Raises UserError when input or arguments are wrong and when the
+    output folder belongs to another release; WorkError when the engine fails.
     """
     began = time.monotonic()
     columns = columns or Columns()
@@ -270,14 +278,47 @@ def privatize_corpus(
         on_bad_rows,
         debug,
     )
-    finished = _claim(release, job, tasks)
+    ledger = None if spending is None else files.absolute(spending.ledger)
+    fresh = folder.read("run.json") is None
+    finished = _claim(release, job, tasks, ledger)
     if finished:
         _sweep(job)
         return _already(job, tasks, began)
+    if spending is not None:
+        job = dataclasses.replace(job, entered=_enter(spending, release, job, tasks, engine, fresh=fresh))
     _run(job, tasks, engine, watch)
     _sweep(job)
     totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks))
     return Outcome(totals, len(shards), content, time.monotonic() - began)
+
+
+def _enter(
+    spending: Spending, release: Release, job: ShardJob, tasks: Sequence[ShardTask], engine: Any, *, fresh: bool
+) -> dict[str, str]:
+    """Enter what the tasks spend in the ledger. When that is refused, a fresh run leaves no records behind."""
+    notes = Records(job.records.address("spending"))
+
+    def run(noting: SpendingJob, tasks: Sequence[ShardTask]) -> None:
+        engine.run(noting, tasks)
+        _refuse_failures(notes)
+
+    try:
+        return reserve(
+            spending, release, job.columns, notes, tasks, run, skip_bad=job.on_bad_rows == "quarantine"
+        )  # fmt: skip
+    except UserError:
+        if fresh:
+            files.remove_folder(job.records.url)
+        raise
+    finally:
+        files.remove_folder(notes.url)
+
+
+def _refuse_failures(records: Records) -> None:
+    failures = [record for name in records.names("failed") if (record := records.read(f"failed/{name}"))]
+    if failures:
+        more = f" ({len(failures) - 1} more shards failed likewise or otherwise.)" if len(failures) > 1 else ""
+        raise UserError(failures[0]["sentence"] + more)
 
 
 def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) -> None:
@@ -286,10 +327,7 @@ def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) 
     left = [task for task in tasks if task.piece is None or task.shard not in joined]
     with watch(job.records, left) if watch is not None else contextlib.nullcontext():
         engine.run(job, left)
-    failures = [record for name in job.records.names("failed") if (record := job.records.read(f"failed/{name}"))]
-    if failures:
-        more = f" ({len(failures) - 1} more shards failed likewise or otherwise.)" if len(failures) > 1 else ""
-        raise UserError(failures[0]["sentence"] + more)
+    _refuse_failures(job.records)
     by_shard: dict[int, list[ShardTask]] = {}
     for task in tasks:
         if task.piece is not None:
@@ -317,7 +355,7 @@ def _wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
     ]
 
 
-def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask]) -> bool:
+def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: str | None) -> bool:
     """Make the folders this run's own, or find that they are; say whether the release is finished already."""
     mine = {
         "release": release.digest,
@@ -327,6 +365,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask]) -> bool:
         "output": job.output,
         "format": tasks[0].suffix,
         "on_bad_rows": job.on_bad_rows,
+        "ledger": ledger,
     }
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
     theirs = job.records.read("run.json")  # after the look at the output: an equal run may be starting right now
@@ -348,6 +387,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask]) -> bool:
         ("input", "other input shards"),
         ("output", "another output folder"),
         ("format", "another output format"),
+        ("ledger", "another ledger, or none"),
     ):
         if theirs[name] != mine[name]:
             raise UserError(

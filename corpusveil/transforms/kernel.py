@@ -12,13 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
+from corpusveil.budget.accounting import Readings, joined, readings
 from corpusveil.collocations.table import Collocations
 from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
-from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.sampling.weights import WeightTable, integer_weights
+from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
+from corpusveil.sampling.weights import TOTAL, WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
@@ -181,6 +182,45 @@ class Kernel:
         )
         return array, counts
 
+    def account(
+        self, texts: pa.Array, identities: Sequence[Any], corpus: str, secret: bytes
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Readings]:
+        """Return what documents would spend, without drawing: fingerprints of content and identity, and readings.
+
+        The fingerprints, uint64 [D, 2] each, are keyed by ``secret``; the identity's covers the name of the corpus.
+        """
+        prepared = prepare(self.mechanism.space, self.policy, self.collocations)
+        data, documents = string_buffers(texts)
+        size = documents.size - 1
+        content = keyed_tags(secret, "content", [b""] * size, data[documents[0] :], documents - documents[0])
+        nothing = np.zeros(size + 1, dtype=np.int64)
+        identity = keyed_tags(secret, f"identity in {corpus}", identities, data[:0], nothing)
+        found: list[Readings] = []
+        for first, last in _chunks(documents):
+            tokens, roles, words = self._parsed(prepared, data, documents[first : last + 1])
+            known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
+            resampled, at_resampled, _ = _picked(prepared, tokens, roles, RESAMPLE)
+            epsilons = self._shares(tokens, known, at_known, resampled, at_resampled, words)
+            different, at = np.unique(epsilons, return_inverse=True)
+            public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
+            unknown = self.mechanism.unknown_bound_at_most(public)
+            bounds = np.array([_bound(self.mechanism, float(one), unknown) for one in different])
+            drawn = np.bincount(at_resampled, minlength=last - first).astype(np.float64) * unknown
+            found.append(readings(self.budget, at_known, epsilons, bounds[at], drawn, last - first))
+        return content, identity, joined(found)
+
+    def _parsed(
+        self, prepared: Prepared, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+    ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64] | None]:
+        """Return tokens, or units, their roles, and where the budget asks for it, the words of each document."""
+        tokens = prepared.tokenizer.tokens(data, documents)
+        words = _words(tokens) if self.budget.allocation == "word-share" else None
+        if prepared.joiner is not None:
+            tokens = prepared.joiner(tokens)
+        roles = np.empty(len(tokens), dtype=np.uint8)
+        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles)
+        return tokens, roles, words
+
     def _chunk(
         self,
         prepared: Prepared,
@@ -190,12 +230,7 @@ class Kernel:
         column: str,
         counts: Counts,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        tokens = prepared.tokenizer.tokens(data, documents)
-        words = _words(tokens) if self.budget.allocation == "word-share" else None
-        if prepared.joiner is not None:
-            tokens = prepared.joiner(tokens)
-        roles = np.empty(len(tokens), dtype=np.uint8)
-        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles)
+        tokens, roles, words = self._parsed(prepared, data, documents)
         counts.roles += np.bincount(roles, minlength=len(ROLE_NAMES))
         tags = self.draw_key.tags(column, identities, tokens.data, tokens.documents)
         drawn = self._draw(prepared, tokens, roles, tags, words, counts)
@@ -255,6 +290,8 @@ class Kernel:
     ) -> npt.NDArray[np.float64]:
         """Return the epsilon of each privatized token, float64 [K], out of its document's budget."""
         budget, size = self.budget, tokens.offsets.size - 1
+        if budget.per == "token":
+            return np.full(known.size, budget.epsilon)
         replaced = np.bincount(at_known, minlength=size) + np.bincount(at_resampled, minlength=size)
         if budget.allocation == "per-word":
             parts = words_of(self.mechanism.space)[tokens.ids[known]]
@@ -276,11 +313,26 @@ class Kernel:
         tags: npt.NDArray[np.uint64],
         action: int,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Draws]:
-        by_role = np.bincount(roles, minlength=len(ROLE_NAMES))
-        size = int(by_role[prepared.actions == action].sum())
-        index, documents, positions = (np.empty(size, dtype=np.int64) for _ in range(3))
-        _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
+        index, documents, positions = _picked(prepared, tokens, roles, action)
         return index, documents, Draws(self.draw_key, tags, documents, positions)
+
+
+def _picked(
+    prepared: Prepared, tokens: Tokens, roles: npt.NDArray[np.uint8], action: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the tokens that an action is for, their documents and their places in these; int64 [K] each."""
+    by_role = np.bincount(roles, minlength=len(ROLE_NAMES))
+    size = int(by_role[prepared.actions == action].sum())
+    index, documents, positions = (np.empty(size, dtype=np.int64) for _ in range(3))
+    _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
+    return index, documents, positions
+
+
+@functools.lru_cache(maxsize=4096)
+def _bound(mechanism: Mechanism, epsilon: float, unknown: float) -> float:
+    """Return the plain-LDP bound of one token: nothing is said where none holds."""
+    plain = mechanism.guarantee(epsilon).plain_ldp
+    return np.inf if plain is None else max(plain, unknown)
 
 
 def _words(tokens: Tokens) -> npt.NDArray[np.int64]:

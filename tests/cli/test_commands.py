@@ -31,7 +31,19 @@ from tests.engines.corpora import (
 )
 from tests.engines.corpora import run as run_process
 
-COMMANDS = ["demo", "count", "score", "tokenize", "train", "space", "privatize", "mechanisms", "key new"]
+COMMANDS = [
+    "demo",
+    "count",
+    "score",
+    "tokenize",
+    "train",
+    "space",
+    "privatize",
+    "mechanisms",
+    "key new",
+    "ledger show",
+    "ledger verify",
+]
 
 
 @pytest.fixture

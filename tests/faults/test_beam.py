@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.crashes import Undisturbed, assert_nothing_is_half_written, kill_in_the_middle, run_again
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.faults]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

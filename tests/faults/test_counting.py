@@ -11,7 +11,7 @@ import pytest
 from tests.collocations.corpora import kept, make, write
 from tests.engines.processes import cluster, end_session, kill_tree, wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.faults]
 
 
 @pytest.mark.parametrize("stage", ["words", "ngrams"])

@@ -16,7 +16,7 @@ from tests.faults.crashes import (
     run_again,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.faults]
 
 
 def test_a_killed_driver_and_all_its_workers(undisturbed: Undisturbed, tmp_path: Path) -> None:

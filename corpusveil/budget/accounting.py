@@ -1,0 +1,78 @@
+"""What documents have spent: the readings of one release, and their composition over several.
+
+The log-ratio of two documents of one skeleton is at most ``Σ ε_i d(w_i, w'_i)`` (``mechanisms.md`` §12): ``largest``,
+the greatest ε_i, times the sum of distances; ``total``, their sum, times the greatest distance; ``largest`` times the
+distance where one word differs. Releases with independent noise compose by adding each reading, in one metric only: a
+sum over two metrics means nothing. ``ldp`` bounds the ratio for any two documents of as many replaced tokens, and adds
+across metrics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.budget.budget import Budget
+
+Floats = npt.NDArray[np.float64]
+
+
+def upward(value: Fraction) -> float:
+    """Return the smallest float64 that is not below an exact value."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def added(values: Iterable[float]) -> float:
+    """Return the exact sum of float64 values, rounded up."""
+    return upward(sum((Fraction(value) for value in values), Fraction(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What D documents spend in one release: ``tokens`` int64 [D], the others float64 [D], none of them too low.
+
+    ``tokens`` counts privatized tokens; ``ldp``, in nats, is over these and those that are drawn from public counts.
+    """
+
+    tokens: npt.NDArray[np.int64]
+    total: Floats
+    largest: Floats
+    ldp: Floats
+
+
+def readings(
+    budget: Budget, documents: npt.NDArray[np.int64], epsilons: Floats, bounds: Floats, resampled: Floats, size: int
+) -> Readings:
+    """Return the readings of ``size`` documents.
+
+    ``documents`` int64 [K] is the document of each privatized token, ``epsilons`` float64 [K] what it gets, ``bounds``
+    float64 [K] its plain-LDP bound; ``resampled`` float64 [D] that of all tokens which public draws replace.
+    """
+    tokens = np.bincount(documents, minlength=size)
+    largest = np.zeros(size)
+    np.maximum.at(largest, documents, epsilons)
+    if budget.per == "token":
+        different, at = np.unique(tokens, return_inverse=True)
+        exact = [upward(Fraction(budget.epsilon) * count) for count in different.tolist()]
+        total = np.array(exact)[at]
+    else:
+        # rounding adds at most a 2^-52th a token, and shares never exceed the budget
+        summed = np.bincount(documents, weights=epsilons, minlength=size) * (1 + (tokens + 1) * 2.0**-52)
+        total = np.minimum(summed, budget.epsilon)
+    ldp = np.bincount(documents, weights=bounds, minlength=size) + resampled
+    return Readings(tokens.astype(np.int64), total, largest, ldp * (1 + (tokens + 2) * 2.0**-52))
+
+
+def joined(parts: Sequence[Readings]) -> Readings:
+    """Return the readings of several runs of documents as one."""
+    if not parts:
+        return Readings(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+    columns = zip(*((one.tokens, one.total, one.largest, one.ldp) for one in parts), strict=True)
+    tokens, total, largest, ldp = (np.concatenate(column) for column in columns)
+    return Readings(tokens, total, largest, ldp)

@@ -1,0 +1,387 @@
+"""The ledger: what documents have spent is never counted too low, and a cap holds before anything is drawn."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import os
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import corpusveil as cv
+from corpusveil.budget.accounting import added, readings, upward
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.spaces import Space, Vectors
+from corpusveil.storage import files
+from corpusveil.storage.ledger import ENTRIES, ROWS, Entry, Ledger
+from corpusveil.storage.records import Records
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.spending import Caps, Spending, differences, worst
+from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, write_shard
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return make_space(tmp_path_factory.mktemp("space"))
+
+
+def release_of(space: Space, epsilon: float = 1.0, number: int = 0, per: Any = "document") -> cv.Release:
+    """Return one of many releases: each number has a key of its own."""
+    key = cv.Key(bytes([number]) + TEST_KEY[1:])
+    return cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon, per), cv.TextPolicy(), key)
+
+
+def privatize(release: cv.Release, source: Path, output: Path, ledger: Path, **caps: float) -> None:
+    spending = Spending(str(ledger), "news", Caps(**caps))
+    privatize_corpus(release, [str(source)], str(output), LocalEngine(), spending=spending)
+
+
+def most(ledger: Path, reading: str = "total") -> float:
+    return max(spent.value for spent in worst(Ledger.existing(str(ledger)).entries(), [reading]))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    for number in range(2):
+        texts = [{"text": f"{WORDS[number]}, {WORDS[row]} {WORDS[2 * row]} 17 {UNKNOWN}."} for row in range(30)]
+        write_shard(tmp_path / "in" / f"s{number}.jsonl", texts)
+    return tmp_path / "in"
+
+
+class TestCaps:
+    def test_three_releases_fit_and_the_fourth_is_refused(self, space: Space, source: Path, tmp_path: Path) -> None:
+        """A cap of 3 with releases of 1 each: the fourth says what is spent and by which, and writes nothing."""
+        write_shard(tmp_path / "one" / "s.jsonl", [{"text": WORDS[3]}, {"text": f"{WORDS[1]} {WORDS[2]}"}])
+        source = tmp_path / "one"
+        done = [release_of(space, 1.0, number) for number in range(3)]
+        for number, release in enumerate(done):
+            privatize(release, source, tmp_path / f"out{number}", tmp_path / "ledger", total=3.0)
+        before = sorted((tmp_path / "ledger" / "entries").iterdir())
+        with pytest.raises(UserError, match="--cap 3: a document would have spent 4") as caught:
+            privatize(release_of(space, 1.0, 3), source, tmp_path / "out3", tmp_path / "ledger", total=3.0)
+        for release in done:
+            assert f"1 by release {release.digest[:16]}-{release.key.fingerprint()[:16]}" in str(caught.value)
+        assert not (tmp_path / "out3").exists()
+        assert not (tmp_path / "out3.records").exists()
+        assert sorted((tmp_path / "ledger" / "entries").iterdir()) == before
+        privatize(release_of(space, 1.0, 3), source, tmp_path / "out3", tmp_path / "ledger", total=4.0)
+        assert most(tmp_path / "ledger") == 4.0
+
+    @pytest.mark.parametrize(("caps", "fits"), [
+        ({"total": 2.0}, True), ({"total": 1.9}, False), ({"largest": 1.0}, True), ({"largest": 0.9}, False),
+        ({"ldp": 1000.0}, True), ({"ldp": 10.0}, False),
+    ])  # fmt: skip
+    def test_each_reading_has_its_own(
+        self, space: Space, tmp_path: Path, caps: dict[str, float], *, fits: bool
+    ) -> None:
+        """Two tokens of epsilon 1: 2 in all, 1 for a token, and plain LDP by the mechanism and the public law."""
+        write_shard(tmp_path / "in" / "s.jsonl", [{"text": f"{WORDS[1]} {WORDS[2]}"}])
+        call = functools.partial(
+            privatize, release_of(space, 1.0, 0, "token"), tmp_path / "in", tmp_path / "out", tmp_path / "ledger"
+        )
+        if fits:
+            call(**caps)
+        else:
+            with pytest.raises(UserError, match="--cap"):
+                call(**caps)
+
+    def test_of_another_metric_do_not_add_up(self, space: Space, tmp_path: Path, source: Path) -> None:
+        """A sum over two mechanisms means nothing; plain LDP adds up over both."""
+        first = release_of(space)
+        other = cv.Release(
+            cv.mechanism("diffractor-exponential", space), cv.Budget(1.0, "document"), cv.TextPolicy(), first.key
+        )
+        privatize(first, source, tmp_path / "a", tmp_path / "ledger")
+        ldp = most(tmp_path / "ledger", "ldp")
+        privatize(other, source, tmp_path / "b", tmp_path / "ledger", total=1.0)
+        assert most(tmp_path / "ledger") <= 1.0
+        assert most(tmp_path / "ledger", "ldp") > 1.5 * ldp
+
+    @pytest.mark.parametrize("value", [0.0, -1.0, math.nan])
+    def test_are_above_zero(self, value: float) -> None:
+        with pytest.raises(UserError, match="--cap-token"):
+            Caps(largest=value)
+
+
+class TestOnce:
+    def test_the_same_release_again_spends_nothing(self, space: Space, source: Path, tmp_path: Path) -> None:
+        """Elsewhere, split otherwise, or again: the entries are the same ones, or count once."""
+        release = release_of(space)
+        for name in ("a", "b"):
+            privatize(release, source, tmp_path / name, tmp_path / "ledger", total=1.0)
+        assert len(list((tmp_path / "ledger" / "entries").iterdir())) == 2
+        assert most(tmp_path / "ledger") <= 1.0
+
+    def test_copies_under_other_identities_count_each(self, space: Space, tmp_path: Path) -> None:
+        """k copies of a document get independent noise: k times the budget."""
+        write_shard(tmp_path / "in" / "s.jsonl", [{"text": WORDS[5]}] * 3)
+        with pytest.raises(UserError, match="would have spent 3 "):
+            privatize(release_of(space), tmp_path / "in", tmp_path / "out", tmp_path / "ledger", total=2.0)
+
+    def test_a_renamed_or_moved_document_is_known_again(self, space: Space, source: Path, tmp_path: Path) -> None:
+        """Under another key, name and place, by its content."""
+        privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
+        moved = tmp_path / "elsewhere"
+        moved.mkdir()
+        (source / "s1.jsonl").rename(moved / "t.jsonl")
+        spending = Spending(str(tmp_path / "ledger"), "other", Caps(total=1.0))
+        with pytest.raises(UserError, match="--cap"):
+            privatize_corpus(
+                release_of(space, 1.0, 1), [str(moved)], str(tmp_path / "b"), LocalEngine(), spending=spending
+            )
+
+    def test_an_edited_document_counts_on(self, space: Space, source: Path, tmp_path: Path) -> None:
+        """The same identity with other content is a further release of that document."""
+        privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
+        write_shard(source / "s1.jsonl", [{"text": f"{WORDS[7]} {WORDS[8]} {WORDS[9]}"}] * 30)
+        with pytest.raises(UserError, match="--cap"):
+            privatize(release_of(space), source, tmp_path / "b", tmp_path / "ledger", total=1.5)
+
+    def test_a_release_goes_on_with_its_ledger_only(self, space: Space, source: Path, tmp_path: Path) -> None:
+        privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
+        with pytest.raises(UserError, match="another ledger, or none"):
+            privatize_corpus(release_of(space), [str(source)], str(tmp_path / "a"), LocalEngine())
+
+    def test_an_input_that_changes_after_it_was_entered_is_refused(
+        self, space: Space, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is drawn is what was entered, or nothing."""
+        add = Ledger.add
+
+        def change(ledger: Ledger, entry: Entry) -> str | None:
+            write_shard(source / "s1.jsonl", [{"text": WORDS[4]}])
+            return add(ledger, entry)
+
+        monkeypatch.setattr(Ledger, "add", change)
+        with pytest.raises(UserError, match="changed after it was entered"):
+            privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
+        assert not (tmp_path / "a" / "manifest.json").exists()
+        assert not (tmp_path / "a" / "data" / "part-00001-of-00002.jsonl").exists()
+
+
+@given(st.floats(1e-3, 50), st.sampled_from(["token", "document"]), st.lists(st.integers(0, 9), min_size=1, max_size=6))
+def test_readings_are_never_too_low(epsilon: float, per: Any, tokens: list[int]) -> None:
+    """Total and largest against exact sums of what tokens get; within a rounding of it, and within the budget."""
+    budget = cv.Budget(epsilon, per)
+    documents = np.repeat(np.arange(len(tokens)), tokens)
+    counts = np.array(tokens)
+    epsilons = budget.shares(counts)[documents]
+    got = readings(budget, documents, epsilons, epsilons, np.zeros(len(tokens)), len(tokens))
+    for number, count in enumerate(tokens):
+        exact = sum((Fraction(one) for one in epsilons[documents == number].tolist()), Fraction(0))
+        assert exact <= Fraction(got.total[number]) <= exact * (1 + Fraction(1, 10**12))
+        assert got.largest[number] == (epsilons[documents == number].max() if count else 0)
+        assert Fraction(got.ldp[number]) >= exact
+        if per == "document":
+            assert got.total[number] <= epsilon
+
+
+@given(st.lists(st.floats(1e-9, 1e9), max_size=9))
+def test_sums_are_exact_and_rounded_up(values: list[float]) -> None:
+    exact = sum(map(Fraction, values), Fraction(0))
+    total = added(values)
+    assert Fraction(total) >= exact
+    assert total == 0 or Fraction(math.nextafter(total, -math.inf)) < exact
+    assert upward(Fraction(1)) == 1.0
+
+
+class Stopped(BaseException):
+    """A process that ends in the middle of something."""
+
+
+NAMES, LINES = ("a.jsonl", "b.jsonl", "c.jsonl"), tuple(f"{WORDS[k]} {WORDS[3 * k + 1]}" for k in range(5))
+STEPS = st.one_of(
+    st.tuples(st.just("run"), st.integers(0, 2), st.integers(0, 40)),
+    st.tuples(st.just("edit"), st.integers(0, 2), st.lists(st.integers(0, 4), max_size=3)),
+    st.tuples(st.just("rename"), st.integers(0, 2), st.integers(0, 2)),
+)
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def small() -> Space:
+    vectors = np.random.default_rng(1).standard_normal((len(WORDS), 2)).astype(np.float32)
+    return cv.build_space(Vectors(list(WORDS), vectors))
+
+
+@settings(max_examples=1000, deadline=None)
+@given(history=st.lists(STEPS, min_size=3, max_size=9))
+def test_histories_of_runs_crashes_and_edits_never_count_too_low(small: Space, history: list[Any]) -> None:
+    """Each run is stopped at some write, or not; whatever became visible is in the ledger, document by document."""
+    assert beyond_what_is_owed(small, history) >= -1e-12
+
+
+def test_a_ledger_that_forgets_would_be_noticed(small: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control for the histories above: without entries the same comparison fails."""
+    assert beyond_what_is_owed(small, [("run", 0, 0), ("run", 1, 0)]) >= -1e-12
+    monkeypatch.setattr(Ledger, "add", lambda _ledger, _entry: None)
+    assert beyond_what_is_owed(small, [("run", 0, 0), ("run", 1, 0)]) < -1
+
+
+def beyond_what_is_owed(small: Space, history: list[Any]) -> float:
+    """Play a history; return by how much the ledger's worst document exceeds that of what became visible."""
+    base = f"memory://ledger-{os.getpid()}-{next(_NUMBERS)}"
+    memory = fsspec.filesystem("memory")
+    content: dict[str, list[int]] = {"a.jsonl": [0, 1], "b.jsonl": [2]}
+    visible: dict[str, set[tuple[str, int, int]]] = defaultdict(set)
+    outputs = itertools.count()
+    current: dict[int, str] = {}
+
+    def save() -> None:
+        for name in NAMES:
+            if f"{base}/in/{name}" and memory.exists(f"{base}/in/{name}"):
+                memory.rm(f"{base}/in/{name}")
+        for name, lines in content.items():
+            data = "".join(f'{{"text": "{LINES[line]}"}}\n' for line in lines)
+            memory.pipe_file(f"{base}/in/{name}", data.encode())
+
+    save()
+    for kind, one, other in history:
+        if kind == "edit" and NAMES[one] in content and other:
+            content[NAMES[one]] = other
+            save()
+            current.clear()
+        elif kind == "rename" and NAMES[one] in content and NAMES[other] not in content:
+            content[NAMES[other]] = content.pop(NAMES[one])
+            save()
+            current.clear()
+        elif kind == "run":
+            output = current.setdefault(one, f"{base}/out{next(outputs)}")
+            _run_stopped(release_of(small, 1.0, one), base, output, other)
+            shards = sorted(content)
+            for shard, name in enumerate(shards):
+                if memory.exists(f"{output}/data/part-{shard:05d}-of-{len(shards):05d}.jsonl"):
+                    visible[str(one)] |= {(name, row, line) for row, line in enumerate(content[name])}
+    if memory.exists(f"{base}/ledger/secret.key"):
+        ledger = Ledger.existing(f"{base}/ledger")
+        held = max((spent.value for spent in worst(ledger.entries(), ["total"])), default=0.0)
+        assert not list(differences(ledger, []))
+    else:
+        held = 0.0
+    memory.rm(base, recursive=True)  # which lists all it holds at every listing
+    return held - _owed(visible)
+
+
+def _run_stopped(release: cv.Release, base: str, output: str, stop_at: int) -> None:
+    """Privatize, and end the process at its ``stop_at``-th write, before or behind it in turn; 0 lets it finish."""
+    writes = itertools.count(1)
+    put, create = files.write_bytes, files.create_bytes
+
+    def counted(write: Any) -> Any:
+        def wrapped(*arguments: Any, **named: Any) -> Any:
+            number = next(writes)
+            if number == stop_at and number % 2:
+                raise Stopped
+            made = write(*arguments, **named)
+            if number == stop_at:
+                raise Stopped
+            return made
+
+        return wrapped
+
+    files.write_bytes, files.create_bytes = counted(put), counted(create)
+    try:
+        spending = Spending(f"{base}/ledger", "news")
+        privatize_corpus(release, [f"{base}/in"], output, LocalEngine(), spending=spending)
+    except (Stopped, UserError):
+        pass
+    finally:
+        files.write_bytes, files.create_bytes = put, create
+
+
+def _owed(visible: dict[str, set[tuple[str, int, int]]]) -> float:
+    """Return the largest sum of what the visible copies of one content, or of one identity, have cost."""
+    cost = {line: float(cv.Budget(1.0, "document").shares(np.array([2]))[0]) * 2 for line in range(len(LINES))}
+    by_content: dict[Any, float] = defaultdict(float)
+    by_identity: dict[Any, float] = defaultdict(float)
+    for documents in visible.values():
+        for name, row, line in documents:
+            by_content[line] += cost[line]
+            by_identity[name, row] += cost[line]
+    return max([*by_content.values(), *by_identity.values(), 0.0])
+
+
+def entry_of(size: int, release: str = "r", shard: str = "s") -> Entry:
+    about = dict.fromkeys(("corpus", "mechanism", "space", "budget"), "x")
+    rows = {name: [bytes([n]) * 16 for n in range(size)] for name in ("content", "identity")}
+    values = {"tokens": [1] * size} | {name: [1.0] * size for name in ("total", "largest", "ldp")}
+    about = {**about, "shard": shard, "rows": [0, None], "release": release, "metric": "m"}
+    return Entry(about, pa.table({**rows, **values}, schema=ROWS))
+
+
+class TestEntries:
+    def test_are_the_same_again(self, tmp_path: Path) -> None:
+        ledger = Ledger.open(str(tmp_path))
+        name = ledger.add(entry_of(3))
+        assert name is not None
+        assert ledger.add(entry_of(3)) is None
+        assert ledger.read(name).table.equals(entry_of(3).table)
+        assert ledger.is_named_rightly(name)
+        assert (tmp_path / ENTRIES / name).stat().st_mode & 0o777 == 0o600
+
+    @pytest.mark.parametrize("damage", ["cut", "exchanged", "emptied"])
+    def test_that_are_damaged_are_told(self, tmp_path: Path, damage: str) -> None:
+        """Verification fails; nothing can be counted on a ledger that is not whole."""
+        ledger = Ledger.open(str(tmp_path))
+        names = [str(ledger.add(entry_of(3, release))) for release in ("r", "s")]
+        first, second = (tmp_path / ENTRIES / name for name in names)
+        data = {"cut": first.read_bytes()[:50], "exchanged": second.read_bytes(), "emptied": b""}
+        first.write_bytes(data[damage])
+        assert any(one.too_low for one in differences(ledger, []))
+        assert run(["ledger", "verify", str(tmp_path)]) == 1
+        if damage != "exchanged":
+            with pytest.raises(UserError, match="counted too low"):
+                list(ledger.entries())
+
+    def test_without_their_secret_are_refused(self, tmp_path: Path) -> None:
+        Ledger.open(str(tmp_path)).add(entry_of(1))
+        (tmp_path / "secret.key").unlink()
+        with pytest.raises(UserError, match=r"secret\.key is missing"):
+            Ledger.open(str(tmp_path))
+
+
+class TestTheCommand:
+    @pytest.fixture
+    def done(self, space: Space, source: Path, tmp_path: Path) -> Path:
+        privatize(release_of(space), source, tmp_path / "out", tmp_path / "ledger")
+        return tmp_path / "ledger"
+
+    def test_shows_what_was_spent(self, done: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["ledger", "show", str(done)]) == 0
+        said = capsys.readouterr().out
+        assert "ring-geometric" in said
+        assert "sum of epsilons in metric" in said
+        assert UNKNOWN not in said
+
+    def test_verifies_records(self, done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Totals of every shard are those of the records; an entry that is gone is a difference."""
+        arguments = ["ledger", "verify", str(done), "--records", str(tmp_path / "out.records")]
+        assert run(arguments) == 0
+        assert "the records agree" in capsys.readouterr().out
+        assert not list(differences(Ledger.existing(str(done)), [Records(str(tmp_path / "out.records"))]))
+        next((done / ENTRIES).iterdir()).unlink()
+        assert run(arguments) == 1
+        assert "the ledger has 0 and 0" in capsys.readouterr().out
+
+    def test_a_ledger_that_is_none(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["ledger", "show", str(tmp_path)]) == 2
+        assert "there is no ledger here" in capsys.readouterr().err
+
+    def test_fingerprints_do_not_give_documents_away(self, done: Path) -> None:
+        """Nothing in an entry can be computed without the ledger's secret: another ledger's are all different."""
+        first = {row for entry in Ledger.existing(str(done)).entries() for row in entry.table["content"].to_pylist()}
+        assert len(first) == 60
+        again = {row for entry in Ledger.existing(str(done)).entries() for row in entry.table["identity"].to_pylist()}
+        assert not first & again
