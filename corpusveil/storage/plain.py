@@ -17,6 +17,10 @@ from corpusveil.storage.rows import BadRow, Batch, Columns, cut
 
 def _parse(rows: Sequence[bytes], first: int) -> Batch:
     batch = Batch(first + len(rows))
+    if _is_sound(b"\n".join(rows)):
+        batch.numbers.extend(range(first, first + len(rows)))
+        batch.texts = pa.array(rows, type=pa.large_binary()).view(pa.large_string())
+        return batch
     texts: list[str] = []
     for number, line in enumerate(rows, first):
         try:
@@ -27,6 +31,15 @@ def _parse(rows: Sequence[bytes], first: int) -> Batch:
         batch.numbers.append(number)
     batch.texts = pa.array(texts, type=pa.large_string())
     return batch
+
+
+def _is_sound(data: bytes) -> bool:
+    """Say whether lines are UTF-8, all of them, and none ends with a carriage return."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\r" not in data
 
 
 class PlainWriter:
