@@ -49,9 +49,10 @@ class Blocks:
     """The vectors of a space in chunks of 32 words, dimension by dimension.
 
     ``chunks`` float32 [C, d', 32], d' the dimensions filled up with zeros to a multiple of 4; a block is ``per_block``
-    chunks; ``blocks`` is their number, ``words`` that of the words.
+    chunks; ``blocks`` is their number, ``words`` that of the words. ``vectors`` float32 [V, d] as given.
     """
 
+    vectors: npt.NDArray[np.float32]
     chunks: npt.NDArray[np.float32]
     words: int
     per_block: int
@@ -66,7 +67,7 @@ class Blocks:
             some = vectors[k * LANES : (k + 1) * LANES]
             chunks[k, :d, : len(some)] = some.T
         per_block = max(1, -(-(n * count * 8) // table_bytes))
-        return cls(chunks, n, per_block, -(-count // per_block))
+        return cls(vectors, chunks, n, per_block, -(-count // per_block))
 
 
 @functools.lru_cache(maxsize=4)
@@ -131,9 +132,10 @@ def _kernel(chunk: Any, point: Any, s: float, gamma: float, factors: Any, out: A
 
 
 @numba.njit(nogil=True, cache=True)
-def _point(chunks: Any, word: int, out: Any) -> None:
-    for j in range(out.size):
-        out[j] = chunks[word // LANES, j, word % LANES]
+def _point(vectors: Any, word: int, out: Any) -> None:
+    out[:] = 0.0
+    for j in range(vectors.shape[1]):
+        out[j] = vectors[word, j]
 
 
 @numba.njit(nogil=True, cache=True)
@@ -143,9 +145,10 @@ def _weight(value: float, scale: float) -> Any:
 
 @numba.njit(nogil=True, cache=True)
 def _build(
-    ids: Any, chunks: Any, n: int, per_block: int, s: float, gamma: float, factors: Any, own: Any, scales: Any,
+    ids: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float, factors: Any, own: Any, scales: Any,
     totals: Any, low: int, high: int,
 ) -> None:  # fmt: skip
+    n = vectors.shape[0]
     count = chunks.shape[0]
     values = np.empty((TOGETHER, count * LANES))
     points = np.empty((TOGETHER, chunks.shape[1]))
@@ -154,7 +157,7 @@ def _build(
     for start in range(low, high, TOGETHER):
         group = min(TOGETHER, high - start)
         for r in range(group):
-            _point(chunks, ids[start + r], points[r])
+            _point(vectors, ids[start + r], points[r])
         z[:] = 0.0
         for k in range(count):
             for r in range(group):
@@ -178,17 +181,14 @@ def _build(
 
 
 @numba.njit(nogil=True, cache=True)
-def _sample(
-    ids: Any, draws: Any, chunks: Any, n: int, per_block: int, s: float, gamma: float, factors: Any, own: Any,
-    scales: Any, totals: Any, out: Any, low: int, high: int,
-) -> None:  # fmt: skip
-    values = np.empty(LANES)
-    point = np.empty(chunks.shape[1])
+def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, out: Any, low: int, high: int) -> None:
+    """Write the output of draws that fall on the word itself, and block -1; of others their block and place in it."""
     for t in range(low, high):
         word = ids[t]
         draw = draws[t]
         if draw < own[word]:
             out[t] = word
+            blocks[t] = -1
             continue
         draw -= own[word]
         first = 0
@@ -199,30 +199,63 @@ def _sample(
                 last = middle
             else:
                 first = middle + 1
-        if first > 0:
-            draw -= totals[word, first - 1]
-        _point(chunks, word, point)
+        blocks[t] = first
+        rests[t] = draw - totals[word, first - 1] if first > 0 else draw
         out[t] = -1
-        for k in range(first * per_block, min((first + 1) * per_block, chunks.shape[0])):
+
+
+@numba.njit(nogil=True, cache=True)
+def _by_block(blocks: Any, count: int) -> Any:
+    """Return the tokens that have a block, those of one block together; int64."""
+    starts = np.zeros(count + 1, dtype=np.int64)
+    for t in range(blocks.size):
+        starts[blocks[t] + 1] += 1
+    starts[0] = 0
+    for k in range(count):
+        starts[k + 1] += starts[k]
+    order = np.empty(starts[count], dtype=np.int64)
+    for t in range(blocks.size):
+        if blocks[t] >= 0:
+            order[starts[blocks[t]]] = t
+            starts[blocks[t]] += 1
+    return order
+
+
+@numba.njit(nogil=True, cache=True)
+def _scan(
+    order: Any, ids: Any, blocks: Any, rests: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float,
+    factors: Any, scales: Any, out: Any, low: int, high: int,
+) -> None:  # fmt: skip
+    """Write the outputs: walk through the weights of the block, computed again."""
+    n = vectors.shape[0]
+    values = np.empty(LANES)
+    point = np.empty(chunks.shape[1])
+    for i in range(low, high):
+        t = order[i]
+        word = ids[t]
+        rest = rests[t]
+        _point(vectors, word, point)
+        for k in range(blocks[t] * per_block, min((blocks[t] + 1) * per_block, chunks.shape[0])):
             _kernel(chunks[k], point, s, gamma, factors[k], values)
             for u in range(k * LANES, min((k + 1) * LANES, n)):
                 if u != word:
                     weight = _weight(values[u - k * LANES], scales[word])
-                    if draw < weight:
+                    if rest < weight:
                         out[t] = u
                         break
-                    draw -= weight
+                    rest -= weight
             if out[t] >= 0:
                 break
 
 
 @numba.njit(nogil=True, cache=True)
 def _row(
-    word: int, chunks: Any, n: int, s: float, gamma: float, factors: Any, own: Any, scale: float, out: Any
+    word: int, vectors: Any, chunks: Any, s: float, gamma: float, factors: Any, own: Any, scale: float, out: Any
 ) -> None:
+    n = vectors.shape[0]
     values = np.empty(LANES)
     point = np.empty(chunks.shape[1])
-    _point(chunks, word, point)
+    _point(vectors, word, point)
     for k in range(chunks.shape[0]):
         _kernel(chunks[k], point, s, gamma, factors[k], values)
         for u in range(k * LANES, min((k + 1) * LANES, n)):
@@ -262,7 +295,7 @@ class Rows:
             for first in range(0, missing.size, BUILD_ROWS):
                 some = missing[first : first + BUILD_ROWS]
                 in_slices(
-                    some.size, _build, some, self.blocks.chunks, self.blocks.words, self.blocks.per_block, self.s,
+                    some.size, _build, some, self.blocks.vectors, self.blocks.chunks, self.blocks.per_block, self.s,
                     self.gamma, self.factors, self.own, self.scales, self.totals,
                 )  # fmt: skip
                 self.ready[some] = True
@@ -271,9 +304,12 @@ class Rows:
         """Return the cell of each draw in its word's row; int32 [T], uint64 [T] -> int32 [T]."""
         self.build(ids)
         out = np.empty(ids.size, dtype=np.int32)
+        found, rests = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.uint64)
+        in_slices(ids.size, _find, ids, draws, self.own, self.totals, found, rests, out)
+        order = _by_block(found, self.blocks.blocks)  # so that a block is read from memory once for all its tokens
         in_slices(
-            ids.size, _sample, ids, draws, self.blocks.chunks, self.blocks.words, self.blocks.per_block, self.s,
-            self.gamma, self.factors, self.own, self.scales, self.totals, out,
+            order.size, _scan, order, ids, found, rests, self.blocks.vectors, self.blocks.chunks,
+            self.blocks.per_block, self.s, self.gamma, self.factors, self.scales, out,
         )  # fmt: skip
         if out.size and out.min() < 0:
             message = "a draw fell beyond its block: the weights of a row were computed in two ways"
@@ -285,7 +321,7 @@ class Rows:
         self.build(np.array([word]))
         out = np.empty(self.blocks.words, dtype=np.uint64)
         _row(
-            word, self.blocks.chunks, self.blocks.words, self.s, self.gamma, self.factors, self.own[word],
+            word, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.factors, self.own[word],
             self.scales[word], out,
         )  # fmt: skip
         return out
