@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import Mechanism, check_whole, levels
-from corpusveil.mechanisms.rows import LANES, Blocks, blocks_of, exponential, squared_distances
+from corpusveil.mechanisms.rows import LANES, TOGETHER, Blocks, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -91,7 +91,7 @@ def group_sets(space: Space, size: int) -> Sets:
 
 
 @numba.njit(nogil=True, cache=True)
-def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> int:
+def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> Any:
     """Insert a word in a list that is sorted by distance and holds ``ids.size``; return how many it then has."""
     if count == ids.size and not distance < distances[count - 1]:
         return count
@@ -107,7 +107,7 @@ def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> 
 
 @numba.njit(nogil=True, cache=True)
 def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: Any) -> None:
-    """Write the words nearest to a word, itself left out, among those whose group is -1 (all where there is none)."""
+    """Write the words nearest to a word, itself left out, among those whose group is -1."""
     n = vectors.shape[0]
     point = np.zeros(chunks.shape[1])
     for j in range(vectors.shape[1]):
@@ -117,17 +117,29 @@ def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: A
     for k in range(chunks.shape[0]):
         squared_distances(chunks[k], point, found)
         for u in range(k * LANES, min((k + 1) * LANES, n)):
-            if u != word and (groups.size == 0 or groups[u] < 0):
+            if u != word and groups[u] < 0:
                 count = _offer(kept, ids, count, found[u - k * LANES], u)
 
 
 @numba.njit(nogil=True, cache=True)
 def _nearest(vectors: Any, chunks: Any, members: Any, low: int, high: int) -> None:
-    kept = np.empty(members.shape[1] - 1)
-    nobody = np.empty(0, dtype=np.int32)
-    for word in range(low, high):
-        members[word, 0] = word
-        _around(vectors, chunks, word, nobody, kept, members[word, 1:])
+    n = vectors.shape[0]
+    kept = np.empty((TOGETHER, members.shape[1] - 1))
+    points = np.zeros((TOGETHER, chunks.shape[1]))
+    counts = np.empty(TOGETHER, dtype=np.int64)
+    found = np.empty(LANES)
+    for start in range(low, high, TOGETHER):
+        group = min(TOGETHER, high - start)
+        counts[:] = 0
+        for r in range(group):
+            members[start + r, 0] = start + r
+            points[r, : vectors.shape[1]] = vectors[start + r]
+        for k in range(chunks.shape[0]):
+            for r in range(group):
+                squared_distances(chunks[k], points[r], found)
+                for u in range(k * LANES, min((k + 1) * LANES, n)):
+                    if u != start + r:
+                        counts[r] = _offer(kept[r], members[start + r, 1:], counts[r], found[u - k * LANES], u)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -146,8 +158,8 @@ def _divide(vectors: Any, chunks: Any, size: int, groups: Any) -> None:
             return
         _around(vectors, chunks, word, groups, kept, ids)
         groups[word] = group
-        for u in ids:
-            groups[u] = group
+        for i in range(size - 1):
+            groups[ids[i]] = group
         left -= size
         group += 1
 

@@ -181,6 +181,67 @@ def _build(
 
 
 @numba.njit(nogil=True, cache=True)
+def _sums(vectors: Any, chunks: Any, s: float, gamma: float, factors: Any, out: Any, low: int, high: int) -> None:
+    values = np.empty(LANES)
+    points = np.empty((TOGETHER, chunks.shape[1]))
+    for start in range(low, high, TOGETHER):
+        group = min(TOGETHER, high - start)
+        for r in range(group):
+            _point(vectors, start + r, points[r])
+            out[start + r] = 0.0
+        for k in range(chunks.shape[0]):
+            for r in range(group):
+                _kernel(chunks[k], points[r], s, gamma, factors[k], values)
+                inside = 0.0
+                for lane in range(LANES):
+                    inside += values[lane]
+                out[start + r] += inside
+
+
+def kernel_sums(
+    blocks: Blocks, s: float, gamma: float = math.inf, factors: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
+    """Return ``sum_u c_u exp(-s min(d(w, u), gamma))`` of every word w; ``factors`` c, float64 [V] -> float64 [V].
+
+    The order of summation is fixed, so the sums are equal on every machine.
+    """
+    out = np.empty(blocks.words)
+    in_slices(out.size, _sums, blocks.vectors, blocks.chunks, s, gamma, _padded(blocks, factors), out)
+    return out
+
+
+@numba.njit(nogil=True, cache=True)
+def _steepest(vectors: Any, chunks: Any, values: Any, slack: float, out: Any, low: int, high: int) -> None:
+    n = vectors.shape[0]
+    squared = np.empty(LANES)
+    point = np.empty(chunks.shape[1])
+    for word in range(low, high):
+        _point(vectors, word, point)
+        worst = 0.0
+        for k in range(chunks.shape[0]):
+            squared_distances(chunks[k], point, squared)
+            for u in range(k * LANES, min((k + 1) * LANES, n)):
+                gap = abs(values[word] - values[u]) - slack
+                if gap > 0.0 and gap * gap > worst * worst * squared[u - k * LANES]:
+                    worst = gap / math.sqrt(squared[u - k * LANES]) if squared[u - k * LANES] > 0.0 else np.inf
+        out[word] = worst
+
+
+def steepest(blocks: Blocks, values: npt.NDArray[np.float64], slack: float) -> float:
+    """Return the largest ``(|values_w - values_u| - slack) / d(w, u)`` of all pairs, or 0; values float64 [V]."""
+    out = np.empty(blocks.words)
+    in_slices(out.size, _steepest, blocks.vectors, blocks.chunks, values, slack, out)
+    return float(out.max())
+
+
+def _padded(blocks: Blocks, factors: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
+    """Return the factors by chunk, 0 where a chunk has no word; float64 [C, 32]. None: all are 1."""
+    padded = np.zeros(len(blocks.chunks) * LANES)
+    padded[: blocks.words] = 1.0 if factors is None else factors
+    return padded.reshape(-1, LANES)
+
+
+@numba.njit(nogil=True, cache=True)
 def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, out: Any, low: int, high: int) -> None:
     """Write the output of draws that fall on the word itself, and block -1; of others their block and place in it."""
     for t in range(low, high):
@@ -271,9 +332,7 @@ class Rows:
     def __init__(self, blocks: Blocks, s: float, gamma: float, factors: npt.NDArray[np.float64] | None = None) -> None:
         n = blocks.words
         self.blocks, self.s, self.gamma = blocks, float(s), float(gamma)
-        padded = np.zeros(len(blocks.chunks) * LANES)
-        padded[:n] = 1.0 if factors is None else factors
-        self.factors = padded.reshape(-1, LANES)
+        self.factors = _padded(blocks, factors)
         self.own = np.zeros(n, dtype=np.uint64)
         self.scales = np.zeros(n)
         self.totals = np.empty((n, blocks.blocks), dtype=np.uint64)
@@ -336,12 +395,15 @@ _cache: collections.OrderedDict[tuple[Any, ...], Rows] = collections.OrderedDict
 _cache_lock = threading.Lock()
 
 
-def rows_of(space: Space, s: float, gamma: float = math.inf) -> Rows:
-    """Return the rows of a space's plain kernel; kept while all that a process keeps is within ``CACHE_BYTES``."""
+def rows_of(space: Space, s: float, gamma: float = math.inf, factors: npt.NDArray[np.float64] | None = None) -> Rows:
+    """Return the rows of a space's kernel; kept while all that a process keeps is within ``CACHE_BYTES``.
+
+    ``factors`` are a function of the space and s.
+    """
     with _cache_lock:
-        key = (space, s, gamma)
+        key = (space, s, gamma, factors is None)
         if key not in _cache:
-            _cache[key] = Rows(blocks_of(space), s, gamma)
+            _cache[key] = Rows(blocks_of(space), s, gamma, factors)
         _cache.move_to_end(key)
         while len(_cache) > 1 and sum(rows.built_bytes for rows in _cache.values()) > CACHE_BYTES:
             _cache.popitem(last=False)
