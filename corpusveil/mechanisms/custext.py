@@ -2,12 +2,12 @@
 
     P[w, u] = (1 - eta) exp(epsilon s(w, u) / 2) / Z_w  on w's group,   + eta / n  on every word
 
-with scores from -1 to 0 by distance within the group. Groups of k words are made from the public vectors: the lowest id
-without a group and its k - 1 nearest words without one; fewer than 2 k words that are left are the last group.
+with scores from -1 to 0 by distance within the group. Groups of K words are made from the public vectors: the lowest id
+without a group and its K - 1 nearest words without one; fewer than 2 K words that are left are the last group.
 
 It is plain ``epsilon``-LDP between words of one group. Between groups only the smoothing counts: two words are told
 apart by at most ``ln(1 + (1 - eta) p_max n / eta)`` nats, p_max the largest probability in a group, which is large; so
-the group is practically disclosed. The published form, where each word has its own k nearest, promises nothing at all
+the group is practically disclosed. The published form, where each word has its own K nearest, promises nothing at all
 (``custext-per-word``).
 """
 
@@ -31,11 +31,11 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class CusText(OnSets):
-    """The exponential mechanism within groups of ``k`` words, mixed with ``eta`` of the uniform law."""
+    """The exponential mechanism within groups of ``K`` words, mixed with ``eta`` of the uniform law."""
 
     name: ClassVar[str] = "custext"
     paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023), on a partition"
-    summary: ClassVar[str] = "exponential mechanism within public groups of k words, smoothed: epsilon within a group"
+    summary: ClassVar[str] = "exponential mechanism within public groups of K words, smoothed: epsilon within a group"
 
     eta: float = 0.01
 
@@ -45,18 +45,18 @@ class CusText(OnSets):
 
     @property
     def sets(self) -> Sets:
-        return group_sets(self.space, self.k)
+        return group_sets(self.space, self.K)
 
     def table(self, epsilon: float) -> SetTable:
         n = len(self.space)
         top, bottom = float(self.eta).as_integer_ratio()
         added = max(weights.FLOOR, weights.TOTAL * top // (bottom * n))
-        return set_table(group_sets, self.space, self.k, check_epsilon(epsilon), added)
+        return set_table(group_sets, self.space, self.K, check_epsilon(epsilon), added)
 
     @property
     def distance(self) -> str:
         return (
-            f"1 between two different words of one public group of {self.k} or more near words, and between groups "
+            f"1 between two different words of one public group of {self.K} or more near words, and between groups "
             "whatever the bound for any two words is, divided by epsilon"
         )
 

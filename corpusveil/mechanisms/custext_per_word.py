@@ -1,8 +1,8 @@
-"""CusText as published (Chen, Mo, Wang, Chen, Cui 2023): each word has its own k nearest words. No guarantee.
+"""CusText as published (Chen, Mo, Wang, Chen, Cui 2023): each word has its own K nearest words. No guarantee.
 
-    P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the k words nearest to w, itself among them, and 0 elsewhere
+    P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere
 
-Two words hardly ever have the same k nearest, so there are outputs that one can give and the other cannot: the
+Two words hardly ever have the same K nearest, so there are outputs that one can give and the other cannot: the
 log-ratio is infinite and no epsilon holds. ``custext`` is the sound form.
 """
 
@@ -24,19 +24,19 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class CusTextPerWord(OnSets):
-    """The exponential mechanism on each word's ``k`` nearest words."""
+    """The exponential mechanism on each word's ``K`` nearest words."""
 
     name: ClassVar[str] = "custext-per-word"
     paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023)"
-    summary: ClassVar[str] = "exponential mechanism on each word's own k nearest words, as published"
+    summary: ClassVar[str] = "exponential mechanism on each word's own K nearest words, as published"
     private: ClassVar[bool] = False
 
     @property
     def sets(self) -> Sets:
-        return nearest_sets(self.space, self.k)
+        return nearest_sets(self.space, self.K)
 
     def table(self, epsilon: float) -> SetTable:
-        return set_table(nearest_sets, self.space, self.k, check_epsilon(epsilon), 0)
+        return set_table(nearest_sets, self.space, self.K, check_epsilon(epsilon), 0)
 
     @property
     def distance(self) -> str:

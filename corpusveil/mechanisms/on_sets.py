@@ -219,13 +219,13 @@ def set_table(kind: Any, space: Space, size: int, epsilon: float, added: int) ->
 
 @dataclass(frozen=True, slots=True)
 class OnSets(Mechanism):
-    """A mechanism over sets of ``k`` candidates. Raises UserError for a bad k and where a word has no vector."""
+    """A mechanism over sets of ``K`` candidates. Raises UserError for a bad K and where a word has no vector."""
 
-    k: int = 10
+    K: int = 10
 
     def __post_init__(self) -> None:
         self.space.require_vectors(self.name)
-        check_whole("k", self.k, 2, MOST)
+        check_whole("K", self.K, 2, MOST)
 
     @property
     @abc.abstractmethod

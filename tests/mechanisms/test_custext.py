@@ -19,7 +19,7 @@ from tests.mechanisms.spaces import Floats, distances, excess, normal, random_sp
 
 
 def case(name: str, vectors: npt.ArrayLike, k: int = 10, eta: float = 0.01) -> Case:
-    mechanism = CusText(space_of(vectors), k=k, eta=eta)
+    mechanism = CusText(space_of(vectors), K=k, eta=eta)
     groups = partition(mechanism.space, k)
     return Case(name, mechanism, lambda epsilon: metric(mechanism, groups, epsilon))
 
@@ -83,7 +83,7 @@ class TestCusTextPerWord(Integers):
         return [
             Case("two words", CusTextPerWord(space_of([[-0.7], [0.6]])), None),
             Case("thirty-five", CusTextPerWord(space_of(normal(35, 4))), None),
-            Case("duplicates", CusTextPerWord(space_of(DUPLICATES), k=3), None),
+            Case("duplicates", CusTextPerWord(space_of(DUPLICATES), K=3), None),
         ]
 
 
@@ -153,8 +153,8 @@ def test_the_promise_holds_on_random_spaces() -> None:
     refuted = 0
     for number, space in enumerate(random_spaces()):
         epsilon = (0.1, 1.0, 5.0)[number % 3]
-        mechanism = CusText(space, k=(3, 10)[number % 2])
-        groups = partition(space, mechanism.k)
+        mechanism = CusText(space, K=(3, 10)[number % 2])
+        groups = partition(space, mechanism.K)
         law = matrix(mechanism, epsilon)
         assert excess(law, metric(mechanism, groups, epsilon), epsilon) <= EXTRA_LOG_RATIO + ROUNDING
         within = np.where(groups[:, None] == groups[None], 1.0, 1e9)
@@ -162,7 +162,7 @@ def test_the_promise_holds_on_random_spaces() -> None:
     assert refuted >= 45
 
 
-@pytest.mark.parametrize("parameters", [{"k": 1}, {"k": 257}, {"k": 2.5}, {"eta": 0.0}, {"eta": 1.0}])
+@pytest.mark.parametrize("parameters", [{"K": 1}, {"K": 257}, {"K": 2.5}, {"eta": 0.0}, {"eta": 1.0}])
 def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
     with pytest.raises(UserError, match=next(iter(parameters))):
         make("custext", space_of(normal(8, 2)), **parameters)
