@@ -88,7 +88,8 @@ class TestTheSameBytes:
             with pytest.raises(UserError, match="some words have none"):
                 cv.mechanism(name, space)
             return
-        release = cv.Release(cv.mechanism(name, space), cv.Budget(8.0, per), key=cv.Key(TEST_KEY))
+        epsilon = 1e6 if name == "truncated-gumbel" else 8.0  # which is not defined at small ones
+        release = cv.Release(cv.mechanism(name, space), cv.Budget(epsilon, per), key=cv.Key(TEST_KEY))
         same_everywhere(release, corpus, tmp_path)
 
     @pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix != ".jsonl"])

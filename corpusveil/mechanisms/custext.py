@@ -1,0 +1,85 @@
+"""CusText (Chen, Mo, Wang, Chen, Cui 2023) on a fixed public partition of the vocabulary, smoothed.
+
+    P[w, u] = (1 - eta) exp(epsilon s(w, u) / 2) / Z_w  on w's group,   + eta / n  on every word
+
+with scores from -1 to 0 by distance within the group. Groups of K words are made from the public vectors: the lowest id
+without a group and its K - 1 nearest words without one; fewer than 2 K words that are left are the last group.
+
+It is plain ``epsilon``-LDP between words of one group. Between groups only the smoothing counts: two words are told
+apart by at most ``ln(1 + (1 - eta) p_max n / eta)`` nats, p_max the largest probability in a group, which is large; so
+the group is practically disclosed. The published form, where each word has its own K nearest, promises nothing at all
+(``custext-per-word``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction
+from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
+from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, set_table
+from corpusveil.mechanisms.registry import register
+from corpusveil.sampling import weights
+from corpusveil.sampling.weights import check_epsilon
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class CusText(OnSets):
+    """The exponential mechanism within groups of ``K`` words, mixed with ``eta`` of the uniform law."""
+
+    name: ClassVar[str] = "custext"
+    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023), on a partition"
+    summary: ClassVar[str] = "exponential mechanism within public groups of K words, smoothed: epsilon within a group"
+
+    eta: float = 0.01
+
+    def __post_init__(self) -> None:
+        OnSets.__post_init__(self)
+        check_fraction("eta", self.eta)
+
+    @property
+    def sets(self) -> Sets:
+        return group_sets(self.space, self.K)
+
+    def table(self, epsilon: float) -> SetTable:
+        n = len(self.space)
+        top, bottom = float(self.eta).as_integer_ratio()
+        added = max(weights.FLOOR, weights.TOTAL * top // (bottom * n))
+        return set_table(group_sets, self.space, self.K, check_epsilon(epsilon), added)
+
+    @property
+    def distance(self) -> str:
+        return (
+            f"1 between two different words of one public group of {self.K} or more near words, and between groups "
+            "whatever the bound for any two words is, divided by epsilon"
+        )
+
+    def plain_ldp(self, epsilon: float) -> float:
+        """Return the largest log-ratio of any two rows, or more: of the largest weight and what every word has."""
+        bound = math.log(float(self.own(epsilon).max()) * weights.TOTAL / self.table(epsilon).added)
+        return min(bound, float(epsilon)) if int(self.sets.sizes[0]) == len(self.space) else bound
+
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+        least = self.table(epsilon).added / weights.TOTAL
+        return max(math.log(public.max() / least), math.log(float(self.own(epsilon).max()) / public.min()))
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        epsilon = check_epsilon(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=epsilon,
+            plain_ldp=self.plain_ldp(epsilon),
+            neighbors="any two words of one group; between groups only the bound for any two words holds",
+            disclosed=("which group of near words a word is in: only the smoothing hides it",),
+            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            claim="epsilon-LDP for any two words (not true; it is within a group of a fixed partition)",
+            holds=True,
+            notes=("The group of near words that a word is in is practically disclosed.",),
+        )

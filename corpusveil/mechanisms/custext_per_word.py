@@ -1,0 +1,70 @@
+"""CusText as published (Chen, Mo, Wang, Chen, Cui 2023): each word has its own K nearest words. No guarantee.
+
+    P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere
+
+Two words hardly ever have the same K nearest, so there are outputs that one can give and the other cannot: the
+log-ratio is infinite and no epsilon holds. ``custext`` is the sound form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
+from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, nearest_sets, set_table
+from corpusveil.mechanisms.registry import register
+from corpusveil.sampling.weights import check_epsilon
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class CusTextPerWord(OnSets):
+    """The exponential mechanism on each word's ``K`` nearest words."""
+
+    name: ClassVar[str] = "custext-per-word"
+    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023)"
+    summary: ClassVar[str] = "exponential mechanism on each word's own K nearest words, as published"
+    private: ClassVar[bool] = False
+
+    @property
+    def sets(self) -> Sets:
+        return nearest_sets(self.space, self.K)
+
+    def table(self, epsilon: float) -> SetTable:
+        return set_table(nearest_sets, self.space, self.K, check_epsilon(epsilon), 0)
+
+    @property
+    def distance(self) -> str:
+        return "none: words with different nearest words can be told apart with certainty"
+
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
+        """Return infinity: some words are impossible."""
+        return math.inf
+
+    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - for any
+        return math.inf
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        check_epsilon(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=None,
+            plain_ldp=None,
+            neighbors="none",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL,),
+            claim="epsilon-LDP for any two words",
+            holds=False,
+            notes=(
+                (
+                    "The published claim is false: each word has its own set of possible outputs, so an output that "
+                    "is in one word's set and not in another's tells them apart with certainty."
+                ),
+            ),
+        )

@@ -1,0 +1,275 @@
+"""Exponential laws over small sets of candidates, one set a word: CusText's two forms.
+
+Word w has candidates C_w, itself first. Their scores are ``s = -(d - d_min)/(d_max - d_min)``, d the distance of
+vectors and its bounds over C_w (all 0 where they are equal), and ``P[w, u]`` is proportional to ``exp(epsilon s / 2)``
+on C_w. On top each word of the vocabulary can have a weight of its own, the same for all inputs. As integers: every
+word has ``added`` of 2^64; a candidate other than w has ``floor(room exp(epsilon s / 2) / Z) + 1`` of the ``room = 2^64
+- n added`` that is left; w has the rest. A draw below ``n added`` is the uniform word, any other falls in the row.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.mechanisms.base import Mechanism, check_whole, levels
+from corpusveil.mechanisms.rows import LANES, TOGETHER, Blocks, blocks_of, exponential, squared_distances
+from corpusveil.sampling import weights
+from corpusveil.sampling.draws import MECHANISM, Draws
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces import Space
+from corpusveil.spaces.nearest import squared_distance
+from corpusveil.spaces.search import in_slices
+
+MOST = 256
+"""Candidates of a word at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sets:
+    """Candidates: ``members`` int32 [V, M], the word itself first, then others, then -1; ``sizes`` int64 [V]."""
+
+    members: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetTable:
+    """Bounds uint64 [V, M] of the cells of a row: where each ends, less ``n added``; the last is ``room``, or 0."""
+
+    bounds: npt.NDArray[np.uint64]
+    added: int
+
+
+@functools.lru_cache(maxsize=8)
+def nearest_sets(space: Space, size: int) -> Sets:
+    """Return each word with its size - 1 nearest others, by distance and then by id: exact, in float64."""
+    blocks, n = blocks_of(space), len(space)
+    size = min(size, n)
+    members = np.empty((n, size), dtype=np.int32)
+    in_slices(n, _nearest, blocks.vectors, blocks.chunks, members)
+    return Sets(members, np.full(n, size, dtype=np.int64))
+
+
+@functools.lru_cache(maxsize=8)
+def partition(space: Space, size: int) -> npt.NDArray[np.int32]:
+    """Return the number of each word's group; int32 [V].
+
+    The lowest id without a group and its size - 1 nearest words without one form the next; when fewer than 2 size
+    words are left, they all are the last. It depends on the public vectors only.
+    """
+    return _partition_of(blocks_of(space), size)
+
+
+def _partition_of(blocks: Blocks, size: int) -> npt.NDArray[np.int32]:
+    groups = np.full(blocks.words, -1, dtype=np.int32)
+    _divide(blocks.vectors, blocks.chunks, size, groups)
+    return groups
+
+
+@functools.lru_cache(maxsize=8)
+def group_sets(space: Space, size: int) -> Sets:
+    """Return each word with the others of its group, by id."""
+    groups = partition(space, size)
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
+    sizes = np.diff(starts)[groups]
+    members = np.full((groups.size, int(sizes.max())), -1, dtype=np.int32)
+    for group in range(starts.size - 1):
+        words = order[starts[group] : starts[group + 1]].astype(np.int32)
+        for word in words:
+            members[word, 0] = word
+            members[word, 1 : words.size] = words[words != word]
+    return Sets(members, sizes.astype(np.int64))
+
+
+@numba.njit(nogil=True, cache=True)
+def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> Any:
+    """Insert a word in a list that is sorted by distance and holds ``ids.size``; return how many it then has."""
+    if count == ids.size and not distance < distances[count - 1]:
+        return count
+    at = count if count < ids.size else count - 1
+    while at > 0 and distances[at - 1] > distance:
+        distances[at] = distances[at - 1]
+        ids[at] = ids[at - 1]
+        at -= 1
+    distances[at] = distance
+    ids[at] = word
+    return min(count + 1, ids.size)
+
+
+@numba.njit(nogil=True, cache=True)
+def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: Any) -> None:
+    """Write the words nearest to a word, itself left out, among those whose group is -1."""
+    n = vectors.shape[0]
+    point = np.zeros(chunks.shape[1])
+    for j in range(vectors.shape[1]):
+        point[j] = vectors[word, j]
+    found = np.empty(LANES)
+    count = 0
+    for k in range(chunks.shape[0]):
+        squared_distances(chunks[k], point, found)
+        for u in range(k * LANES, min((k + 1) * LANES, n)):
+            if u != word and groups[u] < 0:
+                count = _offer(kept, ids, count, found[u - k * LANES], u)
+
+
+@numba.njit(nogil=True, cache=True)
+def _nearest(vectors: Any, chunks: Any, members: Any, low: int, high: int) -> None:
+    n = vectors.shape[0]
+    kept = np.empty((TOGETHER, members.shape[1] - 1))
+    points = np.zeros((TOGETHER, chunks.shape[1]))
+    counts = np.empty(TOGETHER, dtype=np.int64)
+    found = np.empty(LANES)
+    for start in range(low, high, TOGETHER):
+        group = min(TOGETHER, high - start)
+        counts[:] = 0
+        for r in range(group):
+            members[start + r, 0] = start + r
+            points[r, : vectors.shape[1]] = vectors[start + r]
+        for k in range(chunks.shape[0]):
+            for r in range(group):
+                squared_distances(chunks[k], points[r], found)
+                for u in range(k * LANES, min((k + 1) * LANES, n)):
+                    if u != start + r:
+                        counts[r] = _offer(kept[r], members[start + r, 1:], counts[r], found[u - k * LANES], u)
+
+
+@numba.njit(nogil=True, cache=True)
+def _divide(vectors: Any, chunks: Any, size: int, groups: Any) -> None:
+    left = groups.size
+    kept = np.empty(size - 1)
+    ids = np.empty(size - 1, dtype=np.int32)
+    group = 0
+    for word in range(groups.size):
+        if groups[word] >= 0:
+            continue
+        if left < 2 * size:
+            for u in range(groups.size):
+                if groups[u] < 0:
+                    groups[u] = group
+            return
+        _around(vectors, chunks, word, groups, kept, ids)
+        groups[word] = group
+        for i in range(size - 1):
+            groups[ids[i]] = group
+        left -= size
+        group += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def _weigh(vectors: Any, members: Any, sizes: Any, half: float, added: Any, bounds: Any, low: int, high: int) -> None:
+    room = np.uint64(0) - added * np.uint64(vectors.shape[0])  # mod 2^64: 0 is 2^64, nothing being added
+    whole = 2.0**64 - np.float64(added) * vectors.shape[0]
+    values = np.empty(members.shape[1])
+    for word in range(low, high):
+        size = sizes[word]
+        least = np.inf
+        most = 0.0
+        for i in range(size):
+            values[i] = math.sqrt(squared_distance(vectors, word, members[word, i]))
+            least = min(least, values[i])
+            most = max(most, values[i])
+        z = 0.0
+        for i in range(size):
+            score = (values[i] - least) / (most - least) if most > least else 0.0
+            values[i] = exponential(max(-half * score, -46.0))
+            z += values[i]
+        others = np.uint64(0)
+        for i in range(1, size):
+            others += np.uint64(np.int64(whole / z * values[i])) + np.uint64(1)
+        running = room - others
+        bounds[word, 0] = running
+        for i in range(1, size):
+            running += np.uint64(np.int64(whole / z * values[i])) + np.uint64(1)
+            bounds[word, i] = running
+
+
+@numba.njit(nogil=True, cache=True)
+def _choose(ids: Any, draws: Any, members: Any, sizes: Any, bounds: Any, added: Any, out: Any) -> None:
+    uniform = added * np.uint64(members.shape[0])
+    for t in range(ids.size):
+        word = ids[t]
+        draw = draws[t]
+        if draw < uniform:
+            out[t] = draw // added
+            continue
+        draw -= uniform
+        at = 0
+        while at < sizes[word] - 1 and draw >= bounds[word, at]:
+            at += 1
+        out[t] = members[word, at]
+
+
+@functools.lru_cache(maxsize=64)
+def set_table(kind: Any, space: Space, size: int, epsilon: float, added: int) -> SetTable:
+    """Build the rows at one epsilon; ``kind`` is the function that gives the sets."""
+    sets = kind(space, size)
+    bounds = np.zeros(sets.members.shape, dtype=np.uint64)
+    in_slices(len(space), _weigh, space.vectors, sets.members, sets.sizes, epsilon / 2, np.uint64(added), bounds)
+    return SetTable(bounds, added)
+
+
+@dataclass(frozen=True, slots=True)
+class OnSets(Mechanism):
+    """A mechanism over sets of ``K`` candidates. Raises UserError for a bad K and where a word has no vector."""
+
+    K: int = 10
+
+    def __post_init__(self) -> None:
+        self.space.require_vectors(self.name)
+        check_whole("K", self.K, 2, MOST)
+
+    @property
+    @abc.abstractmethod
+    def sets(self) -> Sets:
+        """The candidates; cached."""
+
+    @abc.abstractmethod
+    def table(self, epsilon: float) -> SetTable:
+        """Return the rows at one epsilon; cached."""
+
+    def privatize(
+        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
+    ) -> npt.NDArray[np.int32]:
+        self.check_tokens(ids, draws)
+        distinct, which = levels(epsilon, ids.size)
+        lanes = draws.uint64(MECHANISM)
+        out = np.empty(ids.size, dtype=np.int32)
+        for level, value in enumerate(distinct):
+            at = slice(None) if which is None else np.flatnonzero(which == level)
+            table, some = self.table(value), np.empty(ids[at].size, dtype=np.int32)
+            _choose(ids[at], lanes[at], self.sets.members, self.sets.sizes, table.bounds, np.uint64(table.added), some)
+            out[at] = some
+        return out
+
+    def row(self, word: int, epsilon: float) -> list[int]:
+        """Return the integer weights of a word's row, total 2^64."""
+        table, sets = self.table(check_epsilon(epsilon)), self.sets
+        cells = [table.added] * len(self.space)
+        before = 0
+        room = weights.TOTAL - table.added * len(self.space)
+        size = int(sets.sizes[word])
+        ends = [*map(int, table.bounds[word, : size - 1]), room]
+        for u, end in zip(sets.members[word, :size].tolist(), ends, strict=True):
+            cells[u] += end - before
+            before = end
+        return cells
+
+    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        return np.array(self.row(self.check_id(word), epsilon), dtype=np.float64) / weights.TOTAL
+
+    def own(self, epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the probability of each word to come back unchanged, its largest; float64 [V]."""
+        table = self.table(check_epsilon(epsilon))
+        return (table.bounds[:, 0].astype(np.float64) + table.added) / weights.TOTAL
+
+    def retention(self, epsilon: float) -> float:
+        return float(self.own(epsilon).mean())

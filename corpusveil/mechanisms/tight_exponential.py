@@ -1,0 +1,169 @@
+"""Tight exponential: weights solved so that the full epsilon stands in the exponent; ours.
+
+    P[w, u] = c_u exp(-epsilon |phi(w) - phi(u)|),   sum_u c_u exp(-epsilon |phi(w) - phi(u)|) = 1 for every w
+
+The normaliser is 1 for every word, so nothing of epsilon is spent on it: the law is exactly ``epsilon d``-private, and
+at an equal guarantee it keeps more words, and nearer ones, than SanText (``docs/mathematics.md``; after the tight
+constraints of ElSalamouny, Chatzikokolakis, Palamidessi 2014). On a path it is the clamped geometric. It needs c above
+0, which holds where epsilon is large against 1 / distance: wherever a word's kernel values of all others total at most
+1/2.
+
+Elsewhere it falls back to the *calibrated exponential*: ``exp(-s d) / Z_w`` with s the largest found in ``[epsilon / 2,
+epsilon]`` for which the realised ``s + max |ln Z_w - ln Z_w'| / d(w, w')``, over all pairs, is at most epsilon. The
+guarantee says which one was used and what is realised.
+
+The weights come from conjugate gradients (Hestenes, Stiefel 1952) without a matrix: each step computes all n^2 kernel
+values in blocks. What is trusted is not the solver but the certificate, the normalisers of the weights found.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
+from corpusveil.mechanisms.registry import register
+from corpusveil.mechanisms.rows import Blocks, Rows, blocks_of, kernel_sums, rows_of, steepest
+from corpusveil.sampling import weights
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces import Space
+
+RESIDUAL = 2.0**-22
+"""What a normaliser may differ from 1 by: it adds at most 2^-21 to a log-ratio, beside the 2^-20 of the integers."""
+LEAST_WEIGHT = 2.0**-20
+STEPS = 60
+HALVINGS = 6
+SLACK = 2.0**-30
+"""Of a difference of two log-normalisers, for the rounding of sums: far below the 2^-19 that is stated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What is sampled at one epsilon: exponent ``s``, factors c (None: calibrated, all 1), the realised epsilon."""
+
+    s: float
+    factors: npt.NDArray[np.float64] | None
+    realised: float
+
+
+@numba.njit(cache=True)
+def _dot(a: Any, b: Any) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+def solve(blocks: Blocks, epsilon: float) -> npt.NDArray[np.float64] | None:
+    """Return weights c with all normalisers within ``RESIDUAL`` of 1; None where none above 0 are found."""
+    ones = np.ones(blocks.words)
+    first = kernel_sums(blocks, epsilon)
+    guess = ones / float(first.max())
+    residual = ones - first / float(first.max())
+    direction = residual.copy()
+    squared = _dot(residual, residual)
+    for _ in range(STEPS):
+        if float(np.abs(residual).max()) <= RESIDUAL / 4:
+            break
+        image = kernel_sums(blocks, epsilon, factors=direction)
+        curvature = _dot(direction, image)
+        if not curvature > 0:
+            return None
+        step = squared / curvature
+        guess = guess + step * direction
+        residual = residual - step * image
+        before, squared = squared, _dot(residual, residual)
+        direction = residual + squared / before * direction
+    if float(guess.min()) < LEAST_WEIGHT or float(guess.max()) > 2:
+        return None
+    certificate = kernel_sums(blocks, epsilon, factors=guess)
+    return guess if float(np.abs(certificate - 1).max()) <= RESIDUAL else None
+
+
+def realised(blocks: Blocks, s: float) -> float:
+    """Return the epsilon that the plain exponential of exponent s realises: exact, from its normalisers."""
+    return s + steepest(blocks, np.log(kernel_sums(blocks, s)), SLACK)
+
+
+def calibrate(blocks: Blocks, epsilon: float) -> Solution:
+    """Return the largest s found in ``[epsilon / 2, epsilon]`` that realises at most epsilon."""
+    if realised(blocks, epsilon) <= epsilon:
+        return Solution(epsilon, None, epsilon)
+    low, high = epsilon / 2, epsilon
+    best = min(realised(blocks, low), epsilon)  # never more than 2 s, but for rounding
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        found = realised(blocks, middle)
+        if found <= epsilon:
+            low, best = middle, found
+        else:
+            high = middle
+    return Solution(low, None, best)
+
+
+@functools.lru_cache(maxsize=64)
+def solution_of(space: Space, epsilon: float) -> Solution:
+    """Return what is sampled at an epsilon; computed once a process."""
+    blocks = blocks_of(space)
+    factors = solve(blocks, epsilon)
+    return calibrate(blocks, epsilon) if factors is None else Solution(epsilon, factors, epsilon)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class TightExponential(OnDistances):
+    """The exponential with solved weights, or the calibrated one; distance is Euclidean, on the vectors as given."""
+
+    name: ClassVar[str] = "tight-exponential"
+    paper: ClassVar[str] = "ours; after ElSalamouny, Chatzikokolakis, Palamidessi 2014"
+    summary: ClassVar[str] = "exponential on vectors with solved weights: the full epsilon in the exponent"
+
+    def rows(self, epsilon: float) -> Rows:
+        found = solution_of(self.space, check_epsilon(epsilon))
+        return rows_of(self.space, found.s, factors=found.factors)
+
+    def reach(self, epsilon: float) -> float:
+        return solution_of(self.space, check_epsilon(epsilon)).s * self.diameter()
+
+    def plain_ldp(self, epsilon: float) -> float:
+        return min(epsilon * self.diameter(), math.log(weights.TOTAL / weights.FLOOR))
+
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+        """Return a bound from ``c_min exp(-s D) / Z_max <= P[w, u] <= 1``, and from the floor."""
+        factors = solution_of(self.space, check_epsilon(epsilon)).factors
+        least = -math.log(len(self.space)) if factors is None else math.log(float(factors.min())) - RESIDUAL
+        low = min(self.reach(epsilon) - least, math.log(weights.TOTAL / weights.FLOOR))
+        return max(math.log(public.max()) + low, -math.log(public.min())) + weights.EXTRA_LOG_RATIO
+
+    @property
+    def distance(self) -> str:
+        return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        epsilon = check_epsilon(epsilon)
+        found = solution_of(self.space, epsilon)
+        used = (
+            "The weights were solved: all of epsilon stands in the exponent, and all normalisers are 1 within 2^-22."
+            if found.factors is not None
+            else "No positive weights were found at this epsilon, so the calibrated exponential is used: "
+            f"{found.s / epsilon:.4f} of epsilon stands in the exponent and {found.realised / epsilon:.4f} is realised."
+        )
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=epsilon,
+            plain_ldp=self.plain_ldp(epsilon),
+            neighbors="any two words of the vocabulary",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            claim="exactly epsilon times the Euclidean distance",
+            holds=True,
+            notes=(used, *self.retention_note()),
+        )

@@ -1,0 +1,238 @@
+"""Truncated Gumbel (Xu, Aggarwal, Feyisetan, Teissier 2021): noisy distances of a random number of near words.
+
+    K = a Poisson(ln n) number where it is in [1, n), else n
+    u = argmin of d(w, u) + g_u over the K words nearest to w (itself among them), g Gumbel(0, b) given |g| <= D
+
+D the largest distance of two words, D0 the least, ``b = 2 D / min(W(2 alpha D), ln(alpha D0))`` and
+``alpha = (epsilon - 2 (1 + ln n) / D0) / 3``. The published theorem says ``epsilon d``. It is false: with n - 1 words
+at distance 1 of one another and one at distance R of all, the far word comes out with a probability that is
+exponentially small in n, so the log-ratio grows with n and epsilon R does not. Nothing is promised here.
+
+b exists only for ``epsilon > (2 (1 + ln n) + 3) / D0``, and below that the mechanism refuses. (The condition that the
+paper states has no 3 and leaves ``ln(alpha D0)`` negative; packages go on with a complex W, and behave alike at every
+epsilon.)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from corpusveil.errors import UserError
+from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, Mechanism, levels
+from corpusveil.mechanisms.on_sets import nearest_sets
+from corpusveil.mechanisms.registry import register
+from corpusveil.mechanisms.rows import LANES, blocks_of, squared_distances
+from corpusveil.sampling.draws import MECHANISM, NOISE, Draws
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces import Space
+from corpusveil.spaces.nearest import squared_distance
+from corpusveil.spaces.search import in_slices
+
+NEAR = 64
+"""Words that are kept as the nearest; a larger K sorts the whole vocabulary."""
+POINTS = 24
+"""Gauss points of each piece of the quadrature, 4 pieces between any two places where the integrand has a kink."""
+EXACT_WORDS = 64
+"""Up to so many words the share of unchanged words is the mean of all laws; beyond it is of so many of them."""
+
+
+@functools.lru_cache(maxsize=4)
+def extent(space: Space) -> tuple[float, float]:
+    """Return the least and the largest distance of two words."""
+    blocks = blocks_of(space)
+    least, most = np.empty(len(space)), np.empty(len(space))
+    in_slices(len(space), _extent, blocks.vectors, blocks.chunks, least, most)
+    return math.sqrt(least.min()), math.sqrt(most.max())
+
+
+@numba.njit(nogil=True, cache=True)
+def _extent(vectors: Any, chunks: Any, least: Any, most: Any, low: int, high: int) -> None:
+    n = vectors.shape[0]
+    point = np.zeros(chunks.shape[1])
+    found = np.empty(LANES)
+    for word in range(low, high):
+        point[: vectors.shape[1]] = vectors[word]
+        least[word] = np.inf
+        most[word] = 0.0
+        for k in range(chunks.shape[0]):
+            squared_distances(chunks[k], point, found)
+            for u in range(k * LANES, min((k + 1) * LANES, n)):
+                if u != word:
+                    least[word] = min(least[word], found[u - k * LANES])
+                    most[word] = max(most[word], found[u - k * LANES])
+
+
+def floor_of(n: int, least: float) -> float:
+    """Return the epsilon above which b exists: ``alpha D0 > 1``."""
+    return (2 * (1 + math.log(n)) + 3) / least
+
+
+def scale_of(n: int, epsilon: float, least: float, most: float) -> float:
+    """Return b."""
+    alpha = (epsilon - 2 * (1 + math.log(n)) / least) / 3
+    return float(2 * most / min(float(special.lambertw(2 * alpha * most).real), math.log(alpha * least)))
+
+
+@functools.lru_cache(maxsize=16)
+def counts_law(n: int) -> npt.NDArray[np.float64]:
+    """Return the law of K; float64 [n], that of k at k - 1."""
+    law = np.exp(special.xlogy(np.arange(1, n + 1), math.log(n)) - special.gammaln(np.arange(2.0, n + 2)) - math.log(n))
+    law[-1] = 1 - law[:-1].sum()
+    return np.asarray(law)
+
+
+def _uniform(lanes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Return float64 above 0 and below 1."""
+    return ((lanes >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
+@numba.njit(nogil=True, cache=True)
+def _pick(vectors: Any, ids: Any, members: Any, noise: Any) -> Any:
+    """Return the word of the least noisy distance for each token; ids int32 [T], noise float64 [T, K] -> int32 [T]."""
+    out = np.empty(ids.size, dtype=np.int32)
+    for t in range(ids.size):
+        best = np.inf
+        for j in range(noise.shape[1]):
+            value = math.sqrt(squared_distance(vectors, ids[t], members[ids[t], j])) + noise[t, j]
+            if value < best:
+                best = value
+                out[t] = members[ids[t], j]
+    return out
+
+
+def truncated(uniform: npt.NDArray[np.float64], b: npt.NDArray[np.float64], most: float) -> npt.NDArray[np.float64]:
+    """Return Gumbel(0, b) noise given that it is within ``most`` of 0, by its inverse distribution function."""
+    low, high = np.exp(-np.exp(most / b)), np.exp(-np.exp(-most / b))
+    return np.asarray(np.clip(-b * np.log(-np.log(low + uniform * (high - low))), -most, most))
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class TruncatedGumbel(Mechanism):
+    """The mechanism as printed. Raises UserError where two words have one vector, and below its floor of epsilon."""
+
+    name: ClassVar[str] = "truncated-gumbel"
+    paper: ClassVar[str] = "Truncated Gumbel (Xu, Aggarwal, Feyisetan, Teissier 2021)"
+    summary: ClassVar[str] = "noisy distances of a random number of near words, as published; its theorem is false"
+    private: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self.space.require_vectors(self.name)
+        if extent(self.space)[0] == 0:
+            raise UserError(f"{self.name}: two words of the space have the same vector; b is then not defined.")
+
+    def check(self, epsilon: float) -> float:
+        """Return epsilon. Raises UserError where b does not exist."""
+        epsilon = check_epsilon(epsilon)
+        floor = floor_of(len(self.space), extent(self.space)[0])
+        if not epsilon > floor:
+            raise UserError(
+                f"epsilon = {epsilon:g}: {self.name} is defined above (2 (1 + ln n) + 3) / D0 = {floor:.6g} in this "
+                "space only; choose a larger epsilon or another mechanism."
+            )
+        return epsilon
+
+    def scale(self, epsilon: float) -> float:
+        return scale_of(len(self.space), self.check(epsilon), *extent(self.space))
+
+    def privatize(
+        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
+    ) -> npt.NDArray[np.int32]:
+        self.check_tokens(ids, draws)
+        distinct, which = levels(epsilon, ids.size)
+        scales = np.array([self.scale(value) for value in distinct])
+        each = np.full(ids.size, scales[0]) if which is None else scales[which]
+        bounds = np.cumsum(counts_law(len(self.space)))
+        bounds[-1] = 1.0
+        counts = np.searchsorted(bounds, _uniform(draws.uint64(MECHANISM)), side="right") + 1
+        members = nearest_sets(self.space, NEAR).members
+        out = np.empty(ids.size, dtype=np.int32)
+        for count in np.unique(counts).tolist():
+            for part in np.array_split(at := np.flatnonzero(counts == count), -(-at.size * count // (1 << 22))):
+                some = Draws(draws.key, draws.tags, draws.documents[part], draws.positions[part])
+                uniform = _uniform(some.lanes(NOISE, -(-count // 2))[:, :count])
+                noise = truncated(uniform, each[part, None], extent(self.space)[1])
+                if count <= members.shape[1]:
+                    out[part] = _pick(self.space.vectors, ids[part], members, noise)
+                    continue
+                for i, t in enumerate(part.tolist()):
+                    near = self._nearest(int(ids[t]), count)
+                    out[t] = near[np.argmin(self._distances(int(ids[t]), near) + noise[i])]
+        return out
+
+    def _distances(self, word: int, near: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        apart = [squared_distance(self.space.vectors, word, int(u)) for u in near]
+        return np.asarray(np.sqrt(np.array(apart)), dtype=np.float64)
+
+    def _nearest(self, word: int, count: int) -> npt.NDArray[np.int32]:
+        every = np.arange(len(self.space), dtype=np.int32)
+        return np.asarray(every[np.argsort(self._distances(word, every), kind="stable")[:count]], dtype=np.int32)
+
+    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the law of the output for ``word``, float64 [V], by quadrature over the least noisy distance.
+
+        P[w, u] = int f(x - d_u) sum_{k >= rank u} p_k prod_{j <= k, j != u} (1 - F(x - d_j)) dx
+        """
+        word, b, most = self.check_id(word), self.scale(epsilon), extent(self.space)[1]
+        near = self._nearest(word, len(self.space))
+        apart = self._distances(word, near)
+        kinks = np.unique(np.concatenate([apart - most, np.linspace(apart[-1] - most, most, 65)]))
+        nodes, factors = np.polynomial.legendre.leggauss(POINTS)
+        halves = np.diff(kinks)[:, None] / 2
+        x = (kinks[:-1, None] + halves * (1 + nodes)).ravel()
+        law = np.zeros(len(self.space))
+        p = counts_law(len(self.space))
+        low, high = math.exp(-math.exp(most / b)), math.exp(-math.exp(-most / b))
+        gaps = x - apart[:, None]
+        inside = np.clip(gaps, -most, most)
+        left = np.clip((high - np.exp(-np.exp(-inside / b))) / (high - low), 1e-300, 1.0)
+        density = np.where(gaps == inside, np.exp(-inside / b - np.exp(-inside / b)) / b / (high - low), 0.0)
+        survival = np.cumsum(np.log(left), axis=0)
+        tails = np.cumsum((p[:, None] * np.exp(survival))[::-1], axis=0)[::-1]
+        law[near] = (density * tails / left) @ (halves * factors).ravel()
+        return np.asarray(law / law.sum())
+
+    @property
+    def distance(self) -> str:
+        return "none: the published theorem on the Euclidean distance is false"
+
+    def retention(self, epsilon: float) -> float:
+        """Return the mean probability that a word comes back unchanged; of 64 words where there are more."""
+        epsilon = self.check(epsilon)
+        words = np.random.default_rng(0).permutation(len(self.space))[:EXACT_WORDS]
+        return float(np.mean([self.distribution(int(word), epsilon)[word] for word in words]))
+
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
+        return math.inf
+
+    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - for any
+        return math.inf
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        self.check(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=None,
+            plain_ldp=None,
+            neighbors="none",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL,),
+            claim="epsilon times the Euclidean distance",
+            holds=False,
+            notes=(
+                (
+                    "The published theorem is false: of n words at distance 1 of one another and one at distance R of "
+                    "all, the far one comes out with a probability exponentially small in n (n = 100, R = 1.5: a "
+                    "log-ratio of 27.6 where 21.7 is claimed)."
+                ),
+            ),
+        )

@@ -1,0 +1,70 @@
+"""Spaces of given vectors, and the audits that exponential mechanisms share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.mechanisms import Mechanism
+from corpusveil.spaces import Space, Vocabulary
+from corpusveil.spaces.space import KIND, VERSION, content_digest
+from tests.contracts.mechanism import matrix
+from tests.contracts.spaces import words_of
+
+Floats = npt.NDArray[np.float64]
+
+
+def space_of(vectors: Any) -> Space:
+    """Return a space of these vectors, without a list."""
+    vectors = np.asarray(vectors, dtype=np.float32)
+    vocabulary = Vocabulary.from_words(words_of(len(vectors)), None)
+    lists = np.empty((0, len(vectors)), np.int32)
+    digest = content_digest(vocabulary, vectors, lists)
+    return Space(vocabulary, vectors, lists, digest, None, {"kind": KIND, "version": VERSION, "digest": digest})
+
+
+def distances(space: Space) -> Floats:
+    points = space.vectors.astype(np.float64)
+    return np.array([np.sqrt(((points - point) ** 2).sum(axis=1)) for point in points])
+
+
+def normal(words: int, dimensions: int, seed: int = 3) -> npt.NDArray[np.float32]:
+    return np.random.default_rng(seed).normal(size=(words, dimensions)).astype(np.float32)
+
+
+def random_spaces(count: int = 50) -> Iterator[Space]:
+    """Yield spaces of 8 to 500 words in 2 to 300 dimensions, clustered, with near-duplicates and exact ones."""
+    random = np.random.default_rng(11)
+    for number in range(count):
+        size = int(np.exp(random.uniform(np.log(8), np.log(500 if number % 10 == 0 else 120))))
+        dimensions = int(np.exp(random.uniform(np.log(2), np.log(300))))
+        centres = random.normal(size=(max(1, size // 6), dimensions)) * random.choice([0.3, 1, 5])
+        vectors = centres[random.integers(0, len(centres), size)] + random.normal(size=(size, dimensions))
+        vectors[1] = vectors[0] + 1e-6 * random.normal(size=dimensions)
+        vectors[3] = vectors[2]
+        yield space_of(vectors)
+
+
+def excess(law: Floats, apart: Floats, epsilon: float) -> float:
+    """Return the largest log-ratio less epsilon d, over all pairs and outputs; infinite where supports differ."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(law)
+        worst = -np.inf
+        for word in range(len(law)):
+            ratios = logs[word] - logs
+            ratios[np.isnan(ratios)] = -np.inf
+            worst = max(worst, float((ratios.max(axis=1) - epsilon * apart[word]).max()))
+    return worst
+
+
+def mechanism_excess(mechanism: Mechanism, apart: Floats, epsilon: float) -> float:
+    return excess(matrix(mechanism, epsilon), apart, epsilon)
+
+
+def exponential(scores: Floats) -> Floats:
+    """Return rows proportional to exp(scores)."""
+    kernel = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))

@@ -1,0 +1,168 @@
+"""``custext`` and ``custext-per-word``: the contract, the partition, the closed forms, and why one of them is sound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms.custext import CusText
+from corpusveil.mechanisms.custext_per_word import CusTextPerWord
+from corpusveil.mechanisms.on_sets import OnSets, nearest_sets, partition
+from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
+from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
+from tests.mechanisms.spaces import Floats, distances, excess, normal, random_spaces, space_of
+
+
+def case(name: str, vectors: npt.ArrayLike, k: int = 10, eta: float = 0.01) -> Case:
+    mechanism = CusText(space_of(vectors), K=k, eta=eta)
+    groups = partition(mechanism.space, k)
+    return Case(name, mechanism, lambda epsilon: metric(mechanism, groups, epsilon))
+
+
+def metric(mechanism: CusText, groups: npt.NDArray[np.int32], epsilon: float) -> Floats:
+    apart = np.where(groups[:, None] == groups[None], 1.0, mechanism.plain_ldp(epsilon) / epsilon)
+    np.fill_diagonal(apart, 0)
+    return apart
+
+
+DUPLICATES = [[0.1, 0.4], [1, 2], [0, 0], [0, 0], [1, 2], [1, 2], [-1, 3], [1, 2], [4, 4], [5, 5]]
+
+
+class Integers(MechanismContract):
+    @classmethod
+    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+        assert isinstance(mechanism, OnSets)
+        return mechanism.row(word, epsilon)
+
+    def test_rows_total_two_to_the_64(self, case: Case, epsilon: float) -> None:
+        """The integers are a law without a rounding error, the word itself the likeliest."""
+        for word in range(len(case.mechanism.space)):
+            weights = self.integers(case.mechanism, word, epsilon)
+            assert sum(weights) == TOTAL
+            assert weights[word] >= max(weights) * (1 - 1e-12)
+
+    def test_distribution_is_the_closed_form(self, case: Case, epsilon: float) -> None:
+        """P is proportional to exp(epsilon s / 2) on the candidates, mixed with eta of the uniform law."""
+        mechanism = case.mechanism
+        assert isinstance(mechanism, OnSets)
+        apart, size = distances(mechanism.space), len(mechanism.space)
+        eta = getattr(mechanism, "eta", 0.0)
+        for word in range(size):
+            members = mechanism.sets.members[word][: mechanism.sets.sizes[word]]
+            d = apart[word, members]
+            scores = -(d - d.min()) / ((d.max() - d.min()) or 1.0)
+            kernel = np.exp(epsilon * scores / 2)
+            expected = np.full(size, eta / size)
+            expected[members] += (1 - eta) * kernel / kernel.sum()
+            assert mechanism.distribution(word, epsilon) == pytest.approx(expected, abs=1e-11)
+
+
+class TestCusText(Integers):
+    name = "custext"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return [
+            case("two words", [[-0.7], [0.6]]),
+            case("three groups", normal(35, 4)),
+            case("duplicates", DUPLICATES, k=3),
+            case("little smoothing", normal(24, 2), k=4, eta=1e-30),
+        ]
+
+
+class TestCusTextPerWord(Integers):
+    name = "custext-per-word"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return [
+            Case("two words", CusTextPerWord(space_of([[-0.7], [0.6]])), None),
+            Case("thirty-five", CusTextPerWord(space_of(normal(35, 4))), None),
+            Case("duplicates", CusTextPerWord(space_of(DUPLICATES), K=3), None),
+        ]
+
+
+def naive_partition(apart: Floats, k: int) -> list[int]:
+    """Return the group of each word by the rule, slowly."""
+    groups = [-1] * len(apart)
+    group = 0
+    while -1 in groups:
+        free = [u for u in range(len(apart)) if groups[u] < 0]
+        chosen = free
+        if len(free) >= 2 * k:
+            chosen = [free[0], *sorted(free[1:], key=lambda u, w=free[0]: (apart[w, u], u))[: k - 1]]
+        for u in chosen:
+            groups[u] = group
+        group += 1
+    return groups
+
+
+def test_the_partition_follows_its_rule() -> None:
+    """The lowest free id and its k - 1 nearest free words; fewer than 2 k are the last group; ties by id."""
+    for number, space in enumerate(random_spaces(12)):
+        k = (2, 3, 10)[number % 3]
+        assert partition(space, k).tolist() == naive_partition(distances(space), k)
+    line = space_of(np.arange(20.0)[:, None] // 2)
+    assert partition(line, 4).tolist() == naive_partition(distances(line), 4)
+    assert np.bincount(partition(line, 6)).tolist() == [6, 6, 8]
+
+
+def test_nearest_sets_are_the_nearest() -> None:
+    """Each word first, then others by distance and id."""
+    space = space_of([*DUPLICATES, [0, 0.5]])
+    apart = distances(space)
+    for word, members in enumerate(nearest_sets(space, 5).members.tolist()):
+        others = sorted((u for u in range(11) if u != word), key=lambda u, w=word: (apart[w, u], u))
+        assert members == [word, *others[:4]]
+
+
+def test_a_set_per_word_is_refuted_and_a_partition_is_not() -> None:
+    """Planted defect: with per-word sets supports differ and the ratio is infinite; with groups epsilon-LDP holds."""
+    space = space_of(normal(200, 10))
+    law = matrix(CusTextPerWord(space), 1.0)
+    supports = {tuple(np.flatnonzero(row)) for row in law}
+    assert len(supports) == 200
+    assert excess(law, np.ones((200, 200)), 1e9) == math.inf
+    groups = partition(space, 10)
+    sound = matrix(CusText(space), 1.0)
+    for group in range(groups.max() + 1):
+        words = np.flatnonzero(groups == group)
+        assert excess(sound[words], np.ones((words.size, words.size)), 0.62) <= 0
+        assert excess(sound[words], np.ones((words.size, words.size)), 0.3) > 0
+
+
+def test_between_groups_the_smoothing_is_all() -> None:
+    """200 words, eta 0.01: about 8.0, 9.3 and 9.8 nats at epsilon 1, 5 and 10, as stated and as found."""
+    space = space_of(normal(200, 10))
+    mechanism = CusText(space)
+    stated = []
+    for epsilon in (1.0, 5.0, 10.0):
+        law = np.log(matrix(mechanism, epsilon))
+        stated.append(mechanism.plain_ldp(epsilon))
+        assert stated[-1] == pytest.approx((law.max(axis=0) - law.min(axis=0)).max(), rel=1e-9)
+    assert stated == pytest.approx([8.0, 9.3, 9.8], abs=0.3)
+
+
+def test_the_promise_holds_on_random_spaces() -> None:
+    """50 spaces: epsilon within groups, the stated bound between; control: half of epsilon within groups fails."""
+    refuted = 0
+    for number, space in enumerate(random_spaces()):
+        epsilon = (0.1, 1.0, 5.0)[number % 3]
+        mechanism = CusText(space, K=(3, 10)[number % 2])
+        groups = partition(space, mechanism.K)
+        law = matrix(mechanism, epsilon)
+        assert excess(law, metric(mechanism, groups, epsilon), epsilon) <= EXTRA_LOG_RATIO + ROUNDING
+        within = np.where(groups[:, None] == groups[None], 1.0, 1e9)
+        refuted += excess(law, within, 0.45 * epsilon) > 0
+    assert refuted >= 45
+
+
+@pytest.mark.parametrize("parameters", [{"K": 1}, {"K": 257}, {"K": 2.5}, {"eta": 0.0}, {"eta": 1.0}])
+def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=next(iter(parameters))):
+        make("custext", space_of(normal(8, 2)), **parameters)

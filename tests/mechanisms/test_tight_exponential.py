@@ -1,0 +1,146 @@
+"""``tight-exponential``: the contract, K c = 1, the clamped geometric on a path, and the calibrated fallback."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.rows import Blocks, Rows, rows_of
+from corpusveil.mechanisms.santext import SanText
+from corpusveil.mechanisms.tight_exponential import (
+    RESIDUAL,
+    TightExponential,
+    calibrate,
+    realised,
+    solution_of,
+    solve,
+)
+from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
+from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
+from tests.mechanisms import spaces
+from tests.mechanisms.spaces import distances, excess, mechanism_excess, normal, random_spaces, space_of
+
+
+def case(name: str, vectors: npt.ArrayLike) -> Case:
+    space = space_of(vectors)
+    apart = distances(space)
+    return Case(name, TightExponential(space), lambda _epsilon: apart)
+
+
+CASES = [
+    case("two words", [[-0.7], [0.6]]),
+    case("a path", np.arange(12.0)[:, None]),
+    case("tight from epsilon 1", 2 * normal(40, 6)),
+    case("calibrated", normal(33, 5) / 4),
+    case("duplicates", [[0, 0], [1, 2], [0, 0], [1, 2], [0, 0], [1, 2.0001], [-1, 3]]),
+]
+
+
+class TestTightExponential(MechanismContract):
+    name = "tight-exponential"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return CASES
+
+    @classmethod
+    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+        assert isinstance(mechanism, TightExponential)
+        return [int(weight) for weight in mechanism.rows(epsilon).row(word)]
+
+    def test_rows_total_two_to_the_64(self, case: Case, epsilon: float) -> None:
+        """The integers are a law without a rounding error."""
+        for word in range(len(case.mechanism.space)):
+            assert sum(self.integers(case.mechanism, word, epsilon)) == TOTAL
+
+    def test_the_exponent_is_what_is_said(self, case: Case, epsilon: float) -> None:
+        """The law is c_u exp(-s d) / Z_w with the s and c of the solution, s from epsilon / 2 to epsilon."""
+        assert case.distances is not None
+        found = solution_of(case.mechanism.space, epsilon)
+        assert epsilon / 2 <= found.s <= epsilon
+        assert found.realised <= epsilon
+        size = len(case.mechanism.space)
+        factors = np.ones(size) if found.factors is None else found.factors
+        expected = factors * np.exp(-found.s * case.distances(epsilon))
+        expected /= expected.sum(axis=1, keepdims=True)
+        assert matrix(case.mechanism, epsilon) == pytest.approx(expected, abs=1e-11)
+
+
+def test_weights_solve_their_equations() -> None:
+    """K c = 1 and c > 0, as a direct solver finds; the guarantee says so; nearly all of epsilon is realised."""
+    space = space_of(2 * normal(40, 6))
+    apart = distances(space)
+    found = solution_of(space, 1.0)
+    assert found.factors is not None
+    assert found.factors == pytest.approx(np.linalg.solve(np.exp(-apart), np.ones(40)), abs=1e-6)
+    assert np.abs(np.exp(-apart) @ found.factors - 1).max() <= RESIDUAL
+    mechanism = TightExponential(space)
+    assert "solved" in mechanism.guarantee(1.0).notes[0]
+    assert mechanism_excess(mechanism, apart, 0.999) > 0
+    assert mechanism.retention(1.0) > SanText(space).retention(1.0)
+
+
+def test_on_a_path_it_is_the_clamped_geometric() -> None:
+    """Words at whole numbers: the geometric of 1-Diffractor, clamped at the ends."""
+    law = matrix(TightExponential(space_of(np.arange(15.0)[:, None])), 0.7)
+    a = np.exp(-0.7)
+    steps = np.abs(np.subtract.outer(np.arange(15), np.arange(15)))
+    expected = (1 - a) / (1 + a) * a**steps
+    expected[:, 0] = a ** steps[:, 0] / (1 + a)
+    expected[:, -1] = a ** steps[:, -1] / (1 + a)
+    assert law == pytest.approx(expected, abs=1e-6)
+
+
+def test_where_weights_are_negative_it_is_calibrated() -> None:
+    """The fallback says so, is sharper than SanText, and the realised epsilon of §1 is that of the whole matrix."""
+    space = space_of(normal(33, 5) / 4)
+    apart = distances(space)
+    assert np.linalg.solve(np.exp(-apart), np.ones(33)).min() < 0
+    assert solve(Blocks.of(space.vectors), 1.0) is None
+    mechanism = TightExponential(space)
+    found = solution_of(space, 1.0)
+    assert found.factors is None
+    assert "calibrated" in mechanism.guarantee(1.0).notes[0]
+    assert 0.5 < found.s < 1
+    law = np.log(spaces.exponential(-found.s * apart))
+    ratios = np.abs(law[:, None] - law[None]).max(axis=2)
+    np.fill_diagonal(apart, np.inf)
+    assert found.realised == pytest.approx((ratios / apart).max(), abs=1e-6)
+    assert 0.95 < found.realised <= 1
+    assert mechanism.retention(1.0) > SanText(space).retention(1.0)
+
+
+def test_the_full_epsilon_without_weights_is_refuted() -> None:
+    """Planted defect: the plain exponential with all of epsilon in the exponent breaks the promise."""
+    space = space_of(np.vstack([normal(60, 3) / 10, 2 * normal(5, 3)]))
+    rows = rows_of(space, 1.0)
+    law = np.array([rows.row(word).astype(float) / TOTAL for word in range(65)])
+    assert excess(law, distances(space), 1.0) > 0.01
+    assert realised(Blocks.of(space.vectors), 1.0) > 1.01
+    assert calibrate(Blocks.of(space.vectors), 1.0).s < 1
+
+
+def test_clipped_weights_are_refuted() -> None:
+    """Planted defect: negative weights set to a little above 0, and rows renormalised, break the promise."""
+    space = space_of(normal(33, 5) / 4)
+    apart = distances(space)
+    clipped = np.maximum(np.linalg.solve(np.exp(-apart), np.ones(33)), 1e-3)
+    rows = Rows(Blocks.of(space.vectors), 1.0, np.inf, clipped)
+    law = np.array([rows.row(word).astype(float) / TOTAL for word in range(33)])
+    assert excess(law, apart, 1.0) > 0.01
+
+
+def test_the_promise_holds_on_random_spaces() -> None:
+    """50 spaces, tight or calibrated: both occur; control: three times epsilon fails."""
+    tight = refuted = 0
+    for number, space in enumerate(random_spaces()):
+        apart = distances(space)
+        epsilon = (0.3, 1.0, 5.0)[number % 3]
+        mechanism = TightExponential(space)
+        assert mechanism_excess(mechanism, apart, epsilon) <= EXTRA_LOG_RATIO + ROUNDING
+        tight += solution_of(space, epsilon).factors is not None
+        refuted += excess(matrix(mechanism, epsilon), apart, epsilon / 2.1) > 1e-3
+    assert 5 < tight < 45
+    assert refuted >= 35  # where epsilon d is large the floor of the weights hides the rest
