@@ -29,7 +29,10 @@ def upward(value: Fraction) -> float:
 
 
 def added(values: Iterable[float]) -> float:
-    """Return the exact sum of float64 values, rounded up."""
+    """Return the exact sum of float64 values, rounded up; infinity where one is."""
+    values = list(values)
+    if math.inf in values:
+        return math.inf
     return upward(sum((Fraction(value) for value in values), Fraction(0)))
 
 
@@ -67,6 +70,12 @@ def readings(
         total = np.minimum(summed, budget.epsilon)
     ldp = np.bincount(documents, weights=bounds, minlength=size) + resampled
     return Readings(tokens.astype(np.int64), total, largest, ldp * (1 + (tokens + 2) * 2.0**-52))
+
+
+def unbounded(found: Readings) -> Readings:
+    """Return readings of a mechanism that promises nothing: no epsilon bounds what it gives away."""
+    nothing = np.where(found.tokens > 0, np.inf, 0.0)
+    return Readings(found.tokens, nothing, nothing, np.where(found.tokens > 0, np.inf, found.ldp))
 
 
 def joined(parts: Sequence[Readings]) -> Readings:

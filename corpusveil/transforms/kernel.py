@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.budget.accounting import Readings, joined, readings
+from corpusveil.budget.accounting import Readings, joined, readings, unbounded
 from corpusveil.collocations.table import Collocations
 from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
@@ -207,7 +207,8 @@ class Kernel:
             bounds = np.array([_bound(self.mechanism, float(one), unknown) for one in different])
             drawn = np.bincount(at_resampled, minlength=last - first).astype(np.float64) * unknown
             found.append(readings(self.budget, at_known, epsilons, bounds[at], drawn, last - first))
-        return content, identity, joined(found)
+        whole = joined(found)
+        return content, identity, whole if self.mechanism.private else unbounded(whole)
 
     def _parsed(
         self, prepared: Prepared, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
@@ -330,9 +331,9 @@ def _picked(
 
 @functools.lru_cache(maxsize=4096)
 def _bound(mechanism: Mechanism, epsilon: float, unknown: float) -> float:
-    """Return the plain-LDP bound of one token: nothing is said where none holds."""
+    """Return the plain-LDP bound of one token, known or not; 0 where none holds and ``unbounded`` says so."""
     plain = mechanism.guarantee(epsilon).plain_ldp
-    return np.inf if plain is None else max(plain, unknown)
+    return unknown if plain is None else max(plain, unknown)
 
 
 def _words(tokens: Tokens) -> npt.NDArray[np.int64]:

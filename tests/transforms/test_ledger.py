@@ -109,6 +109,17 @@ class TestCaps:
         assert most(tmp_path / "ledger") <= 1.0
         assert most(tmp_path / "ledger", "ldp") > 1.5 * ldp
 
+    def test_are_exceeded_by_what_has_no_guarantee(self, space: Space, source: Path, tmp_path: Path) -> None:
+        """A mechanism that promises nothing spends without bound, in every reading."""
+        mechanism = cv.mechanism("custext-per-word", space)
+        release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(), cv.Key(TEST_KEY))
+        for name in ("total", "largest", "ldp"):
+            with pytest.raises(UserError, match="would have spent inf"):
+                privatize(release, source, tmp_path / name, tmp_path / "ledger", **{name: 1e9})
+        privatize(release, source, tmp_path / "out", tmp_path / "ledger")
+        assert most(tmp_path / "ledger") == math.inf
+        assert run(["ledger", "show", str(tmp_path / "ledger")]) == 0
+
     @pytest.mark.parametrize("value", [0.0, -1.0, math.nan])
     def test_are_above_zero(self, value: float) -> None:
         with pytest.raises(UserError, match="--cap-token"):
