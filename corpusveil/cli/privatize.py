@@ -30,7 +30,7 @@ from corpusveil.transforms.corpus import OnBadRows, privatize_corpus
 from corpusveil.transforms.manifest import NOT_PRIVATE
 from corpusveil.transforms.profiles import PROFILES, Profile
 from corpusveil.transforms.profiles import find as find_profile
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release import Duplicates, Release
 from corpusveil.transforms.spending import Caps, Spending
 from corpusveil.transforms.statement import statement
 
@@ -112,6 +112,9 @@ def privatize(
     on_bad_rows: Annotated[
         OnBadRows, typer.Option(help="Rows that can't be read: stop, or set them aside in the private records.")
     ] = "fail",
+    duplicates: Annotated[
+        Duplicates, typer.Option(help="Equal texts under different identities: noise of their own, or the same.")
+    ] = "independent",
     unknown_words: Annotated[Policy, typer.Option(help="Words outside the vocabulary.")] = "resample",
     stop_words: Annotated[Policy, typer.Option(help="Function words.")] = "privatize",
     numbers: Annotated[Policy, typer.Option(help="Numbers.")] = "resample",
@@ -164,7 +167,7 @@ def privatize(
     if ledger is None and (corpus is not None or caps != Caps()):
         raise UserError("--corpus, --cap, --cap-token and --cap-ldp are for --ledger; add that or leave them out.")
     spending = None if ledger is None else Spending(ledger, corpus, caps)
-    release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output), table)
+    release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output), table, duplicates)
     _announce(release)
     if engine == "spark":
         print("starting Spark", file=sys.stderr)

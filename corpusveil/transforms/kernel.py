@@ -150,6 +150,8 @@ class Kernel:
     draw_key: DrawKey
     tokenizer_version: str
     collocations: Collocations | None = None
+    same_noise: bool = False
+    """Equal texts get equal noise, whatever their identities."""
 
     def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
@@ -165,6 +167,8 @@ class Kernel:
         space = self.mechanism.space
         prepared = prepare(space, self.policy, self.collocations)
         data, documents = string_buffers(texts)
+        if self.same_noise:
+            identities = [b""] * len(texts)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
         pieces: list[npt.NDArray[np.uint8]] = []
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
@@ -194,6 +198,8 @@ class Kernel:
         size = documents.size - 1
         content = keyed_tags(secret, "content", [b""] * size, data[documents[0] :], documents - documents[0])
         nothing = np.zeros(size + 1, dtype=np.int64)
+        if self.same_noise:  # a copy is not released a second time, whatever it is called
+            identities = [tag.tobytes() for tag in content]
         identity = keyed_tags(secret, f"identity in {corpus}", identities, data[:0], nothing)
         found: list[Readings] = []
         for first, last in _chunks(documents):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.table import Collocations
@@ -16,6 +16,9 @@ from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
+
+Duplicates = Literal["independent", "same-noise"]
+DUPLICATES: tuple[Duplicates, ...] = ("independent", "same-noise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,15 @@ class Release:
     key: Key = field(default_factory=Key.generate)
     collocations: Collocations | None = None
     """What words are joined to, where the policy's tokenizer is not ``word``."""
+    duplicates: Duplicates = "independent"
+    """Whether equal texts under different identities get noise of their own, or the same."""
 
     def __post_init__(self) -> None:
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "needs none" if self.policy.tokenizer == "word" else "needs one: --collocations URL"
             raise UserError(f"tokenizer {self.policy.tokenizer}: a collocation table is what it {need}.")
+        if self.duplicates not in DUPLICATES:
+            raise UserError(f"duplicates = {self.duplicates!r}: it may be {' or '.join(DUPLICATES)}.")
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
 
@@ -46,6 +53,7 @@ class Release:
             "text": self.policy.as_dict(),
             "space": self.mechanism.space.digest,
             **({} if self.collocations is None else {"collocations": self.collocations.digest}),
+            **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
         }
 
     @property
@@ -63,4 +71,5 @@ class Release:
             DrawKey.derive(self.key, self.digest),
             TOKENIZER_VERSION,
             self.collocations,
+            self.duplicates == "same-noise",
         )

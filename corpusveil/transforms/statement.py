@@ -56,6 +56,11 @@ def statement(release: Release) -> dict[str, Any]:
             lines.append(
                 "All this is between documents with unknown words in the same places, the same ones where kept."
             )
+        if release.duplicates == "same-noise":
+            lines.append(
+                "Equal texts are written alike, so a text and its copies count as one document: all this is between "
+                "corpora that differ in all its copies alike."
+            )
         lines += token.notes
     else:
         lines.append("No guarantee holds: " + " ".join(token.notes))
@@ -69,8 +74,9 @@ def statement(release: Release) -> dict[str, Any]:
             f"token: two of them can't be told apart{capitals}. One of them against a word of the vocabulary: at most "
             f"{upward(bound)} nats{share}; k of them k times as much. The distances above do not count this."
         )
+    copies = ("which documents are equal",) if release.duplicates == "same-noise" else ()
     return {
-        "guarantee": {**token.as_dict(), "disclosed": [*policy.disclosed(), *token.disclosed]},
+        "guarantee": {**token.as_dict(), "disclosed": [*policy.disclosed(), *token.disclosed, *copies]},
         "guarantee_in_words": lines,
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
+import json
 import math
 import os
 from collections import defaultdict
@@ -29,6 +31,7 @@ from corpusveil.storage.ledger import ENTRIES, ROWS, Entry, Ledger
 from corpusveil.storage.records import Records
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.spending import Caps, Spending, differences, worst
+from corpusveil.transforms.statement import statement
 from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, write_shard
 
 
@@ -140,6 +143,22 @@ class TestOnce:
         write_shard(tmp_path / "in" / "s.jsonl", [{"text": WORDS[5]}] * 3)
         with pytest.raises(UserError, match="would have spent 3 "):
             privatize(release_of(space), tmp_path / "in", tmp_path / "out", tmp_path / "ledger", total=2.0)
+
+    def test_copies_under_the_same_noise_count_once(self, space: Space, tmp_path: Path) -> None:
+        """They come out alike, in any shard, which is disclosed; other texts do not."""
+        long = " ".join(WORDS[:40])
+        for number in range(2):
+            write_shard(tmp_path / "in" / f"s{number}.jsonl", [{"text": long}, {"text": f"{long} {WORDS[number]}"}] * 2)
+        plain = release_of(space)
+        release = dataclasses.replace(plain, duplicates="same-noise")
+        assert release.digest != plain.digest
+        assert "which documents are equal" in statement(release)["guarantee"]["disclosed"]
+        for name, one, different in (("same", release, 3), ("own", plain, 8)):
+            limit = {"total": 1.0} if one is release else {}
+            privatize(one, tmp_path / "in", tmp_path / name, tmp_path / f"ledger-{name}", **limit)
+            texts = [json.loads(line)["text"] for path in (tmp_path / name / "data").iterdir() for line in path.open()]
+            assert len(set(texts)) == different
+        assert most(tmp_path / "ledger-own") > 3.5
 
     def test_a_renamed_or_moved_document_is_known_again(self, space: Space, source: Path, tmp_path: Path) -> None:
         """Under another key, name and place, by its content."""
