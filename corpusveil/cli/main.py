@@ -10,6 +10,7 @@ import typer
 
 import corpusveil
 from corpusveil.cli import count, demo, key, ledger, mechanisms, privatize, score, space, tokenize, train
+from corpusveil.cli import run as run_command
 from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
@@ -30,6 +31,7 @@ app.command("tokenize")(tokenize.tokenize)
 app.command("train")(train.train)
 app.command("space")(space.space)
 app.command("privatize")(privatize.privatize)
+app.command("run")(run_command.run_file)
 app.command("mechanisms")(mechanisms.mechanisms)
 app.command("demo")(demo.demo)
 

@@ -86,6 +86,9 @@ def privatize(
     key: Annotated[
         str | None, typer.Option(help="The key file. None given: one is made and named.", metavar="PATH")
     ] = None,
+    key_environment: Annotated[
+        str | None, typer.Option(help="The environment variable that holds the key.", metavar="NAME")
+    ] = None,
     test_key: Annotated[bool, typer.Option("--test-key", help="Use the published key: NOT PRIVATE.")] = False,
     records: Annotated[
         str | None, typer.Option(help="Private records; default <output>.records.", metavar="URL")
@@ -154,8 +157,8 @@ def privatize(
     chosen = make(mechanism, load_space(space), **parameters)
     if not chosen.private and not accept_no_guarantee:
         raise UserError(f"{mechanism} has no guarantee; release with it only by adding --accept-no-guarantee.")
-    if test_key and key is not None:
-        raise UserError("--test-key and --key exclude each other; leave one out.")
+    if sum([test_key, key is not None, key_environment is not None]) > 1:
+        raise UserError("--key, --key-environment and --test-key exclude each other; leave all but one out.")
     passed = tuple(context.obj["passed"])
     if passed and engine != "beam":
         raise UserError("Options behind '--' are for the Beam runner; add --engine beam or leave them out.")
@@ -167,7 +170,7 @@ def privatize(
     if ledger is None and (corpus is not None or caps != Caps()):
         raise UserError("--corpus, --cap, --cap-token and --cap-ldp are for --ledger; add that or leave them out.")
     spending = None if ledger is None else Spending(ledger, corpus, caps)
-    release = Release(chosen, budget, policy, Key.for_tests() if test_key else find_key(key, output), table, duplicates)
+    release = Release(chosen, budget, policy, _key(key, key_environment, output, test=test_key), table, duplicates)
     _announce(release)
     if engine == "spark":
         print("starting Spark", file=sys.stderr)
@@ -217,6 +220,12 @@ def _parameters(given: list[str]) -> dict[str, Any]:
         except orjson.JSONDecodeError:
             values[name] = value
     return values
+
+
+def _key(path: str | None, environment: str | None, output: str, *, test: bool) -> Key:
+    if test:
+        return Key.for_tests()
+    return find_key(path, output) if environment is None else Key.from_environment(environment)
 
 
 def find_key(path: str | None, output: str) -> Key:

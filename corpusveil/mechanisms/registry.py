@@ -59,3 +59,8 @@ def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:
             hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known) or 'none'}."
             raise UserError(f"{given}: {name} has no such parameter; {hint}")
     return cls(space=space, **parameters)
+
+
+def parameters(name: str) -> list[str]:
+    """Return the names of a mechanism's parameters."""
+    return [one.name for one in dataclasses.fields(find(name)) if one.name != "space"]

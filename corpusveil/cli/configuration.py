@@ -1,0 +1,267 @@
+"""A configuration file: which sections and keys there are, read strictly, and written out whole."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpusveil.budget.budget import ALLOCATIONS
+from corpusveil.collocations.measures import MEASURES
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import registry
+from corpusveil.storage.formats import FORMATS
+from corpusveil.transforms.release import DUPLICATES
+from corpusveil.transforms.strategies import STRATEGIES
+
+TOKENIZERS = ("word", "gst", "mst", "optimal")
+POLICIES = ("privatize", "resample", "mask", "drop", "keep")
+ENGINES = ("local", "spark", "beam")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a value may be. ``option`` is that of the command line, where it has another name than the key."""
+
+    name: str
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    option: str | None = None
+    needed: bool = False
+
+    def fault(self, value: Any) -> str | None:
+        """Say what is wrong with a value, None when nothing is."""
+        sound = {
+            "text": lambda: isinstance(value, str) and value != "",
+            "texts": lambda: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
+            "number": lambda: _is_number(value) and math.isfinite(value),
+            "whole number": lambda: _is_number(value) and isinstance(value, int),
+            "whole numbers": lambda: isinstance(value, list) and all(isinstance(one, int) for one in value),
+            "true or false": lambda: isinstance(value, bool),
+        }[self.name]()
+        if not sound:
+            needed = {"text": "a text in quotes", "texts": "a list of texts in quotes", "number": "a number"}
+            needed |= {"whole number": "a whole number", "whole numbers": "a list of whole numbers"}
+            return f"{needed.get(self.name, self.name)} is needed"
+        if self.choices and value not in self.choices:
+            return f"it may be {', '.join(self.choices)}{_nearest(value, self.choices)}"
+        return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _text(default: str | None = None, *choices: str, **more: Any) -> Kind:
+    return Kind("text", default, choices, **more)
+
+
+def _number(default: float | None = None, **more: Any) -> Kind:
+    return Kind("number", default, **more)
+
+
+def _whole(default: int | None = None, **more: Any) -> Kind:
+    return Kind("whole number", default, **more)
+
+
+SECTIONS: Mapping[str, Mapping[str, Kind]] = {
+    "corpus": {
+        "input": Kind("texts", needed=True),
+        "text": _text("text"),
+        "id": _text(),
+        "keep": Kind("texts", []),
+        "name": _text(option="corpus"),
+    },
+    "space": {
+        "path": _text(needed=True),
+        "lists": _whole(1),
+        "order": _text("greedy", "greedy", "improved"),
+        "seed": _whole(0),
+        "vocabulary": _text(),
+    },
+    "mechanism": {"name": _text(None, *registry.names(), needed=True)},
+    "budget": {
+        "epsilon": _number(needed=True),
+        "per": _text("token", "token", "document"),
+        "allocation": _text("uniform", *ALLOCATIONS, "dataset"),
+        "weights": Kind("whole numbers", []),
+        "strategy": _text(None, *STRATEGIES),
+        "average_words": _number(),
+    },
+    "text": {
+        "tokenizer": _text("word", *TOKENIZERS),
+        "collocations": _text(),
+        "unknown_words": _text("resample", *POLICIES),
+        "stop_words": _text("privatize", *POLICIES),
+        "numbers": _text("resample", *POLICIES),
+        "contacts": _text("mask", *POLICIES),
+        "punctuation": _text("keep", *POLICIES),
+        "other": _text("drop", *POLICIES),
+        "layout": _text("normalize", "normalize", "keep"),
+        "case": _text("lower", "lower", "restore"),
+    },
+    "key": {"path": _text(), "environment": _text()},
+    "ledger": {"path": _text(needed=True), "cap": _number(), "cap_token": _number(), "cap_ldp": _number()},
+    "engine": {
+        "name": _text("local", *ENGINES),
+        "workers": _whole(),
+        "master": _text(),
+        "runner": _text(),
+        "options": Kind("texts", []),
+    },
+    "output": {
+        "path": _text(needed=True),
+        "format": _text("same", *FORMATS),
+        "records": _text(),
+        "on_bad_rows": _text("fail", "fail", "quarantine"),
+        "duplicates": _text("independent", *DUPLICATES),
+        "accept_no_guarantee": Kind("true or false", default=False),
+        "rows_per_task": _whole(),
+    },
+    "collocations": {
+        "input": Kind("texts", needed=True),
+        "text": _text("text"),
+        "counts": _text(needed=True),
+        "table": _text(needed=True),
+        "tokens": _text(needed=True),
+        "max_n": _whole(3),
+        "min_count": _whole(5),
+        "measure": _text("pmi", *MEASURES),
+        "threshold": _number(2.0),
+        "score_min_count": _whole(1),
+        "connectors": _text(),
+        "connectors_rule": _text("strict", "strict", "edges"),
+        "tokenizer": _text("gst", *TOKENIZERS[1:]),
+    },
+    "embeddings": {
+        "vectors": _text(needed=True),
+        "trainer": _text("gensim", "gensim", "spark"),
+        "dimensions": _whole(300),
+        "window": _whole(5),
+        "negative": _whole(5),
+        "hs": _whole(0),
+        "epochs": _whole(5),
+        "min_count": _whole(5),
+        "sg": _whole(0),
+        "sample": _number(0.001),
+        "alpha": _number(0.025),
+        "seed": _whole(1),
+        "threads": _whole(1),
+    },
+}
+RELEASE = ("corpus", "space", "mechanism", "budget", "output")
+"""The sections that a release needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The sections of a file, every key with its value or default; ``explicit`` are the keys that stand in it."""
+
+    file: str
+    values: Mapping[str, Mapping[str, Any]]
+    explicit: Mapping[str, frozenset[str]]
+
+    def fault(self, key: str, sentence: str) -> UserError:
+        """Return an error that names a key of this file."""
+        return UserError(f"{self.file}, {key}: {sentence}.")
+
+    def toml(self) -> str:
+        """Return the whole configuration, defaults and what a strategy sets written out, as a file of one meaning."""
+        strategy = STRATEGIES.get(self.values.get("budget", {}).get("strategy", ""), {})
+        lines = []
+        for section, values in self.values.items():
+            own = {name: strategy.get(name, value) for name, value in values.items()}
+            lines += [f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in own.items()), ""]
+        return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False)  # texts, numbers and lists of them are written alike
+
+
+def read_configuration(file: str) -> Configuration:
+    """Read a file. Raises UserError that names file and key for what is unknown, missing or of another type."""
+    try:
+        data = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{file}: this file can't be read ({error.strerror}).") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{file}: this is no TOML: {str(error).rstrip('.')}.") from None
+    values: dict[str, dict[str, Any]] = {}
+    for section, given in data.items():
+        if section not in SECTIONS:
+            raise UserError(f"{file}, [{section}]: there is no such section{_nearest(section, SECTIONS)}.")
+        if not isinstance(given, dict):
+            raise UserError(f"{file}, {section}: this is a section; write [{section}] and its keys below.")
+        values[section] = _section(file, section, given)
+    configuration = Configuration(file, values, {section: frozenset(given) for section, given in data.items()})
+    _check(configuration)
+    return configuration
+
+
+def _section(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
+    known = dict(SECTIONS[section])
+    if section == "mechanism" and given.get("name") in registry.names():
+        known |= {name: Kind("number") for name in registry.parameters(str(given["name"]))}
+    for name, value in given.items():
+        if name not in known:
+            raise UserError(f"{file}, {section}.{name}: there is no such key{_nearest(name, known)}.")
+        if (fault := known[name].fault(value)) is not None:
+            raise UserError(f"{file}, {section}.{name} = {_toml_or_repr(value)}: {fault}.")
+    for name, kind in known.items():
+        if kind.needed and name not in given:
+            raise UserError(f"{file}, {section}.{name}: this key is missing.")
+    filled = {name: given.get(name, kind.default) for name, kind in known.items()}
+    return {name: value for name, value in filled.items() if value is not None}
+
+
+def _toml_or_repr(value: Any) -> str:
+    try:
+        return _toml(value)
+    except TypeError:
+        return str(value)
+
+
+def _nearest(name: Any, names: Iterable[str]) -> str:
+    found = difflib.get_close_matches(str(name), list(names), 1, 0.5)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def _check(configuration: Configuration) -> None:
+    """Raise UserError for keys that do not go together."""
+    values, fault = configuration.values, configuration.fault
+    release = [section for section in ("mechanism", "budget", "text", "key", "ledger", "output") if section in values]
+    for section in RELEASE:
+        if release and section not in values:
+            raise fault(f"[{section}]", f"this section is missing, and [{release[0]}] is for a release, which needs it")
+    if "embeddings" in values and "collocations" not in values:
+        raise fault("[embeddings]", "vectors are trained on tokens; add [collocations], which makes them")
+    if not release and "collocations" not in values:
+        raise fault("[corpus]", "nothing is to be done; add [collocations] or the sections of a release")
+    key = values.get("key", {})
+    if "path" in key and "environment" in key:
+        raise fault("key.environment", "key.path says where the key is, too; leave one out")
+    budget, text, engine = values.get("budget", {}), values.get("text", {}), values.get("engine", {})
+    if "strategy" in budget and "average_words" not in budget:
+        raise fault("budget.average_words", "budget.strategy needs it: words of an average text, from public knowledge")
+    if budget.get("allocation") == "dataset" and "average_words" not in budget:
+        raise fault("budget.average_words", "budget.allocation = dataset needs it, from public knowledge")
+    if "average_words" in budget and "strategy" not in budget and budget["allocation"] != "dataset":
+        raise fault("budget.average_words", "it is for budget.strategy or budget.allocation = dataset; add one")
+    if bool(budget.get("weights")) != (budget.get("allocation") == "position"):
+        raise fault("budget.weights", "they go with budget.allocation = position; give both or neither")
+    tokenizer = STRATEGIES.get(budget.get("strategy", ""), text).get("tokenizer", "word")
+    if (tokenizer == "word") != ("collocations" not in text):
+        raise fault("text.collocations", f"a table goes with a tokenizer of gst, mst or optimal, and it is {tokenizer}")
+    if "master" in engine and engine["name"] != "spark":
+        raise fault("engine.master", "it is for engine.name = spark")
+    for name in ("runner", "options"):
+        if engine.get(name) and engine["name"] != "beam":
+            raise fault(f"engine.{name}", "it is for engine.name = beam")

@@ -1,0 +1,283 @@
+"""``corpusveil run``: one file does what the commands do, goes on where it stopped, and is read strictly."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli import configuration, main
+from corpusveil.cli.configuration import SECTIONS, read_configuration
+from corpusveil.cli.main import run
+from corpusveil.cli.run import STEPS
+from tests.collocations.corpora import make, write
+from tests.engines.corpora import ROOT, UNKNOWN, release_files
+
+EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE | re.DOTALL)[0]
+
+
+def whole(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return a configuration of every section and, but for what excludes each other, every key."""
+    return {
+        "collocations": {
+            "input": [f"{folder}/public"], "text": "text", "counts": f"{folder}/counts", "table": f"{folder}/table",
+            "tokens": f"{folder}/tokens", "max_n": 3, "min_count": 3, "measure": "pmi", "threshold": 0.5,
+            "score_min_count": 2, "connectors_rule": "edges", "tokenizer": "mst",
+        },
+        "embeddings": {
+            "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4, "negative": 4, "hs": 0,
+            "epochs": 1, "min_count": 3, "sg": 1, "sample": 0.01, "alpha": 0.03, "seed": 2, "threads": 1,
+        },
+        "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "seed": 3},
+        "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "name": "news"},
+        "mechanism": {"name": "ring-geometric", "beta": 0.01},
+        "budget": {"epsilon": 8.0, "per": "document", "allocation": "position", "weights": [3, 1]},
+        "text": {
+            "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
+            "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
+            "layout": "normalize", "case": "lower",
+        },
+        "key": {"path": f"{folder}/release.key"},
+        "ledger": {"path": f"{folder}/ledger", "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6},
+        "engine": {"name": "local", "workers": 1},
+        "output": {
+            "path": f"{folder}/out", "format": "same", "records": f"{folder}/records", "on_bad_rows": "fail",
+            "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
+        },
+    }  # fmt: skip
+
+
+def save(path: Path, values: dict[str, dict[str, Any]]) -> str:
+    lines = []
+    for section, keys in values.items():
+        lines += [f"[{section}]", *(f"{name} = {configuration._toml(value)}" for name, value in keys.items())]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    write(folder / "public", make(500, 3), 2)
+    write(folder / "private", make(60, 4), 2)
+    cv.Key.generate().save(folder / "release.key")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(ground: Path) -> Path:
+    """Run the whole configuration once."""
+    assert run(["run", save(ground / "run.toml", whole(ground)), "--progress", "none"]) == 0
+    return ground
+
+
+class TestTheFlow:
+    def test_is_that_of_the_single_commands(self, done: Path, tmp_path: Path) -> None:
+        """The same artefacts and the same release, byte for byte."""
+        quiet = ["--progress", "none"]
+        t = tmp_path
+        for command in (
+            ["count", f"{done}/public", "--min-count", "3", "--output", f"{t}/counts"],
+            ["score", "--counts", f"{t}/counts", "--threshold", "0.5", "--min-count", "2", "--connectors-rule", "edges",
+             "--output", f"{t}/table"],
+            ["tokenize", f"{done}/public", "--tokenizer", "mst", "--collocations", f"{t}/table", "--output",
+             f"{t}/tokens"],
+            ["train", "--tokens", f"{t}/tokens", "--dimensions", "8", "--window", "4", "--negative", "4", "--epochs",
+             "1", "--min-count", "3", "--sg", "1", "--sample", "0.01", "--alpha", "0.03", "--seed", "2",
+             "--output", f"{t}/vectors"],
+            ["space", "--vectors", f"{t}/vectors", "--lists", "2", "--order", "improved", "--seed", "3",
+             "--output", f"{t}/space"],
+            ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
+             "beta=0.01", "--epsilon", "8", "--per", "document", "--allocation", "position", "--weights", "3,1",
+             "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--key", f"{done}/release.key",
+             "--output", f"{t}/out"],
+        ):  # fmt: skip
+            assert run([*command, *quiet]) == 0
+        for name in ("counts", "table", "tokens", "space", "out"):
+            found, expected = release_files(done / name), release_files(t / name)
+            found.pop("_step.json", None)
+            for one in (found, expected):
+                one.pop("_artifact.json", None)  # which names paths
+                one.pop("manifest.json", None)
+            assert found == expected, name
+
+    def test_is_not_done_again(self, done: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        before = {path: path.stat().st_mtime_ns for path in done.rglob("*") if path.is_file()}
+        assert run(["run", str(done / "run.toml"), "--progress", "none"]) == 0
+        said = capsys.readouterr().err
+        assert all(f"{name}: {done}" in said for name in STEPS[:5])
+        after = {path: path.stat().st_mtime_ns for path in done.rglob("*") if path.is_file()}
+        assert {path.name for path in after if after[path] != before.get(path)} <= {"release.key"}
+
+    def test_goes_on_where_it_stopped(self, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A process that ends in the middle of a step leaves what the next run needs."""
+        values = whole(done)
+        for section, name in (
+            ("collocations", "counts"), ("collocations", "table"), ("collocations", "tokens"),
+            ("embeddings", "vectors"), ("space", "path"), ("output", "path"), ("output", "records"),
+            ("ledger", "path"), ("text", "collocations"),
+        ):  # fmt: skip
+            values[section][name] = values[section][name].replace(str(done), str(tmp_path))
+        file = save(tmp_path / "run.toml", values)
+        real = main.run
+
+        def stopped(arguments: list[str]) -> int:
+            if arguments[0] == "tokenize":
+                raise KeyboardInterrupt
+            return real(arguments)
+
+        monkeypatch.setattr(main, "run", stopped)
+        assert real(["run", file, "--progress", "none"]) != 0
+        assert (tmp_path / "table" / "_artifact.json").exists()
+        assert not (tmp_path / "tokens" / "_artifact.json").exists()
+        monkeypatch.setattr(main, "run", real)
+        assert run(["run", file, "--progress", "none"]) == 0
+        for name in ("tokens/lines", "vectors", "out/data"):
+            found, expected = (release_files(folder / name) for folder in (tmp_path, done))
+            for one in (found, expected):
+                one.pop("_step.json", None)
+                one.pop("_artifact.json", None)
+            assert found == expected
+
+    def test_one_step_alone(self, done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        values = whole(done)
+        values["collocations"]["counts"] = f"{tmp_path}/counts"
+        file = save(tmp_path / "run.toml", values)
+        assert run(["run", file, "--only", "count", "--progress", "none"]) == 0
+        assert {path.name for path in tmp_path.iterdir()} == {"counts", "run.toml"}
+        assert run(["run", file, "--only", "report"]) == 2
+        assert "has the steps count, score" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(("section", "key", "value", "place"), [
+        ("collocations", "min_count", 4, "counts"), ("collocations", "threshold", 0.7, "table"),
+        ("collocations", "tokenizer", "gst", "tokens"), ("embeddings", "window", 3, "vectors"),
+        ("space", "seed", 9, "space"),
+    ])  # fmt: skip
+    def test_another_setting_does_not_take_an_artefact_over(
+        self,
+        done: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        section: str,
+        key: str,
+        value: Any,
+        place: str,
+    ) -> None:
+        values = whole(done)
+        values[section][key] = value
+        before = release_files(done / place)
+        assert run(["run", save(tmp_path / "run.toml", values), "--progress", "none"]) == 2
+        assert f"{done / place}: this was made with other settings" in capsys.readouterr().err
+        assert release_files(done / place) == before
+
+
+class TestThePrintedConfiguration:
+    @pytest.mark.parametrize("example", ["docs", "whole", "strategy"])
+    def test_means_the_same_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str], example: str) -> None:
+        """Read again it prints itself, and nothing was made."""
+        values = whole(tmp_path)
+        if example == "strategy":
+            values["budget"] = {"epsilon": 5.0, "strategy": "s4", "average_words": 52.16}
+        file = tmp_path / "a.toml"
+        file.write_text(EXAMPLE) if example == "docs" else save(file, values)
+        assert run(["run", str(file), "--print-config"]) == 0
+        printed = capsys.readouterr().out
+        (tmp_path / "b.toml").write_text(printed)
+        assert run(["run", str(tmp_path / "b.toml"), "--print-config"]) == 0
+        assert capsys.readouterr().out == printed
+        given, complete = tomllib.loads(file.read_text()), tomllib.loads(printed)
+        assert all(complete[section][key] == value for section in given for key, value in given[section].items())
+        assert sum(map(len, complete.values())) >= sum(map(len, given.values()))
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
+
+
+def mutations() -> list[tuple[str, str, Any, str]]:
+    """Return (section, key, new value or None for a misspelt key, what the sentence has to name)."""
+    found: list[tuple[str, str, Any, str]] = []
+    for section, keys in whole(Path("x")).items():
+        found.append((section, "", None, f"[{section}x]"))
+        for key, value in keys.items():
+            found.append((section, key, None, f"{section}.{key}x"))
+            found.append((section, key, {"a": 1} if isinstance(value, (str, bool)) else "seven", f"{section}.{key}"))
+    return found
+
+
+MUTATIONS = mutations()
+
+
+class TestWrongFiles:
+    def test_there_are_enough_of_them(self) -> None:
+        assert len(MUTATIONS) >= 100
+
+    @pytest.mark.parametrize(("section", "key", "value", "said"), MUTATIONS, ids=lambda one: str(one)[:30])
+    def test_one_change_is_named(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], section: str, key: str, value: Any, said: str
+    ) -> None:
+        """A misspelt section or key comes with the nearest one; another type with what is needed."""
+        values = whole(tmp_path)
+        text = save(tmp_path / "run.toml", values)
+        lines = Path(text).read_text().splitlines()
+        at = lines.index(f"[{section}]")
+        if not key:
+            lines[at] = f"[{section}x]"
+        else:
+            at = next(k for k in range(at, len(lines)) if lines[k].startswith(f"{key} = "))
+            name, old = lines[at].split(" = ", 1)
+            new = "{a = 1}" if isinstance(value, dict) else configuration._toml(value)
+            lines[at] = f"{name}x = {old}" if value is None else f"{name} = {new}"
+        Path(text).write_text("\n".join(lines) + "\n")
+        assert run(["run", text]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert f"{text}, {said}" in sentence
+        if value is None:
+            assert f"did you mean {key or section}?" in sentence
+        assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
+
+    @pytest.mark.parametrize(("section", "changes", "said"), [
+        ("key", {"environment": "K"}, "key.environment"),
+        ("budget", {"allocation": "uniform"}, "budget.weights"),
+        ("budget", {"average_words": 5.0}, "budget.average_words"),
+        ("budget", {"strategy": "s2", "allocation": "word-share", "weights": []}, "budget.average_words"),
+        ("budget", {"allocation": "dataset", "weights": []}, "budget.average_words"),
+        ("text", {"tokenizer": "word"}, "text.collocations"),
+        ("engine", {"master": "local"}, "engine.master"),
+        ("engine", {"runner": "FlinkRunner"}, "engine.runner"),
+        ("engine", {"name": "flink"}, "engine.name"),
+        ("mechanism", {"name": "ring-geometri"}, "did you mean ring-geometric?"),
+        ("budget", {"epsilon": float("inf")}, "budget.epsilon"),
+        ("output", None, "[output]"), ("budget", None, "[budget]"), ("collocations", None, "[embeddings]"),
+    ])  # fmt: skip
+    def test_keys_that_do_not_go_together(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], section: str, changes: Any, said: str
+    ) -> None:
+        values = whole(tmp_path)
+        if changes is None:
+            del values[section]
+        else:
+            values[section] |= changes
+        text = save(tmp_path / "run.toml", values).replace("Infinity", "inf")
+        Path(text).write_text(Path(text).read_text().replace("Infinity", "inf"))
+        assert run(["run", text]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert said in sentence
+        assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
+
+    @pytest.mark.parametrize("content", [b"[corpus", b"\xff", b"", b"corpus = 1", UNKNOWN.encode()])
+    def test_files_that_are_none(self, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes) -> None:
+        (tmp_path / "run.toml").write_bytes(content)
+        assert run(["run", str(tmp_path / "run.toml")]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert "run.toml" in sentence
+
+    def test_no_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["run", str(tmp_path / "none.toml")]) == 2
+        assert "none.toml" in capsys.readouterr().err
+
+
+def test_the_documentation_names_every_section(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(EXAMPLE)
+    assert set(read_configuration(str(tmp_path / "a.toml")).values) == set(SECTIONS)
