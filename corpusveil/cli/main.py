@@ -32,6 +32,7 @@ app.command("train")(train.train)
 app.command("space")(space.space)
 app.command("privatize")(privatize.privatize)
 app.command("run")(run_command.run_file)
+app.command("plan")(run_command.plan_file)
 app.command("mechanisms")(mechanisms.mechanisms)
 app.command("demo")(demo.demo)
 

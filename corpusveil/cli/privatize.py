@@ -23,11 +23,13 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import files
 from corpusveil.storage.formats import FORMATS
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import Policy, TextPolicy
 from corpusveil.transforms import strategies
 from corpusveil.transforms.corpus import OnBadRows, privatize_corpus
 from corpusveil.transforms.manifest import NOT_PRIVATE
+from corpusveil.transforms.planning import count_duplicates, forecast
 from corpusveil.transforms.profiles import PROFILES, Profile
 from corpusveil.transforms.profiles import find as find_profile
 from corpusveil.transforms.release import Duplicates, Release
@@ -129,6 +131,12 @@ def privatize(
     accept_no_guarantee: Annotated[
         bool, typer.Option("--accept-no-guarantee", help="Release by a mechanism that has no guarantee.")
     ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what it would take and spend, from a sample, and do nothing.")
+    ] = False,
+    plan_duplicates: Annotated[
+        bool, typer.Option("--plan-duplicates", help="The same, and count equal documents, which reads everything.")
+    ] = False,
     progress: ProgressOption = "auto",
 ) -> None:
     """Privatize a corpus: shards in, private shards and a manifest out.
@@ -170,6 +178,10 @@ def privatize(
     if ledger is None and (corpus is not None or caps != Caps()):
         raise UserError("--corpus, --cap, --cap-token and --cap-ldp are for --ledger; add that or leave them out.")
     spending = None if ledger is None else Spending(ledger, corpus, caps)
+    if plan or plan_duplicates:
+        found = Release(chosen, budget, policy, Key.generate(), table, duplicates)
+        _plan(found, inputs, columns, format, on_bad_rows, spending, workers or 1, copies=plan_duplicates)
+        return
     release = Release(chosen, budget, policy, _key(key, key_environment, output, test=test_key), table, duplicates)
     _announce(release)
     if engine == "spark":
@@ -220,6 +232,22 @@ def _parameters(given: list[str]) -> dict[str, Any]:
         except orjson.JSONDecodeError:
             values[name] = value
     return values
+
+
+def _plan(
+    release: Release, inputs: list[str], columns: Columns, format: str, on_bad_rows: OnBadRows,
+    spending: Spending | None, workers: int, *, copies: bool,
+) -> None:  # fmt: skip
+    """Print what a release would take."""
+    found = forecast(release, inputs, columns=columns, format=format, on_bad_rows=on_bad_rows, spending=spending)
+    for line in found.lines(workers):
+        print(line)
+    if copies:
+        documents, equal, most = count_duplicates(find_shards(inputs), columns)
+        print(
+            f"{documents:,} documents, {equal:,} of them copies of an earlier one, at most {most:,} alike: with "
+            f"--duplicates independent such a document spends {most:,} times as much"
+        )
 
 
 def _key(path: str | None, environment: str | None, output: str, *, test: bool) -> Key:

@@ -180,3 +180,27 @@ def _privatize(configuration: Configuration) -> list[str]:
     engine = values.get("engine", {})
     arguments += _options(engine, {"runner": "runner"})
     return arguments
+
+
+def plan_file(
+    file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
+    duplicates: Annotated[
+        bool, typer.Option("--duplicates", help="Count equal documents, too, which reads everything.")
+    ] = False,
+) -> None:
+    """Say what the release of a configuration would read, write, take and spend, from a sample; write nothing.
+
+    Its space, and its collocation table, have to be there.
+
+    Example: corpusveil plan release.toml
+    """
+    from corpusveil.cli.main import run
+
+    configuration = read_configuration(file)
+    if "output" not in configuration.values:
+        raise UserError(f"{file}: there is no release in it to plan; add [output] and the sections that it needs.")
+    where = _options(configuration.values.get("engine", {}), {"name": "engine", "workers": "workers"})
+    how = "--plan-duplicates" if duplicates else "--plan"
+    status = run(["privatize", *_privatize(configuration), *where, how])
+    if status:
+        raise typer.Exit(status)

@@ -42,6 +42,8 @@ COMMANDS = [
     "mechanisms",
     "key new",
     "ledger show",
+    "run",
+    "plan",
     "ledger verify",
 ]
 

@@ -1,0 +1,228 @@
+"""What a release would read, write, take and spend: measured on some of its shards, before anything is released.
+
+Sampled shards go through the real work, under a key that is thrown away, into a folder that is deleted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import resource
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.errors import UserError
+from corpusveil.sampling.draws import keyed_tags
+from corpusveil.sampling.keys import Key
+from corpusveil.storage import files, formats
+from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.ledger import Entry, Ledger, read_entry
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.corpus import OnBadRows, ShardJob
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import (
+    FOLDER,
+    READINGS,
+    Spending,
+    SpendingJob,
+    metric_of,
+    name_of,
+    refuse_over,
+    worst,
+)
+
+SAMPLED = 3
+"""Shards that are looked at, spread over all of them."""
+WHOLE_BYTES = 16 << 20
+"""Of a larger shard only so many rows are looked at as four blocks have."""
+ROWS = 4 * BLOCK_ROWS
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a release takes. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
+
+    ``readings`` has for each reading its mean and its largest value among the sampled documents.
+    """
+
+    shards: int
+    sampled: int
+    bytes_read: int
+    documents: int
+    tokens: int
+    bytes_written: int
+    cpu_seconds: float
+    memory: int
+    readings: dict[str, tuple[float, float]]
+    refused: str | None
+    spent: dict[str, float]
+
+    def lines(self, workers: int) -> list[str]:
+        """Return the forecast in words, for so many processes."""
+        told = [
+            f"{self.shards} shards, {self.bytes_read / MIB:,.1f} MiB; {self.sampled} of them were looked at",
+            f"about {self.documents:,} documents, {self.tokens:,} tokens, {self.bytes_written / MIB:,.1f} MiB written",
+        ]
+        each = f"{self.cpu_seconds / workers:,.1f} s on {workers} processes of {self.memory / MIB:,.0f} MiB"
+        told.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
+        names = {"total": "epsilons in all", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
+        for name, (mean, largest) in self.readings.items():
+            told.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
+        for place, value in self.spent.items():
+            told.append(f"the ledger's worst document has spent {value:.6g} {place}")
+        if self.refused is not None:
+            told.append(f"it would be refused: {self.refused}")
+        return told
+
+
+def forecast(
+    release: Release,
+    inputs: Sequence[str],
+    *,
+    columns: Columns | None = None,
+    format: str = "same",
+    on_bad_rows: OnBadRows = "fail",
+    spending: Spending | None = None,
+) -> Forecast:
+    """Measure what a release of the inputs takes, on up to ``SAMPLED`` shards.
+
+    With ``spending`` the cost of the ledger's pass is counted, and the ledger and its caps are asked about the sample.
+    Raises UserError for what is wrong with the sampled shards.
+    """
+    columns = columns or Columns()
+    shards = find_shards(inputs)
+    suffix = formats.suffix_of(format)
+    for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
+        formats.find(form).check(columns)
+    tasks = plan(shards, suffix, None)
+    chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
+    secret = b"\0" * 32 if spending is None else _secret(spending)
+    passing = dataclasses.replace(release, key=Key.generate())
+    counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
+    entries: list[Entry] = []
+    with tempfile.TemporaryDirectory(prefix="corpusveil-plan-") as folder:
+        records = Records(f"{folder}/records")
+        record_key = passing.key.derive("records")
+        job = ShardJob(
+            passing.kernel(), columns, f"{folder}/out", records, passing.digest, passing.key.fingerprint(), record_key,
+            on_bad_rows,
+        )  # fmt: skip
+        corpus = "" if spending is None or spending.corpus is None else spending.corpus
+        about = json.dumps(dict.fromkeys(("corpus", "release", "metric", "mechanism", "space", "budget"), ""))
+        noting = SpendingJob(
+            job.kernel, columns, records, corpus, about, secret, record_key, on_bad_rows == "quarantine"
+        )
+        _warm(job)
+        for number in chosen:
+            task, share = _part(tasks[number])
+            began = time.process_time()
+            job(task)
+            seconds += time.process_time() - began
+            _refuse_failed(records, task)
+            began = time.process_time()
+            noting(task)
+            seconds += (time.process_time() - began) if spending is not None else 0.0
+            entries.append(read_entry(records.address(FOLDER, name_of(task))))
+            record = records.read(f"shards/{task.record_name}")
+            counts += Counts.of(record["counts"]) if record is not None else Counts()
+            written += files.size(job.target(task)) or 0
+            taken += task.size * share
+    scale = sum(task.size for task in tasks) / taken if taken else 1.0
+    refused, spent = _told(spending, release, entries)
+    return Forecast(
+        len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
+        round(counts.tokens_written * scale), round(written * scale), seconds * scale,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(entries), refused, spent,
+    )  # fmt: skip
+
+
+def _warm(job: ShardJob) -> None:
+    """Let the machine code and the tables be loaded before anything is timed."""
+    job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text")
+
+
+def _part(task: ShardTask) -> tuple[ShardTask, float]:
+    """Return the part of a task that is looked at, and which share of its shard that is."""
+    if task.size <= WHOLE_BYTES:
+        return task, 1.0
+    with files.open_read(task.url) as file:
+        rows = formats.find(formats.form_of(task.url)).rows(file, task.url)
+    return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
+
+
+def _refuse_failed(records: Records, task: ShardTask) -> None:
+    failed = records.read(f"failed/{task.record_name}")
+    if failed is not None:
+        raise UserError(failed["sentence"])
+
+
+def _secret(spending: Spending) -> bytes:
+    """Return the ledger's secret where there is a ledger already; none is made."""
+    try:
+        return Ledger.existing(spending.ledger).secret
+    except UserError:
+        return b"\0" * 32
+
+
+def _readings(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
+    found = {}
+    for name in READINGS:
+        values: npt.NDArray[np.float64] = np.concatenate([entry.table[name].to_numpy() for entry in entries])
+        found[name] = (float(values.mean()), float(values.max())) if values.size else (0.0, 0.0)
+    return found
+
+
+def _told(spending: Spending | None, release: Release, entries: Sequence[Entry]) -> tuple[str | None, dict[str, float]]:
+    """Return why the sample would be refused, and the most that a document has spent by the ledger, by metric."""
+    if spending is None:
+        return None, {}
+    before: list[Entry] = []
+    if files.exists(files.join(spending.ledger, "secret.key")):
+        before = list(Ledger.existing(spending.ledger).entries())
+    name = f"{release.digest[:16]}-{release.key.fingerprint()[:16]}"
+    planned = [
+        dataclasses.replace(entry, about={**entry.about, "release": name, "metric": metric_of(release)})
+        for entry in entries
+    ]
+    refused = None
+    try:
+        refuse_over(spending.caps, before, planned)
+    except UserError as error:
+        refused = str(error)
+    spent: dict[str, Any] = {}
+    for one in worst(before, ["total"]):
+        place = f"in metric {one.metric}"
+        spent[place] = max(spent.get(place, 0.0), one.value)
+    return refused, spent
+
+
+def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> tuple[int, int, int]:
+    """Return the documents of a corpus, how many are copies of an earlier one, and how many the most frequent has.
+
+    Equal means: the same bytes. 16 bytes a document are held, under a key that is thrown away.
+    """
+    secret = Key.generate().derive("duplicates")
+    found: list[npt.NDArray[np.uint64]] = []
+    for shard in shards:
+        form = formats.find(formats.form_of(shard.url))
+        with files.open_read(shard.url) as file:
+            for batch in form.batches(file, shard.url, columns):
+                texts = batch.texts.drop_null()
+                data, documents = string_buffers(texts)
+                tags = keyed_tags(secret, "content", [b""] * len(texts), data[documents[0] :], documents - documents[0])
+                found.append(tags)
+    tags = np.concatenate(found) if found else np.zeros((0, 2), dtype=np.uint64)
+    _, counts = np.unique(tags, axis=0, return_counts=True)
+    return len(tags), int(len(tags) - counts.size), int(counts.max(initial=0))
