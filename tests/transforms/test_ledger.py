@@ -8,12 +8,12 @@ import itertools
 import json
 import math
 import os
-from collections import defaultdict
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -26,24 +26,18 @@ from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.spaces import Space, Vectors
-from corpusveil.storage import files
 from corpusveil.storage.ledger import ENTRIES, ROWS, Entry, Ledger
 from corpusveil.storage.records import Records
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.spending import Caps, Spending, differences, worst
 from corpusveil.transforms.statement import statement
 from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, write_shard
+from tests.transforms.histories import STEPS, beyond_what_is_owed, release_of
 
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
     return make_space(tmp_path_factory.mktemp("space"))
-
-
-def release_of(space: Space, epsilon: float = 1.0, number: int = 0, per: Any = "document") -> cv.Release:
-    """Return one of many releases: each number has a key of its own."""
-    key = cv.Key(bytes([number]) + TEST_KEY[1:])
-    return cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon, per), cv.TextPolicy(), key)
 
 
 def privatize(release: cv.Release, source: Path, output: Path, ledger: Path, **caps: float) -> None:
@@ -127,6 +121,33 @@ class TestCaps:
     def test_are_above_zero(self, value: float) -> None:
         with pytest.raises(UserError, match="--cap-token"):
             Caps(largest=value)
+
+
+class TestAtOnce:
+    @pytest.mark.parametrize("round_", range(5))
+    def test_two_releases_never_exceed_a_cap_together(
+        self, space: Space, source: Path, tmp_path: Path, round_: int
+    ) -> None:
+        """Started at the same time with room for one: at most one is done, and the ledger is within the cap."""
+        start = threading.Barrier(2)
+
+        def go(number: int) -> bool:
+            start.wait()
+            try:
+                privatize(release_of(space, 1.0, number), source, tmp_path / f"o{number}", tmp_path / "l", total=1.0)
+            except UserError as error:
+                assert "--cap 1" in str(error)  # noqa: PT017 - in a thread
+                return False
+            return True
+
+        with ThreadPoolExecutor(2) as pool:
+            done = list(pool.map(go, (2 * round_, 2 * round_ + 1)))
+        assert sum(done) <= 1
+        assert sum((tmp_path / f"o{n}" / "manifest.json").exists() for n in (2 * round_, 2 * round_ + 1)) == sum(done)
+        assert (
+            max((spent.value for spent in worst(Ledger.existing(str(tmp_path / "l")).entries(), ["total"])), default=0)
+            <= 1
+        )
 
 
 class TestOnce:
@@ -227,17 +248,12 @@ def test_sums_are_exact_and_rounded_up(values: list[float]) -> None:
     assert upward(Fraction(1)) == 1.0
 
 
-class Stopped(BaseException):
-    """A process that ends in the middle of something."""
-
-
-NAMES, LINES = ("a.jsonl", "b.jsonl", "c.jsonl"), tuple(f"{WORDS[k]} {WORDS[3 * k + 1]}" for k in range(5))
-STEPS = st.one_of(
-    st.tuples(st.just("run"), st.integers(0, 2), st.integers(0, 40)),
-    st.tuples(st.just("edit"), st.integers(0, 2), st.lists(st.integers(0, 4), max_size=3)),
-    st.tuples(st.just("rename"), st.integers(0, 2), st.integers(0, 2)),
-)
 _NUMBERS = itertools.count()
+
+
+def base() -> str:
+    """Return an address in this process's memory where nothing is yet."""
+    return f"memory://ledger-{os.getpid()}-{next(_NUMBERS)}"
 
 
 @pytest.fixture(scope="module")
@@ -250,97 +266,14 @@ def small() -> Space:
 @given(history=st.lists(STEPS, min_size=3, max_size=9))
 def test_histories_of_runs_crashes_and_edits_never_count_too_low(small: Space, history: list[Any]) -> None:
     """Each run is stopped at some write, or not; whatever became visible is in the ledger, document by document."""
-    assert beyond_what_is_owed(small, history) >= -1e-12
+    assert beyond_what_is_owed(small, base(), history) >= -1e-12
 
 
 def test_a_ledger_that_forgets_would_be_noticed(small: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control for the histories above: without entries the same comparison fails."""
-    assert beyond_what_is_owed(small, [("run", 0, 0), ("run", 1, 0)]) >= -1e-12
+    assert beyond_what_is_owed(small, base(), [("run", 0, 0), ("run", 1, 0)]) >= -1e-12
     monkeypatch.setattr(Ledger, "add", lambda _ledger, _entry: None)
-    assert beyond_what_is_owed(small, [("run", 0, 0), ("run", 1, 0)]) < -1
-
-
-def beyond_what_is_owed(small: Space, history: list[Any]) -> float:
-    """Play a history; return by how much the ledger's worst document exceeds that of what became visible."""
-    base = f"memory://ledger-{os.getpid()}-{next(_NUMBERS)}"
-    memory = fsspec.filesystem("memory")
-    content: dict[str, list[int]] = {"a.jsonl": [0, 1], "b.jsonl": [2]}
-    visible: dict[str, set[tuple[str, int, int]]] = defaultdict(set)
-    outputs = itertools.count()
-    current: dict[int, str] = {}
-
-    def save() -> None:
-        for name in NAMES:
-            if f"{base}/in/{name}" and memory.exists(f"{base}/in/{name}"):
-                memory.rm(f"{base}/in/{name}")
-        for name, lines in content.items():
-            data = "".join(f'{{"text": "{LINES[line]}"}}\n' for line in lines)
-            memory.pipe_file(f"{base}/in/{name}", data.encode())
-
-    save()
-    for kind, one, other in history:
-        if kind == "edit" and NAMES[one] in content and other:
-            content[NAMES[one]] = other
-            save()
-            current.clear()
-        elif kind == "rename" and NAMES[one] in content and NAMES[other] not in content:
-            content[NAMES[other]] = content.pop(NAMES[one])
-            save()
-            current.clear()
-        elif kind == "run":
-            output = current.setdefault(one, f"{base}/out{next(outputs)}")
-            _run_stopped(release_of(small, 1.0, one), base, output, other)
-            shards = sorted(content)
-            for shard, name in enumerate(shards):
-                if memory.exists(f"{output}/data/part-{shard:05d}-of-{len(shards):05d}.jsonl"):
-                    visible[str(one)] |= {(name, row, line) for row, line in enumerate(content[name])}
-    if memory.exists(f"{base}/ledger/secret.key"):
-        ledger = Ledger.existing(f"{base}/ledger")
-        held = max((spent.value for spent in worst(ledger.entries(), ["total"])), default=0.0)
-        assert not list(differences(ledger, []))
-    else:
-        held = 0.0
-    memory.rm(base, recursive=True)  # which lists all it holds at every listing
-    return held - _owed(visible)
-
-
-def _run_stopped(release: cv.Release, base: str, output: str, stop_at: int) -> None:
-    """Privatize, and end the process at its ``stop_at``-th write, before or behind it in turn; 0 lets it finish."""
-    writes = itertools.count(1)
-    put, create = files.write_bytes, files.create_bytes
-
-    def counted(write: Any) -> Any:
-        def wrapped(*arguments: Any, **named: Any) -> Any:
-            number = next(writes)
-            if number == stop_at and number % 2:
-                raise Stopped
-            made = write(*arguments, **named)
-            if number == stop_at:
-                raise Stopped
-            return made
-
-        return wrapped
-
-    files.write_bytes, files.create_bytes = counted(put), counted(create)
-    try:
-        spending = Spending(f"{base}/ledger", "news")
-        privatize_corpus(release, [f"{base}/in"], output, LocalEngine(), spending=spending)
-    except (Stopped, UserError):
-        pass
-    finally:
-        files.write_bytes, files.create_bytes = put, create
-
-
-def _owed(visible: dict[str, set[tuple[str, int, int]]]) -> float:
-    """Return the largest sum of what the visible copies of one content, or of one identity, have cost."""
-    cost = {line: float(cv.Budget(1.0, "document").shares(np.array([2]))[0]) * 2 for line in range(len(LINES))}
-    by_content: dict[Any, float] = defaultdict(float)
-    by_identity: dict[Any, float] = defaultdict(float)
-    for documents in visible.values():
-        for name, row, line in documents:
-            by_content[line] += cost[line]
-            by_identity[name, row] += cost[line]
-    return max([*by_content.values(), *by_identity.values(), 0.0])
+    assert beyond_what_is_owed(small, base(), [("run", 0, 0), ("run", 1, 0)]) < -1
 
 
 def entry_of(size: int, release: str = "r", shard: str = "s") -> Entry:

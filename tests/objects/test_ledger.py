@@ -1,0 +1,31 @@
+"""The ledger at an object store: histories of stopped releases, edits and renames, on a real server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import corpusveil as cv
+from corpusveil.spaces import Space, Vectors
+from tests.engines.corpora import WORDS
+from tests.objects.store import Store
+from tests.transforms.histories import STEPS, beyond_what_is_owed
+
+
+@pytest.fixture(scope="module")
+def small() -> Space:
+    vectors = np.random.default_rng(1).standard_normal((len(WORDS), 2)).astype(np.float32)
+    return cv.build_space(Vectors(list(WORDS), vectors))
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=st.lists(STEPS, min_size=3, max_size=6))
+def test_histories_at_a_store_never_count_too_low(s3: Store, small: Space, history: list[Any]) -> None:
+    """As in memory: whatever became visible is in the ledger, document by document."""
+    assert beyond_what_is_owed(small, f"s3://{s3.bucket()}/history", history) >= -1e-12
