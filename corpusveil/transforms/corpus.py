@@ -279,7 +279,7 @@ def privatize_corpus(
         debug,
     )
     ledger = None if spending is None else files.absolute(spending.ledger)
-    fresh = folder.read("run.json") is None
+    fresh = spending is not None and folder.read("run.json") is None
     finished = _claim(release, job, tasks, ledger)
     if finished:
         _sweep(job)

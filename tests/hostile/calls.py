@@ -70,7 +70,7 @@ def options() -> Iterator[Call]:
     yield privatize("--master is for --engine spark", "--master", "spark://x:7077")
     yield privatize("for the Beam runner", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
-    yield privatize("--test-key and --key", "--test-key")
+    yield privatize("--key, --key-environment and --test-key", "--test-key")
     yield privatize("--nonsense", "--nonsense")
     yield Call(("privatize",), "INPUT")
     yield Call(("privatize", INPUT), "--space")
