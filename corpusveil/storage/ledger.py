@@ -12,14 +12,14 @@ import hashlib
 import io
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import UserError
+from corpusveil.errors import CorpusveilError, UserError
 from corpusveil.storage import files
 
 SECRET = "secret.key"  # noqa: S105 - a file name
@@ -129,10 +129,18 @@ class Ledger:
         """Say whether an entry is what its name says; only who has the secret can make one that is."""
         return self.read(name).name(self.secret) == name
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries."""
+    def entries(self, but: Collection[str] = ()) -> Iterator[Entry]:
+        """Yield all entries but those named; one that is withdrawn meanwhile is none."""
         for name in self.names():
-            yield self.read(name)
+            if name in but:
+                continue
+            try:
+                entry = self.read(name)
+            except (CorpusveilError, OSError):
+                if files.exists(self._address(ENTRIES, name)):
+                    raise
+                continue
+            yield entry
 
 
 def read_entry(address: str) -> Entry:

@@ -165,8 +165,7 @@ def reserve(
     try:
         if made and spending.caps != Caps():  # another release may have been written at the same time
             mine = {entry.name(ledger.secret) for entry in planned}
-            others = (ledger.read(name) for name in ledger.names() if name not in mine)
-            refuse_over(spending.caps, others, planned)
+            refuse_over(spending.caps, ledger.entries(but=mine), planned)
     except UserError:
         for name in made:
             ledger.withdraw(name)

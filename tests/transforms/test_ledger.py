@@ -308,6 +308,14 @@ class TestEntries:
             with pytest.raises(UserError, match="counted too low"):
                 list(ledger.entries())
 
+    def test_that_are_withdrawn_meanwhile_are_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Another release may take its entries back between the listing and the reading."""
+        ledger = Ledger.open(str(tmp_path))
+        names = [str(ledger.add(entry_of(2, release))) for release in ("r", "s")]
+        listed = Ledger.names
+        monkeypatch.setattr(Ledger, "names", lambda one: [*listed(one), "0" * 32 + ".parquet"])
+        assert [one.about["release"] for one in ledger.entries(but=names[:1])] == ["s"]
+
     def test_without_their_secret_are_refused(self, tmp_path: Path) -> None:
         Ledger.open(str(tmp_path)).add(entry_of(1))
         (tmp_path / "secret.key").unlink()
