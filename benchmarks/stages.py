@@ -12,7 +12,7 @@ from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.storage import compression, jsonlines, tasks
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms import corpus, kernel
+from corpusveil.transforms import job, kernel
 
 REST = "lines, records, the rest"
 STAGES: dict[str, list[tuple[Any, str]]] = {
@@ -27,7 +27,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "serialise JSON, SHA-256": [(jsonlines.JsonLinesWriter, "write")],
     "gzip": [(compression.GzipBlocks, "write"), (compression.GzipBlocks, "end")],
     "file digests (BLAKE2b)": [(tasks.KeyedReader, "read"), (tasks.CountingFile, "write")],
-    REST: [(corpus.ShardJob, "__call__")],
+    REST: [(job.ShardJob, "__call__")],
 }
 
 

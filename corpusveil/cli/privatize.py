@@ -27,7 +27,8 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import Policy, TextPolicy
 from corpusveil.transforms import strategies
-from corpusveil.transforms.corpus import OnBadRows, privatize_corpus
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.job import OnBadRows
 from corpusveil.transforms.manifest import NOT_PRIVATE
 from corpusveil.transforms.planning import count_duplicates, forecast
 from corpusveil.transforms.profiles import PROFILES, Profile

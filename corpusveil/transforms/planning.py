@@ -28,8 +28,8 @@ from corpusveil.storage.records import Records
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.corpus import OnBadRows, ShardJob
 from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.job import OnBadRows, ShardJob
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import (
     FOLDER,

@@ -1,0 +1,206 @@
+"""One shard task: read, privatize, write, record; safe to repeat."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from corpusveil.errors import CorpusveilError, UserError, WorkError
+from corpusveil.storage import files, formats
+from corpusveil.storage.quarantine import Quarantine
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
+from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.kernel import Kernel
+
+HEARTBEAT_SECONDS = 1.0
+
+OnBadRows = Literal["fail", "quarantine"]
+"""What becomes of rows that can't be read: the run stops, or they are set aside among the private records."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardJob:
+    """What an engine maps over shard tasks. It does one task, records it, and is safe to repeat."""
+
+    kernel: Kernel
+    columns: Columns
+    output: str
+    records: Records
+    release: str
+    key: str
+    record_key: bytes = field(repr=False)
+    on_bad_rows: OnBadRows = "fail"
+    debug: bool = False
+    """Let errors keep their text and traceback, which can quote documents."""
+    entered: Mapping[str, str] | None = None
+    """The input digest of each task, by its record's name, that the ledger was told of; None without a ledger."""
+
+    def __call__(self, task: ShardTask) -> None:
+        """Do one task, unless it is done already.
+
+        A wrong input is recorded, not raised: engines retry what raises, and this can't get better. What may get better
+        (a full disk, a store that is down) is raised; any other error without its text, which could quote a document.
+        """
+        try:
+            if not self.is_done(task):
+                self._work(task)
+        except UserError as error:
+            self.records.write(f"failed/{task.record_name}", {"sentence": str(error)})
+        except CorpusveilError:
+            raise
+        except (OSError, MemoryError) as error:
+            if self.debug:
+                raise
+            raise WorkError(f"Shard {task.shard} could not be done: {type(error).__name__} {_reason(error)}.") from None
+        except Exception as error:
+            if self.debug:
+                raise
+            raise WorkError(f"Shard {task.shard} could not be done: {type(error).__name__}.") from None
+
+    def is_done(self, task: ShardTask) -> bool:
+        """Say whether the task's record is there and still describes both the input and the output."""
+        record = self.records.read(f"shards/{task.record_name}")
+        if record is None or record["release"] != self.release or record.get("task") != self._mark(task):
+            return False
+        if files.size(self.target(task)) != record["output"]["bytes"]:
+            return False
+        if plain_digest(self.target(task)) != record["output"]["blake2b"]:
+            return False
+        return bool(keyed_digest(task.url, self.record_key) == record["input"]["digest"])
+
+    def _mark(self, task: ShardTask) -> list[Any]:
+        """Return what a record has to agree with to be of this task: key, rows and columns."""
+        return [self.key, task.start, task.stop, self.columns.text, self.columns.id, list(self.columns.keep)]
+
+    def target(self, task: ShardTask) -> str:
+        """Return where the task writes: the shard in the release, or a piece of it among the private records."""
+        if task.piece is None:
+            return files.join(self.output, "data", task.shard_name)
+        return self.records.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")
+
+    def _work(self, task: ShardTask) -> None:
+        began = time.monotonic()
+        beat = began
+        form = formats.find(formats.form_of(task.url))
+        with files.open_read(task.url) as file:
+            kept_types = form.kept_types(file, task.url, self.columns)
+        counts = Counts()
+        content = hashlib.sha256()
+        quarantine = Quarantine(self.records, task.record_name)
+        with (
+            files.open_read(task.url) as raw,
+            files.open_write(self.target(task), private=task.piece is not None) as sink,
+            quarantine,
+        ):
+            source = KeyedReader(raw, self.record_key)
+            file = source.whole() if form.seeks else cast("Any", source)
+            counting = CountingFile(sink)
+            writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
+            row = task.start
+            for batch in form.batches(file, task.url, self.columns, task.start, task.stop):
+                self._set_aside(task, batch, quarantine)
+                if batch.numbers:
+                    texts, counted = self.kernel.privatize(
+                        batch.texts, self._identities(task, batch), self.columns.text
+                    )
+                    writer.write(texts, batch.kept)
+                    counts += counted
+                row = batch.stop
+                if row % BLOCK_ROWS == 0:
+                    writer.end_block()
+                if time.monotonic() - beat > HEARTBEAT_SECONDS:
+                    beat = time.monotonic()
+                    self._beat(task, counts)
+            if row % BLOCK_ROWS:
+                writer.end_block()
+            writer.close()
+            counts.quarantined = quarantine.rows
+            if task.piece is None:
+                _refuse_nothing(task, counts, quarantine.first)
+            input_digest = source.digest()
+            if self.entered is not None and self.entered.get(task.record_name) != input_digest:
+                raise UserError(f"{task.url}: this input changed after it was entered in the ledger; run again.")
+        self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, time.monotonic() - began)
+
+    def _set_aside(self, task: ShardTask, batch: Batch, quarantine: Quarantine) -> None:
+        for bad in batch.bad:
+            sentence = f"{task.url}, row {bad.number + 1}: {bad.why}"
+            if self.on_bad_rows == "fail":
+                raise UserError(sentence)
+            quarantine.add(bad, sentence)
+
+    def _identities(self, task: ShardTask, batch: Batch) -> list[Any]:
+        if batch.ids is not None:
+            return batch.ids
+        return [(task.relative, number) for number in batch.numbers]
+
+    def _beat(self, task: ShardTask, counts: Counts) -> None:
+        if files.is_local(self.records.url):
+            self.records.write(f"progress/{task.record_name}", {"tokens": counts.tokens_written})
+
+    def _commit(self, task: ShardTask, counts: Counts, content: str, output: str, source: str, seconds: float) -> None:
+        self.records.remove(f"failed/{task.record_name}")
+        self.records.write(
+            f"shards/{task.record_name}",
+            {
+                "release": self.release,
+                "task": self._mark(task),
+                "input": {"path": task.relative, "bytes": task.size, "digest": source},
+                "output": {
+                    "name": task.shard_name,
+                    "sha256": content,
+                    "blake2b": output,
+                    "bytes": files.size(self.target(task)),
+                },
+                "counts": counts.private(),
+                "seconds": round(seconds, 3),
+            },
+        )
+        self.records.remove(f"progress/{task.record_name}")
+
+    def assemble(self, pieces: Sequence[ShardTask]) -> None:
+        """Join the pieces of one shard to its output file and record it as one."""
+        whole = ShardTask(
+            pieces[0].shard, pieces[0].shards, pieces[0].url, pieces[0].relative, pieces[0].size, pieces[0].suffix
+        )
+        if self.is_done(whole):
+            self._drop(pieces)
+            return
+        counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
+        for piece in pieces:
+            record = self.records.read(f"shards/{piece.record_name}")
+            if record is None or record["task"] != self._mark(piece):
+                raise WorkError(f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again.")
+            counts += Counts.of(record["counts"])
+            seconds += record["seconds"]
+            sources.add(record["input"]["digest"])
+        if len(sources) > 1:
+            raise UserError(f"{whole.url}: the input changed while it was read; run again.")
+        _refuse_nothing(whole, counts, "Look at the columns named.")
+        with files.open_write(self.target(whole)) as sink:
+            counting = CountingFile(sink)
+            addresses = [self.target(piece) for piece in pieces]
+            formats.find(whole.suffix).join(addresses, counting, self.columns, content)
+        Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
+        self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
+        self._drop(pieces)
+
+    def _drop(self, pieces: Sequence[ShardTask]) -> None:
+        for piece in pieces:
+            files.remove(self.target(piece))
+            Quarantine.drop(self.records, piece.record_name)
+
+
+def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
+    """Raise UserError where every row was set aside: then the call is wrong, not the rows."""
+    if counts.quarantined and not counts.documents:
+        raise UserError(f"{task.url}: not one row can be read, so none is set aside. {why}")
+
+
+def _reason(error: BaseException) -> str:
+    return f"({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
