@@ -231,7 +231,7 @@ class TestTrain:
 
     @pytest.mark.spark
     def test_on_spark_it_is_the_same_artefact(self, tokens: Path, tmp_path: Path) -> None:
-        """MLlib's vectors of the same tokens, with the same counts, in the same form."""
+        """MLlib's vectors of the same tokens, with the same counts, in the same form; gensim's as a job are its own."""
         session = spark_session("local[2]")
         arguments = ["train", "--tokens", str(tokens), "--dimensions", "12", "--min-count", "2", "--epochs", "1"]
         assert run([*arguments, "--output", str(tmp_path / "spark"), "--trainer", "spark", "--progress", "none"]) == 0
@@ -244,6 +244,11 @@ class TestTrain:
         assert len(np.unique(read.vectors, axis=0)) == len(read.words)
         refused = [*arguments, "--output", str(tmp_path / "x"), "--trainer", "spark", "--sg", "1"]
         assert run(refused) == 2
+        quiet = ["--progress", "none", "--output"]
+        assert run([*arguments, "--engine", "spark", *quiet, str(tmp_path / "job")]) == 0  # gensim, on an executor
+        assert run([*arguments, *quiet, str(tmp_path / "here")]) == 0
+        job, here = (np.load(tmp_path / name / "vectors.npy") for name in ("job", "here"))
+        assert np.array_equal(job, here)
         session.stop()
 
     @pytest.mark.parametrize(
