@@ -14,6 +14,7 @@ from typing import Any
 from corpusveil.budget.budget import ALLOCATIONS
 from corpusveil.collocations.measures import MEASURES
 from corpusveil.errors import UserError
+from corpusveil.jobs.schedule import COMPARE
 from corpusveil.mechanisms import registry
 from corpusveil.storage.formats import FORMATS
 from corpusveil.transforms.release import DUPLICATES
@@ -75,6 +76,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "text": _text("text"),
         "id": _text(),
         "keep": Kind("texts", []),
+        "root": _text(),
         "name": _text(option="corpus"),
     },
     "space": {
@@ -122,6 +124,12 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "duplicates": _text("independent", *DUPLICATES),
         "accept_no_guarantee": Kind("true or false", default=False),
         "rows_per_task": _whole(),
+    },
+    "schedule": {
+        "state": _text(),
+        "compare": _text("stamp", *COMPARE),
+        "prometheus": _text(),
+        "at": _text("0 3 * * *"),
     },
     "collocations": {
         "input": Kind("texts", needed=True),
@@ -237,7 +245,8 @@ def _nearest(name: Any, names: Iterable[str]) -> str:
 def _check(configuration: Configuration) -> None:
     """Raise UserError for keys that do not go together."""
     values, fault = configuration.values, configuration.fault
-    release = [section for section in ("mechanism", "budget", "text", "key", "ledger", "output") if section in values]
+    of_release = ("mechanism", "budget", "text", "key", "ledger", "output", "schedule")
+    release = [section for section in of_release if section in values]
     for section in RELEASE:
         if release and section not in values:
             raise fault(f"[{section}]", f"this section is missing, and [{release[0]}] is for a release, which needs it")

@@ -9,7 +9,7 @@ import traceback
 import typer
 
 import corpusveil
-from corpusveil.cli import count, demo, key, ledger, mechanisms, privatize, score, space, tokenize, train
+from corpusveil.cli import count, demo, key, ledger, mechanisms, privatize, schedule, score, space, tokenize, train
 from corpusveil.cli import run as run_command
 from corpusveil.errors import CorpusveilError
 
@@ -33,6 +33,7 @@ app.command("space")(space.space)
 app.command("privatize")(privatize.privatize)
 app.command("run")(run_command.run_file)
 app.command("plan")(run_command.plan_file)
+app.command("schedule")(schedule.schedule)
 app.command("mechanisms")(mechanisms.mechanisms)
 app.command("demo")(demo.demo)
 

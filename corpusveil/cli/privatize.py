@@ -83,6 +83,13 @@ def privatize(
     ] = None,
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
     id: Annotated[str | None, typer.Option(help="A column that identifies a document.", metavar="COLUMN")] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            help="Without --id: the folder that paths in documents' identities begin at; default: the common one.",
+            metavar="URL",
+        ),
+    ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Another column to write, in the clear.", metavar="COLUMN")
     ] = None,
@@ -100,6 +107,10 @@ def privatize(
         str | None, typer.Option(help="Where is written what documents have spent; private.", metavar="URL")
     ] = None,
     corpus: Annotated[str | None, typer.Option(help="The corpus' name in the ledger; default: its folder.")] = None,
+    only_release: Annotated[
+        str | None,
+        typer.Option(help="Stop unless this would be the release of that name, as a ledger has it.", metavar="NAME"),
+    ] = None,
     cap: Annotated[
         float | None, typer.Option(help="The most that a document may spend over tokens and releases in one metric.")
     ] = None,
@@ -181,17 +192,21 @@ def privatize(
     spending = None if ledger is None else Spending(ledger, corpus, caps)
     if plan or plan_duplicates:
         found = Release(chosen, budget, policy, Key.generate(), table, duplicates)
-        _plan(found, inputs, columns, format, on_bad_rows, spending, workers or 1, copies=plan_duplicates)
+        _plan(found, inputs, columns, root, format, on_bad_rows, spending, workers or 1, copies=plan_duplicates)
         return
     release = Release(chosen, budget, policy, _key(key, key_environment, output, test=test_key), table, duplicates)
+    if only_release is not None and release.name != only_release:
+        raise UserError(
+            f"--only-release {only_release}: this would be release {release.name}; the configuration, the space, the "
+            "key or the version of corpusveil is another one."
+        )
     _announce(release)
     if engine == "spark":
         print("starting Spark", file=sys.stderr)
     outcome = privatize_corpus(
         release, inputs, output, make_engine(engine, workers, master, runner, passed),
-        columns=columns, records=records, rows_per_task=rows_per_task, format=format, on_bad_rows=on_bad_rows,
-        debug=context.obj["debug"],
-        spending=spending,
+        columns=columns, root=root, records=records, rows_per_task=rows_per_task, format=format,
+        on_bad_rows=on_bad_rows, debug=context.obj["debug"], spending=spending,
         watch=watcher(progress),
     )  # fmt: skip
     print(
@@ -236,11 +251,13 @@ def _parameters(given: list[str]) -> dict[str, Any]:
 
 
 def _plan(
-    release: Release, inputs: list[str], columns: Columns, format: str, on_bad_rows: OnBadRows,
+    release: Release, inputs: list[str], columns: Columns, root: str | None, format: str, on_bad_rows: OnBadRows,
     spending: Spending | None, workers: int, *, copies: bool,
 ) -> None:  # fmt: skip
     """Print what a release would take."""
-    found = forecast(release, inputs, columns=columns, format=format, on_bad_rows=on_bad_rows, spending=spending)
+    found = forecast(
+        release, inputs, columns=columns, root=root, format=format, on_bad_rows=on_bad_rows, spending=spending
+    )
     for line in found.lines(workers):
         print(line)
     if copies:

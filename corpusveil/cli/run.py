@@ -64,16 +64,20 @@ def run_file(
         raise UserError(f"--only {only}: {file} has the steps {', '.join(names)}.")
     for step in planned:
         if only in (None, step.name):
-            do(step, lambda command: run([*command, "--progress", progress]))
+            last = ["--progress", progress, *(behind(configuration) if step.name == "privatize" else [])]
+            do(step, run, last)
 
 
-def do(step: Step, run: Callable[[list[str]], int]) -> None:
-    """Do a step unless it is done. Raises UserError when other settings made what is there; exits when it fails."""
+def do(step: Step, run: Callable[[list[str]], int], last: list[str]) -> None:
+    """Do a step unless it is done; ``last`` ends its command line.
+
+    Raises UserError when other settings made what is there; exits when it fails.
+    """
     if step.artefact is not None and not _is_to_do(step):
         print(f"{step.name}: {step.artefact} is there already", file=sys.stderr)
         return
     print(f"{step.name}:", file=sys.stderr)
-    status = run(step.command)
+    status = run([*step.command, *last])
     if status:
         raise typer.Exit(status)
 
@@ -102,7 +106,7 @@ def steps(configuration: Configuration) -> Iterator[Step]:
     """Yield the steps that a configuration asks for, in their order."""
     values, before = configuration.values, ""
     engine = values.get("engine", {})
-    where = tuple(_options(engine, {"name": "engine", "workers": "workers", "master": "master"}))
+    where = tuple(engine_arguments(configuration))
     one_machine = tuple(_options(engine, {"name": "engine", "master": "master"}))
 
     def step(name: str, arguments: list[str], artefact: str | None, where: tuple[str, ...] = where) -> Step:
@@ -136,7 +140,19 @@ def steps(configuration: Configuration) -> Iterator[Step]:
             arguments = ["--vectors", vectors["vectors"], "--output", space["path"], *options]
             yield step("space", arguments, space["path"], ())
     if "output" in values:
-        yield step("privatize", _privatize(configuration), None)
+        yield step("privatize", privatize_arguments(configuration), None)
+
+
+def engine_arguments(configuration: Configuration) -> list[str]:
+    """Return the options that say where a command runs."""
+    names = {"name": "engine", "workers": "workers", "master": "master"}
+    return _options(configuration.values.get("engine", {}), names)
+
+
+def behind(configuration: Configuration) -> list[str]:
+    """Return what stands behind a command of a Beam runner: its options."""
+    options = configuration.values.get("engine", {}).get("options")
+    return ["--", *options] if options else []
 
 
 def _shards(inputs: list[str]) -> list[list[Any]]:
@@ -156,11 +172,12 @@ def _options(values: Any, names: dict[str, str]) -> list[str]:
     return found
 
 
-def _privatize(configuration: Configuration) -> list[str]:
+def privatize_arguments(configuration: Configuration) -> list[str]:
+    """Return the arguments of the command ``privatize`` that a configuration stands for, but for the engine's."""
     values, given = configuration.values, configuration.explicit
     corpus, mechanism, budget, output = (values[name] for name in ("corpus", "mechanism", "budget", "output"))
     arguments = [*corpus["input"], "--space", values["space"]["path"], "--output", output["path"]]
-    arguments += _options(corpus, {"text": "text", "id": "id", "keep": "keep"})
+    arguments += _options(corpus, {"text": "text", "id": "id", "root": "root", "keep": "keep"})
     arguments += ["--mechanism", mechanism["name"]]
     for name, value in mechanism.items():
         if name != "name":
@@ -201,6 +218,6 @@ def plan_file(
         raise UserError(f"{file}: there is no release in it to plan; add [output] and the sections that it needs.")
     where = _options(configuration.values.get("engine", {}), {"name": "engine", "workers": "workers"})
     how = "--plan-duplicates" if duplicates else "--plan"
-    status = run(["privatize", *_privatize(configuration), *where, how])
+    status = run(["privatize", *privatize_arguments(configuration), *where, how])
     if status:
         raise typer.Exit(status)

@@ -24,15 +24,21 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class InputShard:
-    """One input file: its address, its path relative to the common root of all inputs, and its size in bytes."""
+    """One input file: its address, its path relative to the common root of all inputs, and its size in bytes.
+
+    ``stamp`` is what its store says of it that changes when it is written again.
+    """
 
     url: str
     relative: str
     size: int
+    stamp: str = ""
 
 
-def find_shards(inputs: Sequence[str]) -> list[InputShard]:
+def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputShard]:
     """Return the files that the inputs name, sorted by relative path, each once.
+
+    Relative means: to ``root``, or without one to the lowest folder that all files have in common.
 
     A folder stands for every file below it that is not hidden. A listing is complete or an error: what can't be listed
     is never left out. Raises UserError when nothing matches, when a file's form is not known, when the files are of
@@ -40,7 +46,7 @@ def find_shards(inputs: Sequence[str]) -> list[InputShard]:
     """
     if not inputs:
         raise UserError("No input is named; name files, folders or globs.")
-    found: dict[str, int] = {}
+    found: dict[str, Entry] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
         matches = _expand(pattern)
@@ -60,16 +66,49 @@ def find_shards(inputs: Sequence[str]) -> list[InputShard]:
             f"The input mixes forms ({one} is {first}, {other} is {second}); run them one form at a time, "
             "for instance with a glob."
         )
-    root = posixpath.commonpath([posixpath.dirname(_path(url)) for url in found])
-    shards = [InputShard(url, posixpath.relpath(_path(url), root or "."), size) for url, size in found.items()]
+    if root is None:
+        base = posixpath.commonpath([posixpath.dirname(_path(url)) for url in found])
+    else:
+        base = _root(root, list(found))
+    shards = [
+        InputShard(url, posixpath.relpath(_path(url), base or "."), int(one["size"] or 0), _stamp(one))
+        for url, one in found.items()
+    ]
     return sorted(shards, key=lambda shard: shard.relative)
+
+
+def _stamp(entry: Entry) -> str:
+    names = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+    return " ".join(str(entry[name]) for name in names if entry.get(name) is not None)
+
+
+def _root(root: str, urls: Sequence[str]) -> str:
+    base = _path(root).rstrip("/")
+    store = protocols(files.resolve(root)[0])
+    for url in urls:
+        if not _path(url).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
+            raise UserError(f"{url}: this input does not lie in the root {root}; name a folder above all of it.")
+    return base
+
+
+def root_of(inputs: Sequence[str]) -> str:
+    """Return the lowest folder that all inputs lie in, by their names alone: it stays when files come and go."""
+    folders = []
+    for pattern in inputs:
+        path = _path(pattern)
+        parts = path.split("/")
+        fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+        is_folder = fixed == len(parts) and not any(path.endswith(suffix) for suffix in formats.SUFFIXES)
+        folders.append("/".join(parts if is_folder else parts[: min(fixed, len(parts) - 1)]) or "/")
+    fs = files.resolve(inputs[0])[0]
+    return _address(inputs[0], fs, posixpath.commonpath(folders))
 
 
 def _path(url: str) -> str:
     return str(files.resolve(url)[1])
 
 
-def _expand(pattern: str) -> dict[str, int]:
+def _expand(pattern: str) -> dict[str, Entry]:
     fs, path = files.resolve(pattern)
     there = files.info(pattern)
     with told(pattern, "listed"):
@@ -82,7 +121,7 @@ def _expand(pattern: str) -> dict[str, int]:
             entries = _matching(fs, path)
         elif not isinstance(fs, LocalFileSystem):
             _list(fs, path)  # says whether it is the bucket that is missing
-    return {_address(pattern, fs, one["name"]): int(one["size"] or 0) for one in entries}
+    return {_address(pattern, fs, one["name"]): one for one in entries}
 
 
 def _list(fs: Any, folder: str) -> list[Entry]:

@@ -47,6 +47,7 @@ def privatize_corpus(
     engine: Engine,
     *,
     columns: Columns | None = None,
+    root: str | None = None,
     records: str | None = None,
     rows_per_task: int | None = None,
     format: str = "same",
@@ -58,18 +59,19 @@ def privatize_corpus(
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
     Run again after any interruption it goes on where it stopped. ``records`` (default ``<output>.records``) receives
-    what is private. ``format`` is the form of the output, as ``--format`` names it; ``on_bad_rows`` says whether a row
-    that can't be read stops the run or is set aside among the records. ``spending`` names a ledger: what documents
-    spend is written there before anything is drawn, and a cap that would be exceeded ends the run. ``watch(records,
-    tasks)``, a context manager, may show progress. Raises UserError when input or arguments are wrong and when the
-    output folder belongs to another release; WorkError when the engine fails.
+    what is private. ``root`` is the folder that the paths in documents' identities begin at: by default the lowest
+    that all inputs have in common. ``format`` is the form of the output, as ``--format`` names it; ``on_bad_rows`` says
+    whether a row that can't be read stops the run or is set aside among the records. ``spending`` names a ledger: what
+    documents spend is written there before anything is drawn, and a cap that would be exceeded ends the run.
+    ``watch(records, tasks)``, a context manager, may show progress. Raises UserError when input or arguments are wrong
+    and when the output folder belongs to another release; WorkError when the engine fails.
     """
     began = time.monotonic()
     columns = columns or Columns()
     folder = Records(files.absolute(records or output.rstrip("/") + ".records"))
     output = files.absolute(output)
     suffix = formats.suffix_of(format)
-    shards = find_shards(inputs)
+    shards = find_shards(inputs, root)
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
     refuse_overlap(inputs, shards, output, folder.url)

@@ -92,6 +92,7 @@ def forecast(
     inputs: Sequence[str],
     *,
     columns: Columns | None = None,
+    root: str | None = None,
     format: str = "same",
     on_bad_rows: OnBadRows = "fail",
     spending: Spending | None = None,
@@ -102,7 +103,7 @@ def forecast(
     Raises UserError for what is wrong with the sampled shards.
     """
     columns = columns or Columns()
-    shards = find_shards(inputs)
+    shards = find_shards(inputs, root)
     suffix = formats.suffix_of(format)
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
@@ -191,7 +192,7 @@ def _told(spending: Spending | None, release: Release, entries: Sequence[Entry])
     before: list[Entry] = []
     if files.exists(files.join(spending.ledger, "secret.key")):
         before = list(Ledger.existing(spending.ledger).entries())
-    name = f"{release.digest[:16]}-{release.key.fingerprint()[:16]}"
+    name = release.name
     planned = [
         dataclasses.replace(entry, about={**entry.about, "release": name, "metric": metric_of(release)})
         for entry in entries

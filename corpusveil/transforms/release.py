@@ -62,6 +62,11 @@ class Release:
         canonical = json.dumps(self.configuration(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    @property
+    def name(self) -> str:
+        """What a ledger calls the release: configuration and key, half of each digest."""
+        return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
+
     def kernel(self) -> Kernel:
         """Return the batch kernel. It holds what this release draws from, never the key itself."""
         return Kernel(

@@ -148,7 +148,7 @@ def reserve(
     corpus = spending.corpus or _root(tasks[0])
     about = {
         "corpus": corpus,
-        "release": f"{release.digest[:16]}-{release.key.fingerprint()[:16]}",
+        "release": release.name,
         "metric": metric_of(release),
         "mechanism": release.mechanism.name,
         "space": release.mechanism.space.digest,

@@ -33,7 +33,8 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "epochs": 1, "min_count": 3, "sg": 1, "sample": 0.01, "alpha": 0.03, "seed": 2, "threads": 1,
         },
         "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "seed": 3},
-        "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "name": "news"},
+        "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
+                   "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
         "budget": {"epsilon": 8.0, "per": "document", "allocation": "position", "weights": [3, 1]},
         "text": {
@@ -47,6 +48,10 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "output": {
             "path": f"{folder}/out", "format": "same", "records": f"{folder}/records", "on_bad_rows": "fail",
             "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
+        },
+        "schedule": {
+            "state": f"{folder}/schedule", "compare": "stamp", "prometheus": f"{folder}/metrics.prom",
+            "at": "0 4 * * *",
         },
     }  # fmt: skip
 

@@ -1,0 +1,186 @@
+"""``corpusveil schedule``: privatize what is new since the last run, and what starts that regularly."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corpusveil.cli.configuration import Configuration, read_configuration
+from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.run import behind, engine_arguments, privatize_arguments
+from corpusveil.errors import CorpusveilError, UserError
+from corpusveil.jobs.definitions import KINDS, MARK, Call, parse_times
+from corpusveil.jobs.schedule import Plan, Schedule, go_on, note, prometheus
+from corpusveil.sampling.keys import Key
+from corpusveil.storage import files, lease
+from corpusveil.storage.inputs import root_of
+from corpusveil.storage.records import Records
+
+_PATHS = ("input", "root", "path", "records", "collocations", "state", "prometheus", "vocabulary")
+
+
+def schedule(
+    file: Annotated[str, typer.Argument(help="The configuration of the release.", metavar="FILE.toml")],
+    status: Annotated[bool, typer.Option("--status", help="Say what was done and what is due; do nothing.")] = False,
+    write: Annotated[
+        str | None, typer.Option(help=f"Write what starts it, for {', '.join(KINDS)}.", metavar="KIND")
+    ] = None,
+    to: Annotated[str, typer.Option(help="The folder that --write writes to.", metavar="FOLDER")] = ".",
+    at: Annotated[
+        str | None, typer.Option(help="When, as cron has it, in UTC; default schedule.at, 0 3 * * *.")
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="For --write kubernetes: the container image.")] = None,
+    progress: ProgressOption = "auto",
+) -> None:
+    """Privatize the shards that are new or changed since the last run, each time as a release of its own.
+
+    Started twice at once, one does it and the other says so. A start that was missed, or killed, is made up for by the
+    next.
+
+    Example: corpusveil schedule release.toml
+
+    Example: corpusveil schedule release.toml --write systemd --at '0 3 * * *' --to /etc/systemd/system
+    """
+    configuration = read_configuration(file)
+    _check(configuration)
+    if write is not None:
+        _write(configuration, write, to, at or configuration.values.get("schedule", {}).get("at", "0 3 * * *"), image)
+        return
+    if image is not None or at is not None:
+        raise UserError("--at and --image are for --write; add it or leave them out.")
+    found = _schedule(configuration)
+    if status:
+        _tell(found)
+        return
+    held = lease.take(found.state.address("lease"))
+    if isinstance(held, str):
+        print(f"{file}: another start is at it ({held}); nothing was done here.", file=sys.stderr)
+        return
+    with held:
+        outcome = _start(configuration, found, progress)
+    if outcome:
+        raise typer.Exit(outcome)
+
+
+def _check(configuration: Configuration) -> None:
+    if "output" not in configuration.values:
+        raise configuration.fault("[output]", "a schedule makes releases; add it and the sections that it needs")
+    if not configuration.values.get("key"):
+        raise configuration.fault(
+            "[key]",
+            "a schedule needs one key for all its releases, or what comes again is noised and spent again; "
+            "make one with 'corpusveil key new PATH' and name it with key.path",
+        )
+
+
+def _schedule(configuration: Configuration) -> Schedule:
+    values, key = configuration.values, configuration.values["key"]
+    secret = Key.load(key["path"]) if "path" in key else Key.from_environment(key["environment"])
+    given, output = values.get("schedule", {}), values["output"]["path"]
+    records = values["output"].get("records", output.rstrip("/") + ".records")
+    inputs = values["corpus"]["input"]
+    return Schedule(
+        tuple(inputs),
+        values["corpus"].get("root", root_of(inputs)),
+        output,
+        records,
+        Records(files.absolute(given.get("state", output.rstrip("/") + ".schedule"))),
+        secret.derive("records"),
+        given.get("compare", "stamp"),
+    )
+
+
+def _start(configuration: Configuration, found: Schedule, progress: str) -> int:
+    from corpusveil.cli.main import run
+
+    def privatize(plan: Plan) -> int:
+        pinned = found.release()
+        only = [] if pinned is None else ["--only-release", pinned]
+        command = ["privatize", *_arguments(configuration, found, plan), *only, "--progress", progress]
+        return run([*command, *engine_arguments(configuration), *behind(configuration)])
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    try:
+        status, did = go_on(found, privatize, tell)
+        if not did:
+            print(f"{configuration.file}: nothing is new")
+    except CorpusveilError as error:
+        note(found.state, datetime.now(UTC), 2 if isinstance(error, UserError) else 1, 0.0, {"run": None})
+        raise
+    finally:
+        where = configuration.values.get("schedule", {}).get("prometheus")
+        if where is not None:
+            files.write_bytes(where, prometheus(found.state).encode())
+    return status
+
+
+def _arguments(configuration: Configuration, found: Schedule, plan: Plan) -> list[str]:
+    values = {name: dict(section) for name, section in configuration.values.items()}
+    values["corpus"]["input"] = [shard.url for shard in plan.shards]
+    values["corpus"]["root"] = found.root
+    values["corpus"].setdefault("name", found.root)
+    values["output"] |= {"path": found.output_of(plan), "records": found.records_of(plan)}
+    return privatize_arguments(dataclasses.replace(configuration, values=values))
+
+
+def _tell(found: Schedule) -> None:
+    for number, done in found.runs():
+        if done is None:
+            print(f"run-{number:05d}: begun, not finished")
+        elif done.get("given_up"):
+            print(f"run-{number:05d}: given up, its shards went into a later one")
+        else:
+            print(f"run-{number:05d}: {len(done['shards']):,} shards, {done['documents']:,} documents")
+    plan = found.due()
+    if plan is None:
+        print("nothing is due")
+    else:
+        print(f"{plan.name} is due: {plan.count('new'):,} new and {plan.count('changed'):,} changed shards")
+
+
+def _write(configuration: Configuration, kind: str, to: str, at: str, image: str | None) -> None:
+    if kind not in KINDS:
+        raise UserError(f"--write {kind}: it may be {', '.join(KINDS)}.")
+    parse_times(at)
+    path = Path(configuration.file).resolve()
+    stem = re.sub("[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:36]
+    key = configuration.values["key"]
+    program = shutil.which("corpusveil", path=str(Path(sys.executable).parent)) or "corpusveil"
+    call = Call(
+        f"corpusveil-{stem or 'schedule'}", at, program, str(path), str(path.parent), image,
+        path.read_text(encoding="utf-8"), key.get("path"), key.get("environment"),
+    )  # fmt: skip
+    for word in (call.program, call.file):
+        if not word.isprintable():
+            raise UserError(f"{word!r}: a path with control characters can't stand in a definition; rename it.")
+    if kind == "kubernetes":
+        _refuse_paths_of_here(configuration)
+    made = KINDS[kind](call)
+    for name in made:
+        target = Path(to) / name
+        if target.exists() and MARK not in target.read_text(encoding="utf-8", errors="replace"):
+            raise UserError(f"{target}: a file is here that this command did not write; choose another --to.")
+    for name, text in made.items():
+        files.write_bytes(str(Path(to) / name), text.encode())
+        print(Path(to) / name)
+
+
+def _refuse_paths_of_here(configuration: Configuration) -> None:
+    """Raise UserError for relative paths, which mean nothing in a container."""
+    for section, values in configuration.values.items():
+        for name, value in values.items():
+            for one in value if name == "input" else [value]:
+                if name in _PATHS and "://" not in one and not one.startswith("/"):
+                    raise configuration.fault(
+                        f"{section}.{name}",
+                        f"{one} is a path in this folder; name a store, or a whole path of a volume",
+                    )

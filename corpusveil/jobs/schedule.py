@@ -1,0 +1,257 @@
+"""The schedule: release by release, what came into a corpus since the last one.
+
+Each run privatizes the shards that are new, and those that changed, into a folder of its own: a whole release with its
+manifest. The plan of a run is written down before it begins, so a run that was killed is finished by the next start.
+The state is private: it names input files and holds keyed digests of them.
+
+One key and one release configuration serve all runs: a document that comes again, under the same identity and with the
+same content, gets the noise it had and spends nothing new.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import orjson
+
+from corpusveil.errors import UserError
+from corpusveil.storage import files
+from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.records import Records
+from corpusveil.storage.tasks import keyed_digest
+
+Compare = Literal["stamp", "content"]
+COMPARE: tuple[Compare, ...] = ("stamp", "content")
+METRICS = "metrics.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run: its number, what it privatizes, and why (``new`` or ``changed``) by relative path."""
+
+    number: int
+    shards: tuple[InputShard, ...]
+    why: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """The name of the run's folders."""
+        return f"run-{self.number:05d}"
+
+    def count(self, why: str) -> int:
+        """Return how many shards are in it for one reason."""
+        return sum(one == why for one in self.why.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A corpus that grows, where its releases go, and what was done so far.
+
+    ``compare`` says when a shard counts as changed: by size and the ``stamp`` that its store gives it whenever it is
+    written, then by content; or by ``content`` alone, which reads everything every time.
+    """
+
+    inputs: tuple[str, ...]
+    root: str
+    """The folder that the paths in documents' identities begin at."""
+    output: str
+    records: str
+    state: Records
+    record_key: bytes = field(repr=False)
+    compare: Compare = "stamp"
+
+    def output_of(self, plan: Plan) -> str:
+        """Return where a run writes its release."""
+        return files.join(self.output, plan.name)
+
+    def records_of(self, plan: Plan) -> str:
+        """Return where a run writes its private records."""
+        return files.join(self.records, plan.name)
+
+    def next(self) -> Plan | None:
+        """Return the run to do now, written down: one that was begun, else what is due; None when nothing is.
+
+        A run whose shards are not all there any more is given up: what is left of it is due again, in the next one.
+        """
+        shards = self._shards()
+        numbers = self._numbers("plan")
+        if numbers and numbers[-1] not in self._numbers("done"):
+            plan = self._plan(numbers[-1])
+            if {one.relative for one in plan.shards} <= {one.relative for one in shards} or self.is_released(plan):
+                return plan
+            self._give_up(plan)
+        found = self._due(shards, numbers[-1] + 1 if numbers else 1)
+        if found is not None:
+            listed = [[one.url, one.relative, one.size, one.stamp] for one in found.shards]
+            self.state.write(f"runs/{found.number:05d}.plan.json", {"shards": listed, "why": dict(found.why)})
+        return found
+
+    def due(self) -> Plan | None:
+        """Return what the next run would be, with nothing written."""
+        numbers = self._numbers("plan")
+        if numbers and numbers[-1] not in self._numbers("done"):
+            return self._plan(numbers[-1])
+        return self._due(self._shards(), numbers[-1] + 1 if numbers else 1, note=False)
+
+    def is_released(self, plan: Plan) -> bool:
+        """Say whether a run's release is finished."""
+        return files.exists(files.join(self.output_of(plan), "manifest.json"))
+
+    def finish(self, plan: Plan) -> dict[str, Any]:
+        """Write down that a run is done; return its manifest."""
+        records = Records(self.records_of(plan))
+        stamps = {one.relative: (one.size, one.stamp) for one in plan.shards}
+        done: dict[str, Any] = {}
+        for name in records.names("shards"):
+            record = records.read(f"shards/{name}")
+            if record is not None and ".piece-" not in name:
+                path = record["input"]["path"]
+                done[path] = [*stamps[path], record["input"]["digest"]]
+        if len(done) != len(plan.shards):
+            raise UserError(
+                f"{records.url}: records of this finished run are missing; put them back, without them its shards "
+                "would be released again."
+            )
+        manifest: dict[str, Any] = orjson.loads(files.read_bytes(files.join(self.output_of(plan), "manifest.json")))
+        kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
+        self.state.write(f"runs/{plan.number:05d}.done.json", {**kept, "shards": done})
+        return manifest
+
+    def release(self) -> str | None:
+        """Return the name of the release that earlier runs made, as a ledger writes it; None before the first."""
+        for number in reversed(self._numbers("done")):
+            done = self._done(number)
+            if "release" in done:
+                return f"{done['release'][:16]}-{done['key_fingerprint'][:16]}"
+        return None
+
+    def runs(self) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        """Yield the runs so far by number, with what was written down of those that are done."""
+        done = set(self._numbers("done"))
+        for number in self._numbers("plan"):
+            yield number, self._done(number) if number in done else None
+
+    def _shards(self) -> Sequence[InputShard]:
+        try:
+            return find_shards(self.inputs, self.root)
+        except UserError as error:
+            if "nothing matches" in str(error) and self._numbers("done"):
+                return []
+            raise
+
+    def _due(self, shards: Sequence[InputShard], number: int, *, note: bool = True) -> Plan | None:
+        known: dict[str, list[Any]] = {}
+        for earlier in self._numbers("done"):
+            known |= self._done(earlier)["shards"]
+        touched = (self.state.read("touched.json") or {}).get("shards", {})
+        why: dict[str, str] = {}
+        for shard in shards:
+            before = known.get(shard.relative)
+            if before is None:
+                why[shard.relative] = "new"
+                continue
+            stamp = [shard.size, shard.stamp]
+            if self.compare == "stamp" and stamp in (before[:2], touched.get(shard.relative)):
+                continue
+            if keyed_digest(shard.url, self.record_key) == before[2]:
+                touched[shard.relative] = stamp
+            else:
+                why[shard.relative] = "changed"
+        if note:
+            self.state.write("touched.json", {"shards": touched})
+        return Plan(number, tuple(one for one in shards if one.relative in why), why) if why else None
+
+    def _give_up(self, plan: Plan) -> None:
+        """Remove what a run left that can't be finished; no reader took it for a release, it has no manifest."""
+        files.remove_folder(self.output_of(plan))
+        files.remove_folder(self.records_of(plan))
+        self.state.write(f"runs/{plan.number:05d}.done.json", {"given_up": True, "shards": {}})
+
+    def _numbers(self, kind: str) -> list[int]:
+        ending = f".{kind}.json"
+        return sorted(int(name.removesuffix(ending)) for name in self.state.names("runs") if name.endswith(ending))
+
+    def _done(self, number: int) -> dict[str, Any]:
+        return self._read(f"runs/{number:05d}.done.json")
+
+    def _plan(self, number: int) -> Plan:
+        plan = self._read(f"runs/{number:05d}.plan.json")
+        return Plan(number, tuple(InputShard(*one) for one in plan["shards"]), plan["why"])
+
+    def _read(self, name: str) -> dict[str, Any]:
+        found = self.state.read(name)
+        if found is None:
+            raise UserError(f"{self.state.address(name)}: this file of the schedule is missing; put it back.")
+        return found
+
+
+def go_on(schedule: Schedule, privatize: Callable[[Plan], int], tell: Callable[[str], None]) -> tuple[int, bool]:
+    """Do what is to be done, run by run, until nothing is due; return the exit status, and whether anything was done.
+
+    ``privatize`` does one run and returns its exit status. A line of metrics is kept for each run, and for a start that
+    had nothing to do.
+    """
+    did = False
+    while True:
+        began, at = time.monotonic(), datetime.now(UTC)
+        plan = schedule.next()
+        if plan is None:
+            break
+        did = True
+        tell(f"{plan.name}: {plan.count('new'):,} new and {plan.count('changed'):,} changed shards")
+        status = 0 if schedule.is_released(plan) else privatize(plan)
+        done = schedule.finish(plan) if status == 0 else {}
+        measured = {"run": plan.number, "new": plan.count("new"), "changed": plan.count("changed")}
+        measured |= {name: done.get(name, 0) for name in ("documents", "tokens")}
+        note(schedule.state, at, status, time.monotonic() - began, measured)
+        if status:
+            return status, did
+    if not did:
+        note(schedule.state, at, 0, time.monotonic() - began, {"run": None})
+    return 0, did
+
+
+def note(state: Records, at: datetime, status: int, seconds: float, measured: Mapping[str, Any]) -> None:
+    """Add a line to the metrics of a schedule: nothing in it but what its outputs show, and times."""
+    line = {"time": at.isoformat(timespec="seconds"), "status": status, "seconds": round(seconds, 3), **measured}
+    address = state.address(METRICS)
+    before = files.read_if_there(address) or b""
+    files.write_bytes(address, before + orjson.dumps(line) + b"\n", private=True)
+
+
+def prometheus(state: Records) -> str:
+    """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
+    lines = [orjson.loads(line) for line in (files.read_if_there(state.address(METRICS)) or b"").splitlines()]
+    good = [line for line in lines if line["status"] == 0]
+    runs = [line for line in good if line.get("run")]
+
+    def total(name: str) -> int:
+        return sum(line[name] for line in runs)
+
+    def seconds(line: dict[str, Any]) -> float:
+        return datetime.fromisoformat(line["time"]).timestamp()
+
+    families: list[tuple[str, str, str, float]] = []
+    if lines:
+        families += [
+            ("last_start_timestamp_seconds", "gauge", "When the schedule last started.", seconds(lines[-1])),
+            ("last_status", "gauge", "Exit status of the last start: 0 done, 1 failed, 2 wrong.", lines[-1]["status"]),
+            ("last_duration_seconds", "gauge", "How long it took.", lines[-1]["seconds"]),
+        ]
+    if good:
+        families.append(("last_success_timestamp_seconds", "gauge", "When one last succeeded.", seconds(good[-1])))
+    families += [
+        ("runs_total", "counter", "Releases made.", len(runs)),
+        ("shards_total", "counter", "Shards released.", total("new") + total("changed")),
+        ("documents_total", "counter", "Documents released.", total("documents")),
+        ("tokens_total", "counter", "Tokens released.", total("tokens")),
+    ]
+    text = ""
+    for name, kind, words, value in families:
+        full = f"corpusveil_schedule_{name}"
+        text += f"# HELP {full} {words}\n# TYPE {full} {kind}\n{full} {value}\n"
+    return text

@@ -1,0 +1,317 @@
+"""``corpusveil schedule``: each start releases what came in since the last one, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.errors import WorkError
+from corpusveil.storage import files, lease
+from corpusveil.storage.ledger import Ledger
+from corpusveil.storage.records import Records
+from corpusveil.transforms import corpus
+from corpusveil.transforms.spending import differences, distinct
+from tests.cli.test_run import save
+from tests.engines.corpora import COMMAND, WORDS, make_space, release_files
+
+START = ["--progress", "none"]
+
+
+def lines(folder: Path, name: str, *documents: int) -> None:
+    """Write a shard; a number stands for a document of seven words, with itself as id."""
+    path = folder / "in" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = [" ".join(WORDS[(7 * one + k) % len(WORDS)] for k in range(7)) for one in documents]
+    path.write_text(
+        "".join(json.dumps({"key": one, "text": t}) + "\n" for one, t in zip(documents, texts, strict=True))
+    )
+
+
+def touch(folder: Path, name: str) -> None:
+    """Give a shard another time without another content."""
+    path = folder / "in" / name
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**9))
+
+
+def settings(folder: Path) -> dict[str, dict[str, Any]]:
+    return {
+        "corpus": {"input": [f"{folder}/in"], "id": "key", "name": "news"},
+        "space": {"path": f"{folder}/space"},
+        "mechanism": {"name": "ring-geometric"},
+        "budget": {"epsilon": 1.0},
+        "key": {"path": f"{folder}/release.key"},
+        "ledger": {"path": f"{folder}/ledger"},
+        "output": {"path": f"{folder}/out", "records": f"{folder}/records"},
+        "schedule": {"prometheus": f"{folder}/metrics.prom"},
+    }
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Path:
+    make_space(tmp_path / "space")
+    cv.Key.generate().save(tmp_path / "release.key")
+    lines(tmp_path, "day-1/a.jsonl", 1, 2)
+    save(tmp_path / "s.toml", settings(tmp_path))
+    return tmp_path
+
+
+def start(folder: Path, status: int = 0) -> None:
+    assert run(["schedule", str(folder / "s.toml"), *START]) == status
+
+
+def released(folder: Path, number: int) -> dict[str, str]:
+    """Return what a run released: the text by the key of the document (which is not in it: by place)."""
+    data = folder / "out" / f"run-{number:05d}" / "data"
+    return {path.name: path.read_text() for path in sorted(data.iterdir())} if data.exists() else {}
+
+
+def metrics(folder: Path) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in (folder / "out.schedule" / "metrics.jsonl").read_bytes().splitlines()]
+
+
+class TestWhatIsNew:
+    def test_is_released_once(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """New shards make a release of their own; without any there is none."""
+        start(ground)
+        start(ground)
+        assert "nothing is new" in capsys.readouterr().out
+        lines(ground, "day-2/b.jsonl", 3)
+        lines(ground, "day-2/c.jsonl", 4, 5)
+        start(ground)
+        start(ground)
+        assert [len(released(ground, k)) for k in (1, 2, 3)] == [1, 2, 0]
+        manifest = orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())
+        assert manifest["documents"] == 3
+        assert [(line["run"], line.get("new"), line["status"]) for line in metrics(ground)] == [
+            (1, 1, 0), (None, None, 0), (2, 2, 0), (None, None, 0),
+        ]  # fmt: skip
+
+    def test_each_release_is_that_of_privatize(self, ground: Path) -> None:
+        """The same bytes as one call over the same shards under the same key."""
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        start(ground)
+        assert run([
+            "privatize", f"{ground}/in/day-2", "--root", f"{ground}/in", "--space", f"{ground}/space", "--id", "key",
+            "--mechanism", "ring-geometric", "--epsilon", "1", "--key", f"{ground}/release.key", "--output",
+            f"{ground}/alone", *START,
+        ]) == 0  # fmt: skip
+        assert release_files(ground / "alone") == release_files(ground / "out" / "run-00002")
+
+    def test_a_changed_shard_is_a_further_release(self, ground: Path) -> None:
+        """What did not change in it gets the noise it had and spends nothing new; what did is counted."""
+        start(ground)
+        lines(ground, "day-1/a.jsonl", 1, 2, 7)
+        start(ground)
+        first = (ground / "out/run-00001/data/part-00000-of-00001.jsonl").read_text().splitlines()
+        again = (ground / "out/run-00002/data/part-00000-of-00001.jsonl").read_text().splitlines()
+        assert again[:2] == first
+        assert len(again) == 3
+        assert metrics(ground)[-1]["changed"] == 1
+        ledger = Ledger.existing(f"{ground}/ledger")
+        assert distinct(list(ledger.entries())).num_rows == 3
+        found = differences(ledger, [Records(f"{ground}/records/run-0000{k}") for k in (1, 2)])
+        assert not [one for one in found if one.too_low]
+
+    @pytest.mark.parametrize("compare", ["stamp", "content"])
+    def test_a_touched_shard_is_none(self, ground: Path, compare: str) -> None:
+        """Another time, equal content: nothing is released, and the next start does not even read it."""
+        values = settings(ground)
+        values["schedule"]["compare"] = compare
+        save(ground / "s.toml", values)
+        start(ground)
+        touch(ground, "day-1/a.jsonl")
+        start(ground)
+        start(ground)
+        assert [line["run"] for line in metrics(ground)] == [1, None, None]
+
+    def test_identities_do_not_depend_on_what_else_is_new(self, ground: Path) -> None:
+        """Without ids, equal names in different folders stay different documents, in whatever run they come."""
+        values = settings(ground)
+        del values["corpus"]["id"]
+        save(ground / "s.toml", values)
+        lines(ground, "day-1/a.jsonl", 1, 1)
+        start(ground)
+        lines(ground, "day-2/a.jsonl", 1, 1)
+        start(ground)
+        texts = [text for k in (1, 2) for part in released(ground, k).values() for text in part.splitlines()]
+        assert len(texts) == len(set(texts)) == 4
+
+    def test_an_empty_corpus_is_an_error_only_at_first(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """A folder that was never filled is a typing error; one that was emptied has nothing new."""
+        start(ground)
+        (ground / "in/day-1/a.jsonl").unlink()
+        start(ground)
+        values = settings(ground)
+        values["corpus"]["input"] = [f"{ground}/none"]
+        values["output"]["path"] = f"{ground}/other"
+        save(ground / "s.toml", values)
+        start(ground, 2)
+        assert "nothing matches" in capsys.readouterr().err
+
+
+class TestStartedTwice:
+    def test_one_does_it_and_the_other_says_so(self, ground: Path) -> None:
+        """Two processes at once: one release, one message, and both end well."""
+        for k in range(8):
+            lines(ground, f"day-1/{k}.jsonl", *range(20 * k, 20 * k + 20))
+        command = [*COMMAND, "schedule", str(ground / "s.toml"), *START]
+        both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [process.communicate(timeout=120) for process in both]
+        assert [process.returncode for process in both] == [0, 0]
+        others = [error for _, error in said if "another start is at it" in error]
+        later = [out for out, _ in said if "nothing is new" in out]
+        assert len(others) + len(later) == 1
+        assert [path.name for path in (ground / "out").iterdir()] == ["run-00001"]
+
+    def test_the_other_touches_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        held = lease.take(f"{ground}/out.schedule/lease")
+        assert isinstance(held, lease.Lease)
+        with held:
+            start(ground)
+            assert "nothing was done here" in capsys.readouterr().err
+            assert not (ground / "out").exists()
+        start(ground)
+        assert (ground / "out/run-00001/manifest.json").exists()
+
+
+class TestKilled:
+    @pytest.mark.parametrize("step", range(20))
+    def test_the_next_start_makes_up_for_it(self, ground: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+        """Stopped at any write of the state: every shard is released in one finished run, and nothing counted low."""
+        lines(ground, "day-1/b.jsonl", 3, 4)
+        writes = iter(range(1000))
+
+        def stopping(real: Any) -> Any:
+            def write(url: str, *arguments: Any, **more: Any) -> Any:
+                if next(writes) == step:
+                    raise KeyboardInterrupt
+                return real(url, *arguments, **more)
+
+            return write
+
+        monkeypatch.setattr(lease, "PATIENCE_SECONDS", 0.2)
+        with monkeypatch.context() as patched:
+            patched.setattr(files, "write_bytes", stopping(files.write_bytes))
+            patched.setattr(files, "create_bytes", stopping(files.create_bytes))
+            assert run(["schedule", str(ground / "s.toml"), *START]) != 0
+        start(ground)
+        start(ground)
+        done = [path for path in (ground / "out").iterdir() if (path / "manifest.json").exists()]
+        assert len(done) == len(list((ground / "out").iterdir())) == 1
+        found = differences(Ledger.existing(f"{ground}/ledger"), [Records(f"{ground}/records/{done[0].name}")])
+        assert not list(found)
+        assert metrics(ground)[-1] | {"run": None} == metrics(ground)[-1]
+
+    def test_a_run_whose_shards_are_gone_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its other shards are released by the next one, and nothing half-done stays."""
+
+        def failing(*_: Any) -> Any:
+            raise WorkError("the disk is full")
+
+        lines(ground, "day-1/b.jsonl", 3)
+        with monkeypatch.context() as patched:
+            patched.setattr(corpus, "write_manifest", failing)
+            assert run(["schedule", str(ground / "s.toml"), *START]) == 1
+        assert not (ground / "out/run-00001/manifest.json").exists()
+        (ground / "in/day-1/b.jsonl").unlink()
+        start(ground)
+        assert [path.name for path in (ground / "out").iterdir()] == ["run-00002"]
+        assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 2
+
+
+class TestRefused:
+    def test_another_configuration_spends_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """A changed mechanism, budget or key is no continuation; nothing is drawn or entered."""
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        values = settings(ground)
+        values["budget"]["epsilon"] = 2.0
+        save(ground / "s.toml", values)
+        entries = Ledger.existing(f"{ground}/ledger").names()
+        start(ground, 2)
+        assert "--only-release" in capsys.readouterr().err
+        assert Ledger.existing(f"{ground}/ledger").names() == entries
+        assert released(ground, 2) == {}
+        assert metrics(ground)[-1]["status"] == 2
+        save(ground / "s.toml", settings(ground))
+        start(ground)
+        assert len(released(ground, 2)) == 1
+
+    def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The run stays due; the sentence says what was spent."""
+        values = settings(ground)
+        values["ledger"]["cap"] = 6.0
+        save(ground / "s.toml", values)
+        start(ground, 2)
+        assert "--cap 6: a document would have spent 7" in capsys.readouterr().err
+        assert not (ground / "out").exists()
+        values["ledger"]["cap"] = 8.0
+        save(ground / "s.toml", values)
+        start(ground)
+        assert len(released(ground, 1)) == 1
+
+    @pytest.mark.parametrize(("section", "said"), [("key", "[key]"), ("output", "[output]")])
+    def test_without_what_it_needs(
+        self, ground: Path, capsys: pytest.CaptureFixture[str], section: str, said: str
+    ) -> None:
+        values = settings(ground)
+        del values[section]
+        save(ground / "s.toml", values)
+        start(ground, 2)
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert said in sentence
+
+    def test_lost_records_are_missed(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Without the digests of what was released, it would be released again; that is not done silently."""
+        start(ground)
+        (ground / "out.schedule/runs/00001.done.json").unlink()
+        for path in (ground / "records/run-00001/shards").iterdir():
+            path.unlink()
+        start(ground, 2)
+        assert "put them back" in capsys.readouterr().err
+
+
+class TestWhatItTells:
+    def test_status_writes_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        before = {path: path.stat().st_mtime_ns for path in ground.rglob("*")}
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        assert "run-00001: 1 shards, 2 documents\nrun-00002 is due: 1 new and 0 changed" in capsys.readouterr().out
+        assert {path: path.stat().st_mtime_ns for path in ground.rglob("*")} == before
+
+    def test_prometheus_reads_the_metrics(self, ground: Path) -> None:
+        """By its own parser; totals grow, and a failure shows."""
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        start(ground)
+        text = (ground / "metrics.prom").read_text()
+        found = {s.name: s.value for family in text_string_to_metric_families(text) for s in family.samples}
+        prefix = "corpusveil_schedule_"
+        assert found[f"{prefix}documents_total"] == 3
+        assert found[f"{prefix}runs_total"] == found[f"{prefix}shards_total"] == 2
+        assert found[f"{prefix}last_status"] == 0
+        lines(ground, "day-3/c.jsonl", 4)
+        (ground / "in/day-3/c.jsonl").write_text("no json\n")
+        start(ground, 2)
+        text = (ground / "metrics.prom").read_text()
+        later = {s.name: s.value for family in text_string_to_metric_families(text) for s in family.samples}
+        assert later[f"{prefix}last_status"] == 2
+        assert later[f"{prefix}last_success_timestamp_seconds"] == found[f"{prefix}last_success_timestamp_seconds"]
+
+    def test_its_state_is_for_its_owner(self, ground: Path) -> None:
+        """It names input files and holds digests of them: mode 0600, and marked as private."""
+        start(ground)
+        kept = [path for path in (ground / "out.schedule").rglob("*") if path.is_file()]
+        assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+        assert all("DO NOT PUBLISH" in path.read_text() for path in kept if path.parent.name == "runs")

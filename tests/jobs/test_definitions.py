@@ -1,0 +1,189 @@
+"""What starts a schedule is read by the tools that will read it: cron, systemd, Kubernetes' schemas, Airflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+from croniter import croniter
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.jobs.definitions import on_calendar, parse_times
+from tests.cli.test_run import save
+from tests.engines.corpora import WORDS, make_space
+
+TIMES = (
+    "0 3 * * *", "*/15 * * * *", "30 2 * * 1-5", "0 0 1 * *", "5 4 1,15 * *", "0 12 13 * 5", "59 23 31 12 *",
+    "0 6-18/4 * 3-6 0,6", "10 1 * * 7", "0 0 29 2 *", "1,2,3 */6 2-4 */5 *",
+)  # fmt: skip
+BASE = datetime(2026, 11, 21, 7, 30, tzinfo=UTC)
+AIRFLOW = os.environ.get("CORPUSVEIL_AIRFLOW_PYTHON", "")
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Path:
+    """A release in a folder whose name means something to shells, units, crontabs and templates."""
+    folder = tmp_path / "a 100% 'odd' $HOME {{ name }}"
+    (folder / "in").mkdir(parents=True)
+    (folder / "in/a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
+    make_space(folder / "space")
+    cv.Key.generate().save(folder / "release.key")
+    values: dict[str, dict[str, Any]] = {
+        "corpus": {"input": ["in"]},
+        "space": {"path": "space"},
+        "mechanism": {"name": "ring-geometric"},
+        "budget": {"epsilon": 1.0},
+        "key": {"path": "release.key"},
+        "output": {"path": "out"},
+    }
+    save(folder / "s.toml", values)
+    return folder
+
+
+def written(folder: Path, kind: str, *more: str) -> list[Path]:
+    command = ["schedule", str(folder / "s.toml"), "--write", kind, "--to", str(folder / "made"), *more]
+    assert run(command) == 0
+    return sorted((folder / "made").iterdir())
+
+
+class TestTimes:
+    @pytest.mark.parametrize("at", TIMES)
+    def test_are_those_of_cron(self, at: str) -> None:
+        """The fields hold what another reader of cron's form takes from them."""
+        for position, (mine, theirs) in enumerate(zip(parse_times(at), croniter(at, BASE).expanded, strict=True)):
+            if mine is None:
+                assert theirs == ["*"]
+            elif theirs != ["*"]:  # as it writes 0-6 of the weekdays, or */1
+                assert mine == ({one % 7 for one in theirs} if position == 4 else set(theirs))
+
+    @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+    @pytest.mark.parametrize("at", TIMES)
+    def test_systemd_starts_when_cron_does(self, at: str) -> None:
+        """By systemd's own calendar, eight starts ahead."""
+        starts: set[datetime] = set()
+        for event in on_calendar(at):
+            command = [
+                "systemd-analyze",
+                "calendar",
+                "--iterations=8",
+                f"--base-time={BASE:%Y-%m-%d %H:%M:%S} UTC",
+                event,
+            ]
+            told = subprocess.run(command, capture_output=True, text=True, check=True, env={"TZ": "UTC", **os.environ})
+            for found in re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", told.stdout):
+                starts.add(datetime.strptime(found, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC))
+        iterator = croniter(at, BASE)
+        expected = [iterator.get_next(datetime) for _ in range(8)]
+        assert sorted(starts)[:8] == expected
+
+    @pytest.mark.parametrize("at", ["", "* * * *", "60 * * * *", "0 24 * * *", "0 0 0 * *", "a * * * *", "@daily",
+                                    "5-1 * * * *", "*/0 * * * *", "0 0 * * 8", "0 0 * 13 *"])  # fmt: skip
+    def test_others_are_refused(self, at: str) -> None:
+        with pytest.raises(UserError, match="--at"):
+            parse_times(at)
+
+
+class TestWhatIsWritten:
+    def test_crontab(self, ground: Path) -> None:
+        """The line, unescaped as cron does it, run by a shell: it makes the release."""
+        (file,) = written(ground, "cron", "--at", "5 4 * * *")
+        (line,) = [one for one in file.read_text().splitlines() if not one.startswith("#")]
+        times, command = line[:9], line[10:]
+        assert croniter.is_valid(times)
+        assert not re.search(r"(?<!\\)%", command)
+        subprocess.run(["sh", "-c", command.replace("\\%", "%")], check=True, cwd="/", capture_output=True)
+        assert (ground / "out/run-00001/manifest.json").exists()
+
+    @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+    def test_systemd(self, ground: Path) -> None:
+        """systemd's own check has nothing to say of the units, and says something of a broken one."""
+        service, timer = written(ground, "systemd")
+
+        def said(*units: Path) -> str:
+            command = ["systemd-analyze", "verify", "--man=no", *map(str, units)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            return "".join(line for line in done.stderr.splitlines(keepends=True) if "corpusveil-s" in line)
+
+        assert said(service, timer) == ""
+        service.write_text(service.read_text().replace("ExecStart=", "ExecStrt="))
+        assert said(service) != ""
+
+    @pytest.mark.parametrize("key", [{"path": "/run/keys/release.key"}, {"environment": "CORPUSVEIL_KEY"}])
+    def test_kubernetes(self, ground: Path, key: dict[str, str]) -> None:
+        """Kubernetes' schemas, strictly; the configuration in the map is the file."""
+        values = {
+            "corpus": {"input": ["s3://bucket/in"]},
+            "space": {"path": "s3://bucket/space"},
+            "mechanism": {"name": "ring-geometric"},
+            "budget": {"epsilon": 1.0},
+            "key": key,
+            "output": {"path": "s3://bucket/out"},
+        }
+        save(ground / "s.toml", values)
+        (file,) = written(ground, "kubernetes", "--image", "registry.example/corpusveil:0.1.0")
+        text = "\n".join(line for line in file.read_text().splitlines() if not line.startswith("#"))
+        configuration, job = map(json.loads, text.split("\n---\n"))
+        for one in (configuration, job):
+            kubernetes_validate.validate(one, "1.31", strict=True)
+        assert configuration["data"]["schedule.toml"] == (ground / "s.toml").read_text()
+        with pytest.raises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(job | {"spec": job["spec"] | {"shedule": "x"}}, "1.31", strict=True)
+
+    def test_kubernetes_knows_no_folder_of_here(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["schedule", str(ground / "s.toml"), "--write", "kubernetes", "--image", "a"]) == 2
+        assert "corpus.input: in is a path in this folder" in capsys.readouterr().err
+        assert run(["schedule", str(ground / "s.toml"), "--write", "kubernetes"]) == 2
+        assert not list(ground.glob("*.yaml"))
+
+    @pytest.mark.airflow
+    @pytest.mark.skipif(not AIRFLOW, reason="needs an Airflow beside: make definitions")
+    def test_airflow(self, ground: Path, tmp_path: Path) -> None:
+        """Airflow imports the DAG without an error, renders its command, and running that makes the release."""
+        (file,) = written(ground, "airflow")
+        home = tmp_path / "airflow"
+        environment = {**os.environ, "AIRFLOW_HOME": str(home), "AIRFLOW__CORE__DAGS_FOLDER": str(file.parent),
+                       "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}  # fmt: skip
+        code = (
+            "import sys, jinja2\n"
+            "from airflow.dag_processing.dagbag import DagBag\n"
+            "bag = DagBag(sys.argv[1])\n"
+            "assert not bag.import_errors, bag.import_errors\n"
+            "(dag,) = bag.dags.values()\n"
+            "assert dag.max_active_runs == 1 and not dag.catchup, dag\n"
+            "(task,) = dag.tasks\n"
+            "print('COMMAND', jinja2.Template(task.bash_command).render())\n"
+        )
+        done = subprocess.run(
+            [AIRFLOW, "-c", code, str(file.parent)], capture_output=True, text=True, env=environment, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        command = done.stdout.split("COMMAND ", 1)[1].strip()
+        assert shlex.split(command)[-3] == str(ground / "s.toml")
+        subprocess.run(["bash", "-c", command], check=True, capture_output=True, cwd="/")
+        assert (ground / "out/run-00001/manifest.json").exists()
+
+    def test_a_foreign_file_stays(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Its own are written again, others never."""
+        written(ground, "cron")
+        written(ground, "cron", "--at", "1 1 * * *")
+        (ground / "made/corpusveil-s.cron").write_text("mine\n")
+        assert run(["schedule", str(ground / "s.toml"), "--write", "cron", "--to", str(ground / "made")]) == 2
+        assert "did not write" in capsys.readouterr().err
+        assert (ground / "made/corpusveil-s.cron").read_text() == "mine\n"
+
+    def test_options_that_do_not_go_together(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for wrong in (["--at", "0 0 * * *"], ["--image", "a"], ["--write", "windows"]):
+            assert run(["schedule", str(ground / "s.toml"), *wrong]) == 2
+            assert wrong[0] in capsys.readouterr().err
+        assert not (ground / "out").exists()
