@@ -130,7 +130,10 @@ def privatize(
         OnBadRows, typer.Option(help="Rows that can't be read: stop, or set them aside in the private records.")
     ] = "fail",
     duplicates: Annotated[
-        Duplicates, typer.Option(help="Equal texts under different identities: noise of their own, or the same.")
+        Duplicates,
+        typer.Option(
+            help="Equal texts under different identities: noise of their own, the same, or leave out all but one."
+        ),
     ] = "independent",
     unknown_words: Annotated[Policy, typer.Option(help="Words outside the vocabulary.")] = "resample",
     stop_words: Annotated[Policy, typer.Option(help="Function words.")] = "privatize",
@@ -261,10 +264,10 @@ def _plan(
     for line in found.lines(workers):
         print(line)
     if copies:
-        documents, equal, most = count_duplicates(find_shards(inputs), columns)
+        known = count_duplicates(find_shards(inputs), columns)
         print(
-            f"{documents:,} documents, {equal:,} of them copies of an earlier one, at most {most:,} alike: with "
-            f"--duplicates independent such a document spends {most:,} times as much"
+            f"{known.documents:,} documents, {known.copies:,} of them copies of an earlier one, at most {known.most:,} "
+            f"alike: with --duplicates independent such a document spends {known.most:,} times as much"
         )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.errors import UserError
@@ -64,6 +66,18 @@ class Batch:
     ids: list[str | int] | None = None
     kept: list[pa.Array] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
+
+    def leave_out(self, rows: npt.NDArray[np.int64]) -> int:
+        """Take the rows of these input numbers, ascending, out of the batch; return how many were in it."""
+        stay = ~np.isin(self.numbers, rows)
+        if stay.all():
+            return 0
+        mask = pa.array(stay)
+        self.numbers = [number for number, here in zip(self.numbers, stay, strict=True) if here]
+        self.texts = self.texts.filter(mask)
+        self.ids = None if self.ids is None else [one for one, here in zip(self.ids, stay, strict=True) if here]
+        self.kept = [column.filter(mask) for column in self.kept]
+        return int(stay.size - stay.sum())
 
 
 class Writer(Protocol):

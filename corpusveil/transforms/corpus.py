@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,11 +17,15 @@ from corpusveil.storage.inputs import find_shards, refuse_overlap
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
 from corpusveil.transforms.manifest import write_manifest
+from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.spending import Spending, SpendingJob, reserve
+from corpusveil.transforms.spending import Spending, reserve
+
+DROPS, COPIES = "drops", "copies"
 
 
 class Engine(Protocol):
@@ -80,7 +84,7 @@ def privatize_corpus(
             raise UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
     tasks = plan(shards, suffix, rows_per_task)
     job = ShardJob(
-        release.kernel(),
+        release.kernel(whole_corpus=True),
         columns,
         output,
         folder,
@@ -89,41 +93,70 @@ def privatize_corpus(
         release.key.derive("records"),
         on_bad_rows,
         debug,
+        copies_key=release.key.derive("copies"),
+        thin=thinned(sum(shard.size for shard in shards)),
     )
     ledger = None if spending is None else files.absolute(spending.ledger)
-    fresh = spending is not None and folder.read("run.json") is None
+    fresh = folder.read("run.json") is None
     finished = _claim(release, job, tasks, ledger)
     if finished:
         _sweep(job)
         return _already(job, tasks, began)
-    if spending is not None:
-        job = dataclasses.replace(job, entered=_enter(spending, release, job, tasks, engine, fresh=fresh))
+    job = _prepare(spending, release, job, tasks, engine, fresh=fresh)
     _run(job, tasks, engine, watch)
     _sweep(job)
-    totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks))
+    totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks), _copies(job, tasks))
+    for part in (COPIES, DROPS):
+        files.remove_folder(folder.address(part))
     return Outcome(totals, len(shards), content, time.monotonic() - began)
 
 
-def _enter(
-    spending: Spending, release: Release, job: ShardJob, tasks: Sequence[ShardTask], engine: Any, *, fresh: bool
-) -> dict[str, str]:
-    """Enter what the tasks spend in the ledger. When that is refused, a fresh run leaves no records behind."""
-    notes = Records(job.records.address("spending"))
+def _prepare(
+    spending: Spending | None, release: Release, job: ShardJob, tasks: Sequence[ShardTask], engine: Any, *, fresh: bool
+) -> ShardJob:
+    """Find copies to leave out and enter what is spent in the ledger, as far as that is asked for.
 
-    def run(noting: SpendingJob, tasks: Sequence[ShardTask]) -> None:
+    When something is wrong or refused, a fresh run leaves no records behind.
+    """
+    skip_bad = job.on_bad_rows == "quarantine"
+
+    def run(noting: Pass, tasks: Sequence[ShardTask]) -> None:
         engine.run(noting, tasks)
-        _refuse_failures(notes)
+        _refuse_failures(noting.records)
 
     try:
-        return reserve(
-            spending, release, job.columns, notes, tasks, run, skip_bad=job.on_bad_rows == "quarantine"
-        )  # fmt: skip
+        if release.duplicates == "drop":
+            folder = Records(job.records.address(DROPS))
+            files.remove_folder(folder.address("failed"))
+            finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, job.copies_key)
+            drops = find_drops(finding, tasks, run)
+            job = dataclasses.replace(job, drops=drops, seen=finding.seen(tasks))
+        if spending is not None:
+            notes = Records(job.records.address("spending"))
+            seen = reserve(spending, release, job.columns, notes, tasks, run, skip_bad=skip_bad, drops=job.drops)
+            job = dataclasses.replace(job, seen=_agreed(job.seen or seen, seen, tasks))
     except UserError:
         if fresh:
             files.remove_folder(job.records.url)
         raise
     finally:
-        files.remove_folder(notes.url)
+        files.remove_folder(job.records.address("spending"))
+    return job
+
+
+def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence[ShardTask]) -> Mapping[str, str]:
+    for task in tasks:
+        if first[task.record_name] != second[task.record_name]:
+            raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
+    return second
+
+
+def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
+    """Return what is known of copies, for the records."""
+    if job.drops is not None:
+        return {}
+    found = count_noted(Records(job.records.address(COPIES)), _wholes(tasks))
+    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(found)}}
 
 
 def _refuse_failures(records: Records) -> None:

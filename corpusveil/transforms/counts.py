@@ -21,6 +21,7 @@ class Counts:
     unchanged: int = 0
     input_bytes: int = 0
     quarantined: int = 0
+    dropped: int = 0
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ROLE_NAMES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
@@ -30,6 +31,7 @@ class Counts:
         self.unchanged += other.unchanged
         self.input_bytes += other.input_bytes
         self.quarantined += other.quarantined
+        self.dropped += other.dropped
         self.roles = self.roles + other.roles
         return self
 
@@ -47,6 +49,7 @@ class Counts:
             "unchanged": self.unchanged,
             "input_bytes": self.input_bytes,
             "quarantined": self.quarantined,
+            "dropped": self.dropped,
             "tokens": dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True)),
         }
 
@@ -60,5 +63,6 @@ class Counts:
             record["unchanged"],
             record["input_bytes"],
             record["quarantined"],
+            record["dropped"],
             np.array([record["tokens"][name] for name in ROLE_NAMES], dtype=np.int64),
         )

@@ -14,6 +14,7 @@ from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
+from corpusveil.transforms.copies import Drops, Noting, tags_name
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Kernel
 
@@ -37,8 +38,14 @@ class ShardJob:
     on_bad_rows: OnBadRows = "fail"
     debug: bool = False
     """Let errors keep their text and traceback, which can quote documents."""
-    entered: Mapping[str, str] | None = None
-    """The input digest of each task, by its record's name, that the ledger was told of; None without a ledger."""
+    seen: Mapping[str, str] | None = None
+    """The input digest of each task, by its record's name, when a pass before the work read it; None without one."""
+    drops: Drops | None = None
+    """Which rows are left out as copies of others."""
+    copies_key: bytes = field(default=b"", repr=False)
+    """What tags of documents are keyed by, to count copies."""
+    thin: int = 0
+    """Copies are counted among one in ``1 << thin`` documents."""
 
     def __call__(self, task: ShardTask) -> None:
         """Do one task, unless it is done already.
@@ -67,6 +74,8 @@ class ShardJob:
         record = self.records.read(f"shards/{task.record_name}")
         if record is None or record["release"] != self.release or record.get("task") != self._mark(task):
             return False
+        if self.drops is not None and record.get("dropped") != self.drops.digests[task.shard]:
+            return False
         if files.size(self.target(task)) != record["output"]["bytes"]:
             return False
         if plain_digest(self.target(task)) != record["output"]["blake2b"]:
@@ -83,6 +92,10 @@ class ShardJob:
             return files.join(self.output, "data", task.shard_name)
         return self.records.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")
 
+    def tags(self, task: ShardTask) -> str:
+        """Return where the tags of a task's documents lie until copies have been counted."""
+        return self.records.address("copies", tags_name(task))
+
     def _work(self, task: ShardTask) -> None:
         began = time.monotonic()
         beat = began
@@ -92,6 +105,8 @@ class ShardJob:
         counts = Counts()
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
+        left_out = None if self.drops is None else self.drops.rows(task)
+        noting = Noting(self.copies_key, self.thin)
         with (
             files.open_read(task.url) as raw,
             files.open_write(self.target(task), private=task.piece is not None) as sink,
@@ -104,6 +119,10 @@ class ShardJob:
             row = task.start
             for batch in form.batches(file, task.url, self.columns, task.start, task.stop):
                 self._set_aside(task, batch, quarantine)
+                if left_out is None:
+                    noting.add(batch)
+                else:
+                    counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     texts, counted = self.kernel.privatize(
                         batch.texts, self._identities(task, batch), self.columns.text
@@ -123,8 +142,9 @@ class ShardJob:
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
             input_digest = source.digest()
-            if self.entered is not None and self.entered.get(task.record_name) != input_digest:
-                raise UserError(f"{task.url}: this input changed after it was entered in the ledger; run again.")
+            if self.seen is not None and self.seen.get(task.record_name) != input_digest:
+                raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
+        noting.write(self.tags(task))
         self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, time.monotonic() - began)
 
     def _set_aside(self, task: ShardTask, batch: Batch, quarantine: Quarantine) -> None:
@@ -150,6 +170,7 @@ class ShardJob:
             {
                 "release": self.release,
                 "task": self._mark(task),
+                **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
                 "input": {"path": task.relative, "bytes": task.size, "digest": source},
                 "output": {
                     "name": task.shard_name,
@@ -186,6 +207,8 @@ class ShardJob:
             counting = CountingFile(sink)
             addresses = [self.target(piece) for piece in pieces]
             formats.find(whole.suffix).join(addresses, counting, self.columns, content)
+        tags = b"".join(files.read_bytes(self.tags(piece)) for piece in pieces)
+        files.write_bytes(self.tags(whole), tags, private=True)
         Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
         self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
         self._drop(pieces)
@@ -193,12 +216,13 @@ class ShardJob:
     def _drop(self, pieces: Sequence[ShardTask]) -> None:
         for piece in pieces:
             files.remove(self.target(piece))
+            files.remove(self.tags(piece))
             Quarantine.drop(self.records, piece.record_name)
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
     """Raise UserError where every row was set aside: then the call is wrong, not the rows."""
-    if counts.quarantined and not counts.documents:
+    if counts.quarantined and not counts.documents and not counts.dropped:
         raise UserError(f"{task.url}: not one row can be read, so none is set aside. {why}")
 
 

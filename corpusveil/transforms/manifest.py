@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import corpusveil
@@ -21,9 +21,14 @@ NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 
 
 def write_manifest(
-    release: Release, columns: Columns, output: str, records: Records, tasks: Sequence[ShardTask]
+    release: Release,
+    columns: Columns,
+    output: str,
+    records: Records,
+    tasks: Sequence[ShardTask],
+    noted: Mapping[str, Any],
 ) -> tuple[Counts, str]:
-    """Write ``totals.json`` to the records and then ``manifest.json`` to the release.
+    """Write ``totals.json`` to the records, with what else was ``noted``, and then ``manifest.json`` to the release.
 
     Returns the totals and the SHA-256 over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
     Raises WorkError when a shard has no record.
@@ -41,7 +46,7 @@ def write_manifest(
         seconds += record["seconds"]
         overall.update(record["output"]["sha256"].encode() + b"\n")
         shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record["output"]["sha256"]})
-    records.write("totals.json", {**totals.private(), "seconds": round(seconds, 3)})
+    records.write("totals.json", {**totals.private(), **noted, "seconds": round(seconds, 3)})
     content = overall.hexdigest()
     manifest = {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),

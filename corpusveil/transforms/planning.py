@@ -19,7 +19,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.errors import UserError
-from corpusveil.sampling.draws import keyed_tags
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard, find_shards
@@ -27,15 +26,14 @@ from corpusveil.storage.ledger import Entry, Ledger, read_entry
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
-from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.copies import Copies, content_tags, count
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import (
-    FOLDER,
     READINGS,
     Spending,
-    SpendingJob,
+    SpendingPass,
     metric_of,
     name_of,
     refuse_over,
@@ -117,13 +115,20 @@ def forecast(
         records = Records(f"{folder}/records")
         record_key = passing.key.derive("records")
         job = ShardJob(
-            passing.kernel(), columns, f"{folder}/out", records, passing.digest, passing.key.fingerprint(), record_key,
-            on_bad_rows,
+            passing.kernel(whole_corpus=True), columns, f"{folder}/out", records, passing.digest,
+            passing.key.fingerprint(), record_key, on_bad_rows,
         )  # fmt: skip
         corpus = "" if spending is None or spending.corpus is None else spending.corpus
         about = json.dumps(dict.fromkeys(("corpus", "release", "metric", "mechanism", "space", "budget"), ""))
-        noting = SpendingJob(
-            job.kernel, columns, records, corpus, about, secret, record_key, on_bad_rows == "quarantine"
+        noting = SpendingPass(
+            columns,
+            records,
+            record_key,
+            on_bad_rows == "quarantine",
+            kernel=job.kernel,
+            corpus=corpus,
+            about=about,
+            secret=secret,
         )
         _warm(job)
         for number in chosen:
@@ -135,7 +140,7 @@ def forecast(
             began = time.process_time()
             noting(task)
             seconds += (time.process_time() - began) if spending is not None else 0.0
-            entries.append(read_entry(records.address(FOLDER, name_of(task))))
+            entries.append(read_entry(records.address(name_of(task))))
             record = records.read(f"shards/{task.record_name}")
             counts += Counts.of(record["counts"]) if record is not None else Counts()
             written += files.size(job.target(task)) or 0
@@ -209,21 +214,16 @@ def _told(spending: Spending | None, release: Release, entries: Sequence[Entry])
     return refused, spent
 
 
-def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> tuple[int, int, int]:
-    """Return the documents of a corpus, how many are copies of an earlier one, and how many the most frequent has.
+def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:
+    """Count the documents of a corpus that are copies of others.
 
-    Equal means: the same bytes. 16 bytes a document are held, under a key that is thrown away.
+    Equal means: the same bytes. 24 bytes a document are held, under a key that is thrown away.
     """
-    secret = Key.generate().derive("duplicates")
-    found: list[npt.NDArray[np.uint64]] = []
+    secret = Key.generate().derive("copies")
+    found = []
     for shard in shards:
         form = formats.find(formats.form_of(shard.url))
         with files.open_read(shard.url) as file:
-            for batch in form.batches(file, shard.url, columns):
-                texts = batch.texts.drop_null()
-                data, documents = string_buffers(texts)
-                tags = keyed_tags(secret, "content", [b""] * len(texts), data[documents[0] :], documents - documents[0])
-                found.append(tags)
-    tags = np.concatenate(found) if found else np.zeros((0, 2), dtype=np.uint64)
-    _, counts = np.unique(tags, axis=0, return_counts=True)
-    return len(tags), int(len(tags) - counts.size), int(counts.max(initial=0))
+            batches = form.batches(file, shard.url, columns)
+            found += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
+    return count(found)

@@ -17,8 +17,8 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
 
-Duplicates = Literal["independent", "same-noise"]
-DUPLICATES: tuple[Duplicates, ...] = ("independent", "same-noise")
+Duplicates = Literal["independent", "same-noise", "drop"]
+DUPLICATES: tuple[Duplicates, ...] = ("independent", "same-noise", "drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Release:
     collocations: Collocations | None = None
     """What words are joined to, where the policy's tokenizer is not ``word``."""
     duplicates: Duplicates = "independent"
-    """Whether equal texts under different identities get noise of their own, or the same."""
+    """Whether equal texts under different identities get noise of their own, the same, or all but one are left out."""
 
     def __post_init__(self) -> None:
         if (self.policy.tokenizer == "word") != (self.collocations is None):
@@ -67,8 +67,16 @@ class Release:
         """What a ledger calls the release: configuration and key, half of each digest."""
         return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
 
-    def kernel(self) -> Kernel:
-        """Return the batch kernel. It holds what this release draws from, never the key itself."""
+    def kernel(self, *, whole_corpus: bool = False) -> Kernel:
+        """Return the batch kernel. It holds what this release draws from, never the key itself.
+
+        Raises UserError when copies are to be dropped by who does not have the ``whole_corpus`` before them.
+        """
+        if self.duplicates == "drop" and not whole_corpus:
+            raise UserError(
+                "duplicates = 'drop': which documents are copies is seen in a whole corpus only; use "
+                "'corpusveil privatize', or remove copies beforehand."
+            )
         return Kernel(
             self.mechanism,
             self.budget,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,18 +22,19 @@ import pyarrow.compute as pc
 
 from corpusveil.budget.accounting import added
 from corpusveil.budget.budget import written
-from corpusveil.errors import CorpusveilError, UserError, WorkError
-from corpusveil.storage import files, formats
+from corpusveil.errors import UserError
+from corpusveil.storage import files
 from corpusveil.storage.ledger import FINGERPRINT, ROWS, Entry, Ledger, read_entry
 from corpusveil.storage.records import Records
-from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import KeyedReader, ShardTask
+from corpusveil.storage.rows import Batch, Columns
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.copies import Drops
 from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.passes import Pass, Run
 from corpusveil.transforms.release import Release
 
 READINGS = ("total", "largest", "ldp")
 CAPS = {"total": "--cap", "largest": "--cap-token", "ldp": "--cap-ldp"}
-FOLDER = "spending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,49 +62,27 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class SpendingJob:
-    """What an engine maps over shard tasks: note what their documents would spend."""
+class SpendingPass(Pass):
+    """Notes what the documents of tasks would spend."""
 
-    kernel: Kernel
-    columns: Columns
-    records: Records
-    corpus: str
-    about: str
-    secret: bytes = field(repr=False)
-    record_key: bytes = field(repr=False)
-    skip_bad: bool = False
+    kernel: Kernel = field(kw_only=True)
+    corpus: str = field(kw_only=True)
+    about: str = field(kw_only=True)
+    secret: bytes = field(kw_only=True, repr=False)
+    drops: Drops | None = None
 
-    def __call__(self, task: ShardTask) -> None:
-        """Note one task. A wrong input is recorded, not raised, as in the work itself."""
-        try:
-            self._note(task)
-        except UserError as error:
-            self.records.write(f"failed/{task.record_name}", {"sentence": str(error)})
-        except CorpusveilError:
-            raise
-        except (OSError, MemoryError) as error:
-            raise WorkError(f"Shard {task.shard} could not be accounted for: {type(error).__name__}.") from None
-        except Exception as error:  # noqa: BLE001 - whose text could quote a document
-            raise WorkError(f"Shard {task.shard} could not be accounted for: {type(error).__name__}.") from None
-
-    def _note(self, task: ShardTask) -> None:
-        form = formats.find(formats.form_of(task.url))
+    def note(self, task: ShardTask, batches: Iterator[Batch]) -> None:
         tables = [ROWS.empty_table()]
-        with files.open_read(task.url) as raw:
-            source: Any = KeyedReader(raw, self.record_key)
-            file = source.whole() if form.seeks else source
-            for batch in form.batches(file, task.url, self.columns, task.start, task.stop):
-                for bad in batch.bad:
-                    if not self.skip_bad:
-                        raise UserError(f"{task.url}, row {bad.number + 1}: {bad.why}")
-                if batch.numbers:
-                    ids = batch.ids if batch.ids is not None else [(task.relative, row) for row in batch.numbers]
-                    tables.append(self._rows(batch.texts, ids))
-            digest = source.digest()
+        left_out = None if self.drops is None else self.drops.rows(task)
+        for batch in batches:
+            if left_out is not None:
+                batch.leave_out(left_out)
+            if batch.numbers:
+                ids = batch.ids if batch.ids is not None else [(task.relative, row) for row in batch.numbers]
+                tables.append(self._rows(batch.texts, ids))
         about = {**json.loads(self.about), "shard": task.relative, "rows": [task.start, task.stop]}
         entry = Entry(about, pa.concat_tables(tables).combine_chunks())
-        files.write_bytes(self.records.address(FOLDER, name_of(task)), entry.data(), private=True)
-        self.records.write(f"{FOLDER}/{task.record_name}", {"input": digest})
+        files.write_bytes(self.records.address(name_of(task)), entry.data(), private=True)
 
     def _rows(self, texts: pa.Array, ids: Sequence[Any]) -> pa.Table:
         content, identity, readings = self.kernel.account(texts, ids, self.corpus, self.secret)
@@ -135,9 +114,10 @@ def reserve(
     columns: Columns,
     records: Records,
     tasks: Sequence[ShardTask],
-    run: Callable[[SpendingJob, Sequence[ShardTask]], None],
+    run: Run,
     *,
     skip_bad: bool = False,
+    drops: Drops | None = None,
 ) -> dict[str, str]:
     """Write what the tasks would spend into the ledger; return the input digest of each task by its record's name.
 
@@ -154,12 +134,12 @@ def reserve(
         "space": release.mechanism.space.digest,
         "budget": release.budget.as_dict(),
     }
-    job = SpendingJob(
-        release.kernel(), columns, records, corpus, json.dumps(about), ledger.secret, release.key.derive("records"),
-        skip_bad,
+    job = SpendingPass(
+        columns, records, release.key.derive("records"), skip_bad, drops=drops,
+        kernel=release.kernel(whole_corpus=True), corpus=corpus, about=json.dumps(about), secret=ledger.secret,
     )  # fmt: skip
     run(job, tasks)
-    planned = [read_entry(records.address(FOLDER, name_of(task))) for task in tasks]
+    planned = [read_entry(records.address(name_of(task))) for task in tasks]
     refuse_over(spending.caps, ledger.entries(), planned)
     made = [name for entry in planned if (name := ledger.add(entry)) is not None]
     try:
@@ -170,15 +150,7 @@ def reserve(
         for name in made:
             ledger.withdraw(name)
         raise
-    digests = {}
-    for task in tasks:
-        noted = records.read(f"{FOLDER}/{task.record_name}")
-        if noted is None:
-            raise WorkError(f"{records.url}: what shard {task.shard} would spend was not noted; run again.")
-        digests[task.record_name] = str(noted["input"])
-        files.remove(records.address(FOLDER, name_of(task)))
-        records.remove(f"{FOLDER}/{task.record_name}")
-    return digests
+    return job.seen(tasks)
 
 
 def _root(task: ShardTask) -> str:

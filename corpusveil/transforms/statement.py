@@ -61,6 +61,11 @@ def statement(release: Release) -> dict[str, Any]:
                 "Equal texts are written alike, so a text and its copies count as one document: all this is between "
                 "corpora that differ in all its copies alike."
             )
+        if release.duplicates == "drop":
+            lines.append(
+                "Of equal texts all but the first are left out: all this is between corpora in which the same rows "
+                "are left out. A row that is missing says that its text stands in a row before it."
+            )
         lines += token.notes
     else:
         lines.append("No guarantee holds: " + " ".join(token.notes))
@@ -74,7 +79,10 @@ def statement(release: Release) -> dict[str, Any]:
             f"token: two of them can't be told apart{capitals}. One of them against a word of the vocabulary: at most "
             f"{upward(bound)} nats{share}; k of them k times as much. The distances above do not count this."
         )
-    copies = ("which documents are equal",) if release.duplicates == "same-noise" else ()
+    copies = {
+        "same-noise": ("which documents are equal",),
+        "drop": ("that no two documents are equal, and where rows or ids are missing, that these were copies",),
+    }.get(release.duplicates, ())
     return {
         "guarantee": {**token.as_dict(), "disclosed": [*policy.disclosed(), *token.disclosed, *copies]},
         "guarantee_in_words": lines,

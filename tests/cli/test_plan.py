@@ -15,6 +15,7 @@ from corpusveil.spaces import Space
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms import planning
+from corpusveil.transforms.copies import Copies
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.planning import count_duplicates, forecast
 from corpusveil.transforms.spending import Caps, Spending
@@ -87,7 +88,7 @@ def test_counts_copies(tmp_path: Path) -> None:
     """Over all shards; what differs in one character is no copy."""
     write_shard(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, {"text": "one"}])
     write_shard(tmp_path / "b.jsonl", [{"text": "one"}, {"text": "One"}, {"text": ""}])
-    assert count_duplicates(find_shards([str(tmp_path)]), Columns()) == (6, 2, 3)
+    assert count_duplicates(find_shards([str(tmp_path)]), Columns()) == Copies(6, 2, 3)
 
 
 def test_of_a_file(space: Space, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

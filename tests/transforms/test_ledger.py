@@ -216,7 +216,7 @@ class TestOnce:
             return add(ledger, entry)
 
         monkeypatch.setattr(Ledger, "add", change)
-        with pytest.raises(UserError, match="changed after it was entered"):
+        with pytest.raises(UserError, match="changed while the run"):
             privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
         assert not (tmp_path / "a" / "manifest.json").exists()
         assert not (tmp_path / "a" / "data" / "part-00001-of-00002.jsonl").exists()

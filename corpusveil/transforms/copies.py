@@ -1,0 +1,162 @@
+"""Copies: documents of equal bytes, told by keyed tags. They are counted, and left out where that is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.sampling.draws import keyed_tags
+from corpusveil.storage import files
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Batch
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.passes import Pass, Run
+
+AT_ONCE = 1 << 23
+"""Documents whose tags are held in memory together."""
+COUNTED_BYTES = 4 << 30
+"""Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
+_TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])
+
+Tags = npt.NDArray[np.void]
+
+
+def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> Tags:
+    """Return tag and row of every document that is not null: strings [D] and their rows [D]; ``_TAG`` [at most D]."""
+    if texts.null_count:
+        valid = texts.is_valid().to_numpy(zero_copy_only=False)
+        texts, rows = texts.drop_null(), [row for row, there in zip(rows, valid, strict=True) if there]
+    data, documents = string_buffers(texts)
+    tags = keyed_tags(secret, "content", [b""] * len(texts), data[documents[0] :], documents - documents[0])
+    found = np.empty(len(texts), dtype=_TAG)
+    found["low"], found["high"], found["row"] = tags[:, 0], tags[:, 1], rows
+    return found
+
+
+@dataclass(slots=True)
+class Noting:
+    """Collects the tags of one task's documents, of one in ``1 << thin``, for a file among the records."""
+
+    secret: bytes = field(repr=False)
+    thin: int = 0
+    _found: list[Tags] = field(default_factory=list)
+
+    def add(self, batch: Batch) -> None:
+        """Take the documents of a batch."""
+        found = content_tags(self.secret, batch.texts, batch.numbers)
+        self._found.append(found[found["low"] & np.uint64((1 << self.thin) - 1) == 0])
+
+    def write(self, address: str) -> None:
+        """Write what was collected."""
+        files.write_bytes(address, np.concatenate([np.empty(0, _TAG), *self._found]).tobytes(), private=True)
+
+
+def thinned(size: int) -> int:
+    """Return how many bits of its tag a document must have at zero to be looked at, in an input of so many bytes."""
+    return max(0, math.ceil(math.log2(max(size, 1) / COUNTED_BYTES)))
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesPass(Pass):
+    """Notes the tags of all documents."""
+
+    secret: bytes = field(default=b"", repr=False)
+
+    def note(self, task: ShardTask, batches: Iterator[Batch]) -> None:
+        noting = Noting(self.secret)
+        for batch in batches:
+            noting.add(batch)
+        noting.write(self.records.address(tags_name(task)))
+
+
+def tags_name(task: ShardTask) -> str:
+    """Return the name of a task's tags among the records."""
+    return f"{task.record_name.removesuffix('.json')}.tags"
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Which rows are left out: all copies of a document but the first, by shard and row, in files among the records."""
+
+    records: Records
+    digests: Mapping[int, str]
+    """What tells the rows that a shard leaves out from others, by the shard's number."""
+
+    def rows(self, task: ShardTask) -> npt.NDArray[np.int64]:
+        """Return the rows that a task's shard leaves out, ascending."""
+        return np.frombuffer(files.read_bytes(self.records.address(_rows_name(task.shard))), dtype="<i8")
+
+
+def _rows_name(shard: int) -> str:
+    return f"{shard:05d}.rows"
+
+
+def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], run: Run) -> Drops:
+    """Find all documents that have the bytes of an earlier one, by shard and row.
+
+    Tags are held in memory in portions of ``AT_ONCE`` documents (about 70 bytes each), rows that are left out all at
+    once (8 bytes each).
+    """
+    run(job, tasks)
+    found: dict[int, list[npt.NDArray[np.int64]]] = {task.shard: [] for task in tasks}
+    size = sum(files.size(job.records.address(tags_name(task))) or 0 for task in tasks)
+    portions = size // (_TAG.itemsize * AT_ONCE) + 1
+    for portion in range(portions):
+        read = [_read(job.records, task, portion, portions) for task in tasks]
+        numbers = np.repeat(np.arange(len(tasks)), [one.size for one in read])
+        tags = np.concatenate([np.empty(0, _TAG), *read])
+        later = _later(tags)
+        at, rows = numbers[later], tags["row"][later]
+        for number in np.unique(at):
+            found[tasks[number].shard].append(rows[at == number])
+    digests = {}
+    for shard, parts in found.items():
+        data = np.sort(np.concatenate([np.empty(0, "<i8"), *parts])).astype("<i8").tobytes()
+        files.write_bytes(job.records.address(_rows_name(shard)), data, private=True)
+        digests[shard] = hashlib.blake2b(data, digest_size=16, key=job.record_key).hexdigest()
+    for task in tasks:
+        files.remove(job.records.address(tags_name(task)))
+    return Drops(job.records, digests)
+
+
+def _read(records: Records, task: ShardTask, portion: int, portions: int) -> Tags:
+    tags = np.frombuffer(files.read_bytes(records.address(tags_name(task))), dtype=_TAG)
+    return tags if portions == 1 else tags[tags["high"] % np.uint64(portions) == portion]
+
+
+def _later(tags: Tags) -> npt.NDArray[np.bool_]:
+    """Say of each tag whether an equal one stands before it."""
+    order = np.lexsort((tags["low"], tags["high"]))  # stable: equal ones stay in their order
+    low, high = tags["low"][order], tags["high"][order]
+    later = np.zeros(tags.size, dtype=np.bool_)
+    later[order[1:]] = (low[1:] == low[:-1]) & (high[1:] == high[:-1])
+    return later
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Of ``documents`` looked at, so many are ``copies`` of an earlier one; one is there ``most`` times."""
+
+    documents: int
+    copies: int
+    most: int
+
+
+def count(tags: Iterable[Tags]) -> Copies:
+    """Count equal tags."""
+    whole = np.concatenate([np.empty(0, _TAG), *tags])
+    both = np.stack([whole["low"], whole["high"]], axis=1)
+    _, counts = np.unique(both, axis=0, return_counts=True)
+    return Copies(whole.size, int(whole.size - counts.size), int(counts.max(initial=0)))
+
+
+def count_noted(records: Records, tasks: Sequence[ShardTask]) -> Copies:
+    """Count the copies among the documents that the tasks' tags were noted of."""
+    return count(_read(records, task, 0, 1) for task in tasks if files.exists(records.address(tags_name(task))))

@@ -1,0 +1,211 @@
+"""Equal documents are found wherever they stand, counted, and left out but for the first where that is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import corpusveil as cv
+from corpusveil.errors import UserError
+from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.spaces import Space
+from corpusveil.storage import files
+from corpusveil.storage.ledger import Ledger
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms import copies
+from corpusveil.transforms.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.spending import Spending, differences
+from tests.engines.corpora import TEST_KEY, WORDS, make_space, release_files
+
+TEXTS = tuple(f"{WORDS[k]} {WORDS[k + 7]} {WORDS[2 * k]}" for k in range(12))
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return make_space(tmp_path_factory.mktemp("space") / "space")
+
+
+def release_of(space: Space, duplicates: Any = "drop", epsilon: float = 60.0) -> cv.Release:
+    """Return a release; at this epsilon every word comes back as it was."""
+    mechanism = cv.mechanism("ring-geometric", space)
+    return cv.Release(mechanism, cv.Budget(epsilon), cv.TextPolicy(), cv.Key(TEST_KEY), duplicates=duplicates)
+
+
+def write(folder: Path, shards: list[list[int]]) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    for shard, lines in enumerate(shards):
+        rows = []
+        for line in lines:
+            rows.append(json.dumps({"text": TEXTS[line], "id": number}) + "\n")
+            number += 1
+        (folder / f"{shard}.jsonl").write_text("".join(rows))
+    return str(folder)
+
+
+def read(output: str) -> list[list[Any]]:
+    """Return the documents of each shard as numbers of ``TEXTS``."""
+    found = []
+    for name in files.listing(f"{output}/data"):
+        rows = [json.loads(line)["text"] for line in files.read_bytes(f"{output}/data/{name}").splitlines()]
+        found.append([TEXTS.index(row) for row in rows])
+    return found
+
+
+def firsts(shards: list[list[int]]) -> list[list[int]]:
+    """Return the shards without the copies, by plain Python."""
+    seen: set[int] = set()
+    out = []
+    for lines in shards:
+        out.append(list(dict.fromkeys(one for one in lines if one not in seen)))
+        seen |= set(lines)
+    return out
+
+
+def go(release: cv.Release, source: str, output: Path, **named: Any) -> Outcome:
+    return privatize_corpus(release, [source], str(output), named.pop("engine", LocalEngine()), **named)
+
+
+SHARDS: list[list[int]] = [[0, 1, 0, 2], [1, 1, 1], [3, 2, 4, 3, 0], [5]]
+
+
+class TestDrop:
+    @settings(max_examples=40, deadline=None)
+    @given(st.lists(st.lists(st.integers(0, 5), max_size=9), min_size=1, max_size=4),
+           st.sampled_from([1, 2, 3, 1 << 23]))  # fmt: skip
+    def test_leaves_the_first_of_each(
+        self, tmp_path_factory: pytest.TempPathFactory, space: Space, shards: list[list[int]], at_once: int
+    ) -> None:
+        """For any corpus, in whatever portions tags are compared."""
+        folder = tmp_path_factory.mktemp("drop")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(copies, "AT_ONCE", at_once)
+            outcome = go(release_of(space), write(folder / "in", shards), folder / "out")
+        assert read(str(folder / "out")) == firsts(shards)
+        documents = sum(map(len, shards))
+        assert outcome.counts.documents + outcome.counts.dropped == documents
+
+    def test_is_the_same_on_engines_and_in_pieces(self, tmp_path: Path, space: Space) -> None:
+        """One output for local processes, Beam, and shards cut into pieces; rows keep the noise of their place."""
+        many = [[row % 12 for row in range(20000)], [3, 4]]
+        source = write(tmp_path / "in", many)
+        release = release_of(space, epsilon=1.0)
+        go(release, source, tmp_path / "a", columns=Columns(keep=("id",)))
+        go(release, source, tmp_path / "b", columns=Columns(keep=("id",)), rows_per_task=8192, engine=LocalEngine(2))
+        go(release, source, tmp_path / "c", columns=Columns(keep=("id",)), engine=BeamEngine())
+        assert release_files(tmp_path / "a") == release_files(tmp_path / "b") == release_files(tmp_path / "c")
+
+    def test_with_an_id_column(self, tmp_path: Path, space: Space) -> None:
+        """The rows that stay keep their ids."""
+        go(release_of(space), write(tmp_path / "in", SHARDS), tmp_path / "out", columns=Columns(id="id", keep=("id",)))
+        rows = [
+            json.loads(line)["id"]
+            for name in files.listing(str(tmp_path / "out/data"))
+            for line in (tmp_path / "out/data" / name).read_text().splitlines()
+        ]
+        assert rows == [0, 1, 3, 7, 9, 12]
+
+    def test_an_edit_brings_a_copy_back(self, tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A run that is stopped, an edit that takes the first away: the shard that was done without it is redone."""
+        source = write(tmp_path / "in", [[0, 1], [1, 2]])
+        from corpusveil.transforms import corpus
+
+        def stop(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(corpus, "write_manifest", stop)
+        with pytest.raises(KeyboardInterrupt):
+            go(release_of(space), source, tmp_path / "out")
+        monkeypatch.undo()
+        write(tmp_path / "in", [[0, 3], [1, 2]])
+        go(release_of(space), source, tmp_path / "out")
+        assert read(str(tmp_path / "out")) == [[0, 3], [1, 2]]
+
+    def test_a_finished_release_stays(self, tmp_path: Path, space: Space) -> None:
+        """Run again it changes nothing, and nothing of the pass is left in the records."""
+        source = write(tmp_path / "in", SHARDS)
+        first = go(release_of(space), source, tmp_path / "out")
+        assert go(release_of(space), source, tmp_path / "out").content_sha256 == first.content_sha256
+        assert {one.name for one in (tmp_path / "out.records").iterdir()} == {"run.json", "shards", "totals.json"}
+
+    def test_the_ledger_has_what_stays(self, tmp_path: Path, space: Space) -> None:
+        """A copy that is left out spends nothing."""
+        source, ledger = write(tmp_path / "in", SHARDS), str(tmp_path / "ledger")
+        outcome = go(release_of(space), source, tmp_path / "out", spending=Spending(ledger))
+        entries = list(Ledger.existing(ledger).entries())
+        assert sum(entry.table.num_rows for entry in entries) == outcome.counts.documents == 6
+        records = cv.storage.records.Records(str(tmp_path / "out.records"))
+        assert not list(differences(Ledger.existing(ledger), [records]))
+
+    def test_a_shard_that_changes_meanwhile_is_refused(
+        self, tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Between the pass and the work."""
+        source = write(tmp_path / "in", SHARDS)
+        from corpusveil.transforms import corpus
+
+        find = corpus.find_drops
+
+        def found(*arguments: Any) -> Any:
+            drops = find(*arguments)
+            write(tmp_path / "in", [*SHARDS[:-1], [6]])
+            return drops
+
+        monkeypatch.setattr(corpus, "find_drops", found)
+        with pytest.raises(UserError, match=r"3\.jsonl: this input changed"):
+            go(release_of(space), source, tmp_path / "out")
+
+    def test_a_bad_row_leaves_nothing(self, tmp_path: Path, space: Space) -> None:
+        """It is said by file and row, and the run can be started with another configuration."""
+        source = write(tmp_path / "in", SHARDS)
+        (tmp_path / "in/1.jsonl").write_text('{"text": "a"}\n{"text"\n')
+        with pytest.raises(UserError, match=r"1\.jsonl, row 2"):
+            go(release_of(space), source, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+        assert not (tmp_path / "out.records").exists()
+
+    def test_needs_a_whole_corpus(self, space: Space) -> None:
+        with pytest.raises(UserError, match="whole corpus"):
+            cv.privatize(["a b"], release_of(space))
+
+    def test_is_stated(self, tmp_path: Path, space: Space) -> None:
+        """The manifest says what leaving rows out gives away."""
+        go(release_of(space), write(tmp_path / "in", SHARDS), tmp_path / "out")
+        manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+        assert any("missing" in line for line in manifest["guarantee_in_words"])
+        assert any("no two documents are equal" in line for line in manifest["guarantee"]["disclosed"])
+        assert "dropped" not in manifest
+
+
+class TestCounting:
+    @pytest.mark.parametrize("rows_per_task", [None, 8192])
+    def test_copies_are_counted(self, tmp_path: Path, space: Space, rows_per_task: int | None) -> None:
+        """In the private totals, whether shards are cut or not; nothing of it in the release."""
+        shards: list[list[int]] = [[*([0] * 9000), 1], [0, 1, 2]]
+        source = write(tmp_path / "in", shards)
+        go(release_of(space, "independent"), source, tmp_path / "out", rows_per_task=rows_per_task)
+        totals = json.loads((tmp_path / "out.records/totals.json").read_text())
+        assert totals["copies"] == {"one_in": 1, "documents": 9004, "copies": 9001, "most": 9001}
+        assert "copies" not in json.loads((tmp_path / "out/manifest.json").read_text())
+
+    def test_a_sample_has_all_copies_of_what_it_has(self) -> None:
+        """Of a large input the same documents are looked at everywhere, a share of them as wide as is said."""
+        import pyarrow as pa
+
+        from corpusveil.storage.rows import Batch
+
+        texts = [f"text {number % 5000}" for number in range(20000)]
+        noting = copies.Noting(b"k" * 32, 3)
+        noting.add(Batch(20000, list(range(20000)), pa.array(texts, pa.large_string())))
+        (found,) = noting._found
+        counted = copies.count([found])
+        assert counted.most == 4
+        assert counted.copies == counted.documents * 3 // 4
+        assert abs(counted.documents / 20000 - 1 / 8) < 0.04  # more than eight standard deviations
+        assert [copies.thinned(size) for size in (0, 4 << 30, (4 << 30) + 1, 40 << 30)] == [0, 0, 1, 4]
