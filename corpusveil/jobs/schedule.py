@@ -23,6 +23,7 @@ from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.records import Records
 from corpusveil.storage.tasks import keyed_digest
+from corpusveil.transforms.pages import write_pages
 
 Compare = Literal["stamp", "content"]
 COMPARE: tuple[Compare, ...] = ("stamp", "content")
@@ -118,6 +119,7 @@ class Schedule:
             )
         manifest: dict[str, Any] = orjson.loads(files.read_bytes(files.join(self.output_of(plan), "manifest.json")))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
+        write_pages(self.output_of(plan), records)
         self.state.write(f"runs/{plan.number:05d}.done.json", {**kept, "shards": done})
         return manifest
 

@@ -21,6 +21,7 @@ from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, th
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
 from corpusveil.transforms.manifest import write_manifest
+from corpusveil.transforms.pages import write_pages
 from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import Spending, reserve
@@ -101,13 +102,16 @@ def privatize_corpus(
     finished = _claim(release, job, tasks, ledger)
     if finished:
         _sweep(job)
-        return _already(job, tasks, began)
+        outcome = _already(job, tasks, began)
+        write_pages(output, folder)
+        return outcome
     job = _prepare(spending, release, job, tasks, engine, fresh=fresh)
     _run(job, tasks, engine, watch)
     _sweep(job)
     totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks), _copies(job, tasks))
     for part in (COPIES, DROPS):
         files.remove_folder(folder.address(part))
+    write_pages(output, folder)
     return Outcome(totals, len(shards), content, time.monotonic() - began)
 
 

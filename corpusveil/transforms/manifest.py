@@ -15,6 +15,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import metric_of
 from corpusveil.transforms.statement import statement
 
 NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
@@ -60,6 +61,7 @@ def write_manifest(
             "columns": {"text": columns.text, "keep": list(columns.keep)},
         },
         **statement(release),
+        "spends": {"name": release.name, "metric": metric_of(release)},
         "kept_columns": "Kept columns stand in the clear, outside every guarantee." if columns.keep else "none",
         **totals.public(),
         "content_sha256": content,

@@ -37,6 +37,7 @@ COMMANDS = [
     "score",
     "tokenize",
     "train",
+    "schedule",
     "space",
     "privatize",
     "mechanisms",

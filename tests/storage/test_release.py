@@ -99,7 +99,8 @@ class TestTheReleaseFolder:
         told = manifest(finished)
         assert set(told) == {
             "kind", "version", "corpusveil", "release", "key_fingerprint", "configuration", "guarantee",
-            "guarantee_in_words", "kept_columns", "documents", "tokens", "content_sha256", "checksums", "shards",
+            "guarantee_in_words", "kept_columns", "spends", "documents", "tokens", "content_sha256", "checksums",
+            "shards",
         }  # fmt: skip
         assert {frozenset(shard) for shard in told["shards"]} == {frozenset({"name", "documents", "tokens", "sha256"})}
         text = (finished / "manifest.json").read_text()
@@ -134,7 +135,12 @@ class TestTheReleaseFolder:
         assert stat.S_IMODE(records.stat().st_mode) == 0o700
         found = [path for path in records.rglob("*") if path.is_file()]
         assert sorted(path.relative_to(records).as_posix() for path in found) == sorted(
-            ["run.json", "totals.json", *(f"shards/part-{number:05d}-of-00004.json" for number in range(4))]
+            [
+                "report.html",
+                "run.json",
+                "totals.json",
+                *(f"shards/part-{number:05d}-of-00004.json" for number in range(4)),
+            ]
         )
         for path in found:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path

@@ -1,0 +1,110 @@
+"""Two pages about a release: a public one beside it, made of its manifest alone, and a private one in the records."""
+
+from __future__ import annotations
+
+import functools
+from importlib import resources
+from typing import Any
+
+import jinja2
+import orjson
+
+from corpusveil.budget.budget import written
+from corpusveil.storage import files
+from corpusveil.storage.records import Records
+from corpusveil.text.policy import ROLE_NAMES
+
+SHOWN_FILES = 200
+SHOWN_SHARDS = 10
+PRIVATE = "report.html"
+
+
+def public_page(output: str) -> str:
+    """Return the address of a release's public page: beside the release, whose folder holds data and manifest only."""
+    return output.rstrip("/") + ".report.html"
+
+
+def write_pages(output: str, records: Records) -> None:
+    """Write both pages of a finished release, unless they are there."""
+    if files.exists(public_page(output)) and files.exists(records.address(PRIVATE)):
+        return
+    manifest: dict[str, Any] = orjson.loads(files.read_bytes(files.join(output, "manifest.json")))
+    files.write_bytes(public_page(output), render_public(manifest).encode())
+    totals = records.read("totals.json")
+    if totals is not None:
+        shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}"))]
+        files.write_bytes(records.address(PRIVATE), render_private(manifest, totals, shards).encode(), private=True)
+
+
+def render_public(manifest: dict[str, Any]) -> str:
+    """Return the page of a manifest: nothing stands in it that the manifest does not say."""
+    budget = manifest["configuration"]["budget"]
+    words = f"epsilon {written(budget['epsilon'])} a {budget['per']}"
+    if budget["per"] == "document":
+        words += f", shared {budget['allocation']}"
+    keep = manifest["configuration"]["columns"]["keep"]
+    return _templates().get_template("public.html").render(m=manifest, budget=words, keep=keep, shown=SHOWN_FILES)
+
+
+def render_private(manifest: dict[str, Any], totals: dict[str, Any], shards: list[dict[str, Any]]) -> str:
+    """Return the page of what was counted in the input; it quotes no text, and is as private as the input."""
+    tokens, policy = totals["tokens"], manifest["configuration"]["text"]
+    whole = max(sum(tokens.values()), 1)
+    classes = [
+        {
+            "name": name.replace("_", " "),
+            "policy": policy.get(name, "privatize"),
+            "tokens": tokens[name],
+            "fraction": tokens[name] / whole,
+            "share": _share(tokens[name], whole),
+        }
+        for name in ROLE_NAMES
+    ]
+    privatized = totals["privatized"]
+    facts = [
+        ("Replaced by the mechanism", f"{privatized:,} tokens"),
+        ("Came back unchanged", f"{totals['unchanged']:,} ({_share(totals['unchanged'], max(privatized, 1))})"),
+        ("Rows set aside", f"{totals['quarantined']:,}"),
+        ("Copies", _copies(manifest, totals)),
+        ("Input", f"{totals['input_bytes']:,} bytes of text"),
+        ("Time at work", f"{totals['seconds']:,.1f} s, over all processes"),
+    ]
+    slowest = sorted(shards, key=lambda one: -one["seconds"])[:SHOWN_SHARDS]
+    rows = [
+        {
+            "name": one["output"]["name"],
+            "seconds": one["seconds"],
+            "documents": one["counts"]["documents"],
+            "tokens": one["counts"]["tokens_written"],
+        }
+        for one in slowest
+    ]
+    page = _templates().get_template("private.html")
+    return page.render(t=totals, name=manifest["spends"]["name"], classes=classes, facts=facts, slowest=rows)
+
+
+def _copies(manifest: dict[str, Any], totals: dict[str, Any]) -> str:
+    if "copies" not in totals:
+        return f"{totals['dropped']:,} were left out"
+    found = totals["copies"]
+    told = f"{found['copies']:,} of {found['documents']:,} documents repeat an earlier one"
+    if found["one_in"] > 1:
+        told += f" (of one document in {found['one_in']:,}, picked by content)"
+    if found["most"] > 1:
+        told += f"; one is there {found['most']:,} times"
+        if manifest["configuration"].get("duplicates", "independent") == "independent":
+            told += ", and spent that many budgets"
+    return told
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %"
+
+
+@functools.lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    folder = resources.files(__package__) / "templates"
+    texts = {name: (folder / name).read_text(encoding="utf-8") for name in ("page.html", "public.html", "private.html")}
+    return jinja2.Environment(
+        loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )

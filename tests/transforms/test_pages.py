@@ -1,0 +1,130 @@
+"""The two pages about a release say what the manifest and the totals say, quote nothing, and load nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.pages import render_public, write_pages
+from tests.engines.corpora import TEST_KEY, WORDS, make_space
+
+SECRET = "zanzibarquux"
+VOID = {"meta", "br", "link", "img", "hr"}
+
+
+class Reader(HTMLParser):
+    """Collects the text of a page; an element that is not closed, and an address of elsewhere, is an error."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("script", "img", "link", "iframe")
+        assert not {"src", "href"} & {name for name, _ in attrs}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Release a corpus that names a secret in a text, a file, a column and a folder."""
+    folder = tmp_path_factory.mktemp("pages")
+    space = make_space(folder / "space")
+    (folder / f"in-{SECRET}").mkdir()
+    rows = [{"text": f"{WORDS[3]} {WORDS[5]} {SECRET}", "<script>x": k} for k in (1, 2, 3)]
+    (folder / f"in-{SECRET}/{SECRET}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    budget = cv.Budget(8.0, "document")
+    release = cv.Release(cv.mechanism("ring-geometric", space), budget, cv.TextPolicy(), cv.Key(TEST_KEY))
+    source, columns = [str(folder / f"in-{SECRET}")], Columns(keep=("<script>x",))
+    privatize_corpus(release, source, str(folder / "out"), LocalEngine(), columns=columns)
+    return folder
+
+
+def manifest_of(ground: Path) -> dict[str, Any]:
+    return dict(json.loads((ground / "out/manifest.json").read_text()))
+
+
+class TestPublic:
+    def test_lies_beside_the_release(self, ground: Path) -> None:
+        """The folder of the release holds its data and manifest, and nothing else."""
+        assert sorted(one.name for one in (ground / "out").iterdir()) == ["data", "manifest.json"]
+        assert (ground / "out.report.html").exists()
+
+    def test_says_what_the_manifest_says(self, ground: Path) -> None:
+        """Every sentence of the guarantee, every condition, all that is in the clear, every digest."""
+        manifest = manifest_of(ground)
+        text = Reader((ground / "out.report.html").read_text()).text
+        told = manifest["guarantee"]
+        for line in (*manifest["guarantee_in_words"], *told["assumptions"], *told["disclosed"], told["claim"]):
+            assert line in text
+        for name in ("release", "key_fingerprint", "content_sha256", "corpusveil"):
+            assert manifest[name] in text
+        assert manifest["configuration"]["space"] in text
+        assert manifest["spends"]["metric"] in text
+        assert all(shard["sha256"] in text for shard in manifest["shards"])
+        assert "3 documents" in text
+        assert "<script>x , outside every guarantee" in text
+
+    def test_is_of_the_manifest_alone(self, ground: Path) -> None:
+        """Whoever has the manifest can make the page: nothing of the input is in it."""
+        page = (ground / "out.report.html").read_text()
+        assert page == render_public(manifest_of(ground))
+        assert SECRET not in page
+
+    def test_says_that_nothing_holds(self, ground: Path) -> None:
+        """For a mechanism without a guarantee, and for the test key, above all else."""
+        manifest = manifest_of(ground)
+        manifest["guarantee"] |= {"epsilon": None, "holds": False}
+        text = Reader(render_public(manifest | {"warning": "NOT PRIVATE: x"})).text
+        assert "NOT PRIVATE: x" in text
+        assert "no guarantee holds" in text
+        assert "is not true" in text
+
+    def test_of_a_thousand_files_names_some(self, ground: Path) -> None:
+        manifest = manifest_of(ground)
+        manifest["shards"] = manifest["shards"] * 1000
+        assert "The other 800 are listed in the manifest" in Reader(render_public(manifest)).text
+
+
+class TestPrivate:
+    def test_has_the_totals(self, ground: Path) -> None:
+        """Shares by class and policy, unchanged, copies, times; of mode 0600, marked, quoting no text and no path."""
+        path = ground / "out.records/report.html"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        text = Reader(path.read_text()).text
+        assert "DO NOT PUBLISH: counts computed from private text" in text
+        assert "unknown words resample 3 33.3 %" in text
+        assert "2 of 3 documents repeat an earlier one; one is there 3 times, and spent that many budgets" in text
+        assert SECRET not in path.read_text()
+
+    def test_both_come_back(self, ground: Path) -> None:
+        """A run that ended before its pages were written: the next start writes them."""
+        before = (ground / "out.report.html").read_bytes()
+        (ground / "out.report.html").unlink()
+        write_pages(str(ground / "out"), Records(str(ground / "out.records")))
+        assert (ground / "out.report.html").read_bytes() == before
