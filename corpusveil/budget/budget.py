@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -48,6 +49,29 @@ def dataset_budget(base: float, average_words: float | None) -> float:
     if not (math.isfinite(average_words) and average_words > 0):
         raise UserError(f"--average-words {average_words}: it has to be a number above 0.")
     return base * average_words
+
+
+def field_budget(epsilon: float, weights: str, field: str) -> float:
+    """Return the part of a document's budget that one of its text fields gets, by weights such as ``title:1,body:3``.
+
+    Rounded down, so that all of them together never exceed epsilon. The parts depend on nothing but the weights, and
+    the fields' releases add up (``mechanisms.md`` §12). Raises UserError for other forms and a field without weight.
+    """
+    shares: dict[str, int] = {}
+    for item in weights.split(","):
+        name, _, weight = item.rpartition(":")
+        if not name.strip() or not weight.strip().isdecimal() or not 1 <= int(weight) <= MOST_WEIGHT:
+            raise UserError(
+                f"--field-weights {weights}: write them as title:1,body:3, whole numbers from 1 to {MOST_WEIGHT:,}."
+            )
+        if name.strip() in shares:
+            raise UserError(f"--field-weights {weights}: {name.strip()} is named twice; name each column once.")
+        shares[name.strip()] = int(weight)
+    if field not in shares:
+        raise UserError(f"--field-weights {weights}: the text column {field} has no weight there; add it.")
+    exact = Fraction(check_epsilon(epsilon)) * shares[field] / sum(shares.values())
+    part = float(exact)
+    return part if Fraction(part) <= exact else math.nextafter(part, 0.0)
 
 
 def written(epsilon: float) -> str:

@@ -85,6 +85,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "order": _text("greedy", "greedy", "improved"),
         "seed": _whole(0),
         "vocabulary": _text(),
+        "importance": _text(),
     },
     "mechanism": {"name": _text(None, *registry.names(), needed=True)},
     "budget": {
@@ -94,6 +95,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "weights": Kind("whole numbers", []),
         "strategy": _text(None, *STRATEGIES),
         "average_words": _number(),
+        "field_weights": _text(),
     },
     "text": {
         "tokenizer": _text("word", *TOKENIZERS),

@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import ALLOCATIONS, dataset_budget, parse_weights
+from corpusveil.budget.budget import ALLOCATIONS, dataset_budget, field_budget, parse_weights
 from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import EngineOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.progress import watcher
@@ -74,6 +74,13 @@ def privatize(
     weights: Annotated[
         str | None,
         typer.Option(help="With --allocation position: 10:3,1 is ten words of weight 3, all others of 1."),
+    ] = None,
+    field_weights: Annotated[
+        str | None,
+        typer.Option(
+            help="With --per document, where a document has several text columns, each a release of its own: "
+            "title:1,body:3 gives --text body three quarters of epsilon.",
+        ),
     ] = None,
     tokenizer: Annotated[
         Literal["word", "gst", "mst", "optimal"], typer.Option(help="Words, or how they are joined to collocations.")
@@ -173,6 +180,10 @@ def privatize(
         options["allocation"], epsilon = "uniform", dataset_budget(epsilon, average_words)
     elif average_words is not None:
         raise UserError("--average-words is for --strategy and --allocation dataset; add one or leave it out.")
+    if field_weights is not None:
+        if options["per"] != "document":
+            raise UserError("--field-weights share a document's budget among its columns; add --per document.")
+        epsilon = field_budget(epsilon, field_weights, text)
     weighted = () if weights is None else parse_weights(weights)
     budget = Budget(epsilon, options.pop("per"), options.pop("allocation"), weighted)
     policy = TextPolicy(**options)

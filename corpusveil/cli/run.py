@@ -136,7 +136,7 @@ def steps(configuration: Configuration) -> Iterator[Step]:
         yield step("train", arguments, vectors["vectors"], one_machine)
         space = values.get("space")
         if space is not None:
-            options = _options(space, {name: name for name in ("lists", "order", "seed", "vocabulary")})
+            options = _options(space, {name: name for name in ("lists", "order", "seed", "vocabulary", "importance")})
             arguments = ["--vectors", vectors["vectors"], "--output", space["path"], *options]
             yield step("space", arguments, space["path"], ())
     if "output" in values:

@@ -23,7 +23,7 @@ from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
 from corpusveil.storage.records import Records
 
-_PATHS = ("input", "root", "path", "records", "collocations", "state", "prometheus", "vocabulary")
+_PATHS = ("input", "root", "path", "records", "collocations", "state", "prometheus", "vocabulary", "importance")
 
 
 def schedule(

@@ -16,6 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from corpusveil.cli.options import OutputOption, ProgressOption
 from corpusveil.cli.progress import LINE_SECONDS
 from corpusveil.spaces import Space, Vocabulary, build_space, read_counts, read_vectors
+from corpusveil.spaces.importance import read_importance, scaled
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.text.tokens import Tokenizer
 
@@ -36,6 +37,14 @@ def space(
     vocabulary: Annotated[
         str | None, typer.Option(help="Keep none but the words of this file, one a line.", metavar="FILE")
     ] = None,
+    importance: Annotated[
+        str | None,
+        typer.Option(
+            help="Public factors for words' vectors, word<TAB>number a line: above 1 a word stands further from others "
+            "and is changed less.",
+            metavar="FILE",
+        ),
+    ] = None,
     counts: Annotated[
         str | None, typer.Option(help="Public word counts that 'resample' draws from.", metavar="URL")
     ] = None,
@@ -51,6 +60,9 @@ def space(
     for url in vectors:
         with _working(progress, f"reading {url}"):
             read.append(read_vectors(url))
+    if importance is not None:
+        factors = read_importance(importance)
+        read = [scaled(one, factors) for one in read]
     counted = None if counts is None else read_counts(counts, Vocabulary.from_words(read[0].words))
     only = None if vocabulary is None else read_words(vocabulary)
     size = len(read[0].words)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import parse_weights
+from corpusveil.budget.budget import field_budget, parse_weights
 from corpusveil.errors import UserError
 from corpusveil.sampling import grid
 
@@ -124,3 +124,20 @@ def test_allocations_that_look_at_the_words_say_why_not(name: Any) -> None:
 def test_weights_and_allocations_that_do_not_fit(arguments: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"weights|allocation"):
         Budget(1.0, **{"per": "document", **arguments})
+
+
+class TestFields:
+    """A document's budget, shared among text columns that are released one by one."""
+
+    @given(st.floats(1e-3, 1e6), st.lists(st.integers(1, 1 << 20), min_size=1, max_size=9))
+    def test_parts_are_in_proportion_and_never_more_than_the_whole(self, epsilon: float, weights: list[int]) -> None:
+        text = ",".join(f"c{number}:{weight}" for number, weight in enumerate(weights))
+        parts = [field_budget(epsilon, text, f"c{number}") for number in range(len(weights))]
+        assert sum(map(Fraction, parts)) <= Fraction(epsilon)
+        for part, weight in zip(parts, weights, strict=True):
+            assert part == pytest.approx(epsilon * weight / sum(weights), rel=1e-15)
+
+    @pytest.mark.parametrize("text", ["", "a", "a:0", "a:1.5", "a:-1", ":3", "a:1,a:2", "b:1", "a:1,,b:1", "a:9999999"])
+    def test_others_are_refused(self, text: str) -> None:
+        with pytest.raises(UserError, match="--field-weights"):
+            field_budget(1.0, text, "a")

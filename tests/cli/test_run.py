@@ -14,7 +14,7 @@ from corpusveil.cli import configuration, main
 from corpusveil.cli.configuration import SECTIONS, read_configuration
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
-from tests.collocations.corpora import make, write
+from tests.collocations.corpora import WORDS, make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files
 
 EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE | re.DOTALL)[0]
@@ -32,11 +32,13 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4, "negative": 4, "hs": 0,
             "epochs": 1, "min_count": 3, "sg": 1, "sample": 0.01, "alpha": 0.03, "seed": 2, "threads": 1,
         },
-        "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "seed": 3},
+        "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "seed": 3,
+                  "importance": f"{folder}/importance.tsv"},
         "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
                    "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
-        "budget": {"epsilon": 8.0, "per": "document", "allocation": "position", "weights": [3, 1]},
+        "budget": {"epsilon": 8.0, "per": "document", "allocation": "position", "weights": [3, 1],
+                   "field_weights": "title:1,text:3"},
         "text": {
             "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
             "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
@@ -70,6 +72,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "public", make(500, 3), 2)
     write(folder / "private", make(60, 4), 2)
     cv.Key.generate().save(folder / "release.key")
+    (folder / "importance.tsv").write_text(f"{WORDS[0]}\t2\n")
     return folder
 
 
@@ -95,9 +98,9 @@ class TestTheFlow:
              "1", "--min-count", "3", "--sg", "1", "--sample", "0.01", "--alpha", "0.03", "--seed", "2",
              "--output", f"{t}/vectors"],
             ["space", "--vectors", f"{t}/vectors", "--lists", "2", "--order", "improved", "--seed", "3",
-             "--output", f"{t}/space"],
+             "--importance", f"{done}/importance.tsv", "--output", f"{t}/space"],
             ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
-             "beta=0.01", "--epsilon", "8", "--per", "document", "--allocation", "position", "--weights", "3,1",
+             "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "position", "--weights", "3,1",
              "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--key", f"{done}/release.key",
              "--output", f"{t}/out"],
         ):  # fmt: skip

@@ -1,0 +1,72 @@
+"""Importance through the metric: vectors are scaled by public factors, and the guarantee holds where they then are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.spaces import build_space
+from corpusveil.spaces.importance import read_importance, scaled
+from corpusveil.spaces.vectors import Vectors
+
+WORDS = ["alder", "birch", "cedar", "elder"]
+VECTORS = np.array([[1, 0], [0, 1], [1, 1], [-1, 0.5]], dtype=np.float32)
+
+
+def save(folder: Path, text: str) -> str:
+    (folder / "importance.tsv").write_text(text)
+    return str(folder / "importance.tsv")
+
+
+def test_scales_the_words_it_names(tmp_path: Path) -> None:
+    factors = read_importance(save(tmp_path, "birch\t2\n\n elder \t 0.5\nunknown\t3\n"))
+    found = scaled(Vectors(WORDS, VECTORS), factors)
+    assert found.vectors.tolist() == [[1, 0], [0, 2], [1, 1], [-0.5, 0.25]]
+
+
+def test_the_bound_holds_in_the_scaled_space(tmp_path: Path) -> None:
+    """Exactly, for every two words and every output; by the distances before scaling it does not (the control)."""
+    factors = {"alder": 4.0, "birch": 0.5}
+    plain, moved = (
+        build_space(one, lists=0) for one in (Vectors(WORDS, VECTORS), scaled(Vectors(WORDS, VECTORS), factors))
+    )
+    epsilon = 2.0
+    mechanism = cv.mechanism("santext", moved)
+    rows = np.log([mechanism.distribution(word, epsilon) for word in range(4)])
+    gaps = np.abs(rows[:, None] - rows[None]).max(axis=2)
+
+    def distances(vectors: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(vectors[:, None].astype(float) - vectors[None], axis=2)
+
+    order = [moved.vocabulary.id(word) for word in WORDS]
+    assert (gaps <= epsilon * distances(np.asarray(moved.vectors)) + 2**-19 + 1e-9).all()
+    assert (gaps[np.ix_(order, order)] > epsilon * distances(VECTORS) + 1e-3).any()
+    assert plain.digest != moved.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a 2\n", 1), ("a\t2\nb\tx\n", 2), ("a\t0\n", 1), ("a\tnan\n", 1), ("a\t-1\n", 1), ("a\t1\na\t2\n", 2),
+     ("a\t1e9\n", 1), ("\t2\n", 1)],
+)  # fmt: skip
+def test_what_is_wrong_is_named_by_line(tmp_path: Path, text: str, line: int) -> None:
+    with pytest.raises(UserError, match=rf"importance\.tsv, line {line}:"):
+        read_importance(save(tmp_path, text))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It makes another space; a file that names no word of it is an error."""
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(WORDS, VECTORS.tolist(), strict=True)]
+    (tmp_path / "v.txt").write_text("\n".join(lines) + "\n")
+    base = ["space", "--vectors", str(tmp_path / "v.txt"), "--progress", "none"]
+    assert run([*base, "--importance", save(tmp_path, "cedar\t3\n"), "--output", str(tmp_path / "a")]) == 0
+    found = cv.load_space(str(tmp_path / "a"))
+    assert found.vectors[found.vocabulary.id("cedar")].tolist() == [3, 3]
+    assert run([*base, "--importance", save(tmp_path, "oak\t3\n"), "--output", str(tmp_path / "b")]) == 2
+    assert "not one of the words" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
