@@ -1,4 +1,4 @@
-"""The word nearest to a point, exactly: float32 products nominate, float64 decides.
+"""The words nearest to a point, exactly: float32 products nominate, float64 decides.
 
 Words are ranked by ``|p - v|^2 - |p|^2 = sum_j v_j (v_j - 2 p_j)``, in float64, summed dimension by dimension, equal
 sums by id. So the answer depends on the point and the public vectors only, and not on the batch, the BLAS or threads
@@ -8,7 +8,7 @@ Products in float32 say which words *may* rank first. Notation: ``u = 2^-24``, M
 f the power of two with ``f (M^2 + 2 |p| M)`` in [1/2, 1). The float32 key ``f N_v - <2 f p, v>``, computed in any
 order, is within ``eta = 1.01 (d + 16) u`` of f times the rank: the product errs by at most ``d u |2 f p| M`` (Higham
 2002, §3.1), rounding ``2 f p`` and N by one u each, the difference by one, and the float64 sum by far less. So a word
-whose key exceeds the least by more than ``2 eta`` is not the nearest. That norms are between 2^-60 and 2^60 keeps
+whose key exceeds the k-th least by more than ``2 eta`` is not among the k nearest. That norms are between 2^-60 and 2^60 keeps
 what underflows below a 2^-40th of eta.
 """
 
@@ -74,7 +74,20 @@ class Search:
 
     def search(self, points: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return the nearest ids, int32 [T], and how many words were compared in float64 for each, int64 [T]."""
-        out = np.empty(len(points), np.int32)
+        found, compared = self._search(points, 1)
+        return found[:, 0], compared
+
+    def several(self, points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32]:
+        """Return the ids of the k nearest vectors, the nearest first; float64 [T, d], finite -> int32 [T, k].
+
+        k is at most the number of vectors. Ties: the lesser id first.
+        """
+        return self._search(points, k)[0]
+
+    def _search(
+        self, points: npt.NDArray[np.float64], k: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        out = np.empty((len(points), k), np.int32)
         compared = np.empty(len(points), np.int64)
         products = np.empty(min(len(points), TILE_ROWS) * min(len(self.vectors), TILE_COLUMNS), np.float32)
         for top in range(0, len(points), TILE_ROWS):
@@ -95,7 +108,7 @@ class Search:
         left = np.ldexp(points, scales[:, None] + 1).astype(np.float32)
         factors = np.ldexp(1.0, scales + 2 * self.exponent).astype(np.float32)
         slack = np.float32(2.02 * error_bound(points.shape[1]))
-        least = np.full(size, np.inf, np.float32)
+        least = np.full((size, out.shape[1]), np.inf, np.float32)
         keys, rows = np.empty((size, NOMINEES), np.float32), np.empty((size, NOMINEES), np.int32)
         counts = np.zeros(size, np.int64)
         for first in range(0, words, TILE_COLUMNS):
@@ -165,10 +178,11 @@ def _offer(
     low: int,
     high: int,
 ) -> None:
-    """Keep, for each row, the words whose key is within ``slack`` of the least so far.
+    """Keep, for each row, the words whose key is within ``slack`` of the k-th least so far; ``least`` float32 [T, k].
 
     Columns are looked at in ``LANES`` interleaved groups: the least key of each group takes one vector instruction for
-    many columns, and few groups have to be looked at again.
+    many columns, and few groups have to be looked at again. The k least of the groups' least keys bound the k least
+    keys from above.
     """
     columns = tile.shape[1]
     groups = columns // LANES * LANES
@@ -181,13 +195,28 @@ def _offer(
                 key = factor * norms[start + lane] - tile[r, start + lane]
                 kept = minima[lane]
                 minima[lane] = key if key < kept else kept  # noqa: FURB136 - min() does not compile to vectors
+        last = least.shape[1] - 1
         for lane in range(LANES):
-            if minima[lane] <= least[r] + slack:
-                least[r] = min(least[r], minima[lane])
-                _keep(tile[r], norms, factor, slack, first, lane, groups, LANES, least, keys, rows, counts, r)
+            _lower(least[r], minima[lane])
         for j in range(groups, columns):
-            least[r] = min(least[r], factor * norms[j] - tile[r, j])
+            _lower(least[r], factor * norms[j] - tile[r, j])
+        for lane in range(LANES):
+            if minima[lane] <= least[r, last] + slack:
+                _keep(tile[r], norms, factor, slack, first, lane, groups, LANES, least, keys, rows, counts, r)
         _keep(tile[r], norms, factor, slack, first, groups, columns, 1, least, keys, rows, counts, r)
+
+
+@njit(nogil=True, cache=True)
+def _lower(least: Any, key: Any) -> None:
+    """Enter a key among the least, which ascend."""
+    last = least.size - 1
+    if key >= least[last]:
+        return
+    at = last
+    while at > 0 and least[at - 1] > key:
+        least[at] = least[at - 1]
+        at -= 1
+    least[at] = key
 
 
 @njit(nogil=True, cache=True)
@@ -208,7 +237,7 @@ def _keep(
 ) -> None:
     """Enter those columns ``start, start + step, ..`` among row r's candidates that are within the limit."""
     room = keys.shape[1]
-    limit = least[r] + slack
+    limit = least[r, least.shape[1] - 1] + slack
     for j in range(start, stop, step):
         key = factor * norms[j] - products[j]
         if key <= limit and counts[r] <= room:
@@ -255,22 +284,29 @@ def _decide(
     low: int,
     high: int,
 ) -> None:
-    """Choose among the candidates of each row by rank in float64, then by id."""
+    """Choose among the candidates of each row by rank in float64, then by id; ``out`` int32 [T, k]."""
     room = keys.shape[1]
+    wanted = out.shape[1]
+    best = np.empty(wanted)
     for r in range(low, high):
         every = counts[r] > room
-        count = vectors.shape[0] if every else _compact(keys[r], rows[r], counts[r], least[r] + slack)
+        count = vectors.shape[0] if every else _compact(keys[r], rows[r], counts[r], least[r, wanted - 1] + slack)
         compared[r] = count
         if not every and count == 1:
-            out[r] = rows[r, 0]
+            out[r, 0] = rows[r, 0]
             compared[r] = 0
             continue
-        best = np.inf
-        chosen = -1
+        found = 0
         for i in range(count):
             v = i if every else rows[r, i]
             rank = _rank(vectors, v, points[r])
-            if chosen < 0 or rank < best or (rank == best and v < chosen):
-                best = rank
-                chosen = v
-        out[r] = chosen
+            at = found
+            while at > 0 and (rank < best[at - 1] or (rank == best[at - 1] and v < out[r, at - 1])):
+                if at < wanted:
+                    best[at] = best[at - 1]
+                    out[r, at] = out[r, at - 1]
+                at -= 1
+            if at < wanted:
+                best[at] = rank
+                out[r, at] = v
+                found = min(found + 1, wanted)

@@ -23,11 +23,15 @@ Floats = npt.NDArray[np.float64]
 
 def brute_force(vectors: npt.NDArray[np.float32], points: Floats) -> npt.NDArray[np.int64]:
     """Rank every word in float64, dimension by dimension; ties by id."""
+    return brute_force_order(vectors, points)[:, 0]
+
+
+def brute_force_order(vectors: npt.NDArray[np.float32], points: Floats) -> npt.NDArray[np.int64]:
     ranks = np.zeros((len(points), len(vectors)))
     for j in range(vectors.shape[1]):
         value = vectors[:, j].astype(np.float64)
         ranks += value * (value - 2 * points[:, j, None])
-    return ranks.argmin(axis=1)
+    return ranks.argsort(axis=1, kind="stable")
 
 
 def _cases() -> dict[str, tuple[npt.NDArray[np.float32], Floats]]:
@@ -75,6 +79,24 @@ def test_nearest_is_the_brute_force_nearest(name: str, shape: tuple[int, int], m
     assert np.array_equal(found, expected)
 
 
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("shape", [(1024, 4096), (7, 100)])
+def test_several_are_the_brute_force_nearest(
+    name: str, k: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The k nearest in their order, equal ones by id; the first is the nearest."""
+    monkeypatch.setattr(search, "TILE_ROWS", shape[0])
+    monkeypatch.setattr(search, "TILE_COLUMNS", shape[1])
+    vectors, points = CASES[name]
+    k = min(k, len(vectors))
+    points = points.astype(np.float64)
+    found = Search.of(vectors).several(points, k)
+    assert found.shape == (len(points), k)
+    assert np.array_equal(found, brute_force_order(vectors, points)[:, :k])
+    assert np.array_equal(found[:, 0], Search.of(vectors).nearest(points))
+
+
 def test_products_in_float32_alone_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without the slack for rounding the search is wrong, and the cases above notice."""
     vectors, points = CASES["far from the origin, more nominees than kept"]
@@ -114,7 +136,10 @@ def test_small_whole_numbers(vectors: npt.NDArray[np.int8], seed: int) -> None:
         vectors = vectors + np.int8(1)
     points = np.random.default_rng(seed).integers(-6, 7, (30, vectors.shape[1])) / 2
     squared = ((2 * points[:, None] - 2 * vectors[None].astype(np.int64)) ** 2).sum(axis=2)
-    assert np.array_equal(Search.of(vectors.astype(np.float32)).nearest(points), squared.argmin(axis=1))
+    finder = Search.of(vectors.astype(np.float32))
+    assert np.array_equal(finder.nearest(points), squared.argmin(axis=1))
+    k = min(3, len(vectors))
+    assert np.array_equal(finder.several(points, k), squared.argsort(axis=1, kind="stable")[:, :k])
 
 
 def test_a_point_alone_finds_what_it_finds_among_others() -> None:
