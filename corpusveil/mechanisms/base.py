@@ -89,6 +89,14 @@ class Mechanism(abc.ABC):
     def distance(self) -> str:
         """What distance is for this mechanism, in words, whatever the epsilon."""
 
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - here there is none
+        """Return the guarantee's distance of ``word`` from every word, float64 [V]; None where nothing is promised."""
+        return None
+
+    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:
+        """Return the distance of the paper's claim, float64 [V]; where that is not the guarantee's it says so here."""
+        return self.distances(word, epsilon)
+
     @abc.abstractmethod
     def retention(self, epsilon: float) -> float:
         """Return the probability that a word comes back unchanged (the mean over the vocabulary where it varies)."""
@@ -130,10 +138,11 @@ def check_whole(name: str, value: Any, least: int, most: int) -> None:
         raise UserError(f"{name} = {value}: {name} is a whole number from {least} to {most:,}.")
 
 
-def check_fraction(name: str, value: Any) -> None:
-    """Raise UserError unless a parameter is a number between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise UserError(f"{name} = {value}: {name} is a number between 0 and 1.")
+def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
+    """Raise UserError unless a parameter is a number between 0 and 1, or with ``ends`` one of these."""
+    good = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not good or not (0 < value < 1 or (ends and value in (0, 1))):
+        raise UserError(f"{name} = {value}: {name} is a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
 def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:

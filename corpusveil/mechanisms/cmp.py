@@ -11,21 +11,18 @@ The length is about k/epsilon: in 300 dimensions at epsilon = 10 it is 30, sever
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
-from corpusveil.mechanisms.on_vectors import FLOAT_NOISE, OnVectors, floor_note
+from corpusveil.mechanisms.metrics import euclidean
+from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.spaces.exits import RAYS, exits
 
 
 @register
@@ -37,8 +34,13 @@ class Cmp(OnVectors):
     paper: ClassVar[str] = "CMP / MADLIB (Feyisetan, Balle, Drake, Diethe 2020)"
     summary: ClassVar[str] = "noise on the word's vector, then the nearest word: epsilon times Euclidean distance"
 
+    claim: ClassVar[str] = "epsilon times the Euclidean distance"
+
     def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return gamma_noise(draws, self.space.dimensions, epsilon)
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - the same at any
+        return euclidean(self.space, self.check_id(word))
 
     @property
     def distance(self) -> str:
@@ -65,43 +67,16 @@ class Cmp(OnVectors):
         return places, ids, np.append(-np.inf, between), np.append(between, np.inf)
 
     def retention(self, epsilon: float) -> float:
-        """Return the mean probability that a word comes back unchanged: exact in one dimension, else an estimate.
-
-        The estimate is a mean over 1,024 words with one direction each (``spaces/exits.py``), the same in every run;
-        ``retention_error`` says how far off it may be.
-        """
+        """Return the mean probability that a word comes back unchanged: exact in one dimension, else an estimate."""
         epsilon = check_epsilon(epsilon)
         if self.space.dimensions > 1:
-            shares = special.gammainc(self.space.dimensions, epsilon * exits(self.space))
-            return float(self.mixed(shares.mean()))
+            return OnVectors.retention(self, epsilon)
         places, _, left, right = self._intervals()
         return float(self.mixed(laplace_mass(left - places, right - places, epsilon).sum() / len(self.space)))
 
     def retention_error(self, epsilon: float) -> float:
         """Return the standard error of ``retention``; 0 where that is exact."""
-        epsilon = check_epsilon(epsilon)
-        if self.space.dimensions == 1:
-            return 0.0
-        return float(special.gammainc(self.space.dimensions, epsilon * exits(self.space)).std() / math.sqrt(RAYS))
-
-    def guarantee(self, epsilon: float) -> Guarantee:
-        epsilon = check_epsilon(epsilon)
-        error = self.retention_error(epsilon)
-        estimated = (
-            f"The expected share of unchanged words is an estimate from {RAYS:,} words (standard error {error:.1%})."
-        )
-        return Guarantee(
-            mechanism=self.name,
-            metric=self.distance,
-            epsilon=epsilon,
-            plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, FLOAT_NOISE, floor_note(len(self.space))),
-            claim="epsilon times the Euclidean distance",
-            holds=True,
-            notes=(FLOAT_NOISE, *([estimated] if self.space.dimensions > 1 else [])),
-        )
+        return 0.0 if self.space.dimensions == 1 else OnVectors.retention_error(self, epsilon)
 
 
 def laplace_mass(

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction
+from corpusveil.mechanisms.metrics import discrete
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
-from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, set_table
+from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, partition, set_table
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
@@ -59,6 +60,17 @@ class CusText(OnSets):
             f"1 between two different words of one public group of {self.K} or more near words, and between groups "
             "whatever the bound for any two words is, divided by epsilon"
         )
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        groups = partition(self.space, self.K)
+        out = np.full(len(self.space), self.plain_ldp(epsilon) / check_epsilon(epsilon))
+        out[groups == groups[self.check_id(word)]] = 1.0
+        out[word] = 0.0
+        return out
+
+    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+        """Return 1 for any other word: the paper claims epsilon-LDP over the whole vocabulary."""
+        return discrete(self.space, self.check_id(word))
 
     def plain_ldp(self, epsilon: float) -> float:
         """Return the largest log-ratio of any two rows, or more: of the largest weight and what every word has."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
+from corpusveil.mechanisms.metrics import discrete
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, nearest_sets, set_table
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.weights import check_epsilon
@@ -41,6 +42,10 @@ class CusTextPerWord(OnSets):
     @property
     def distance(self) -> str:
         return "none: words with different nearest words can be told apart with certainty"
+
+    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+        """Return 1 for any other word: the paper claims epsilon-LDP."""
+        return discrete(self.space, self.check_id(word))
 
     def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
         """Return infinity: some words are impossible."""

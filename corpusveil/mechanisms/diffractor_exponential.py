@@ -168,6 +168,9 @@ class DiffractorExponential(OnLists):
         law[order] = np.array([high - low for low, high in itertools.pairwise(edges)], dtype=np.uint64)
         return law
 
+    def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:
+        return np.minimum(gaps, self.table(epsilon, n).gamma)
+
     @property
     def distance(self) -> str:
         return self.on_lists("path")

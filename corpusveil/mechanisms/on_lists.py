@@ -112,6 +112,19 @@ class OnLists(Mechanism):
             out[order[:n]] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
         return out
 
+    def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:  # noqa: ARG002 - where it is truncated
+        """Return the distance of positions that are ``gaps`` apart on a list of n words. Here: on a path."""
+        return gaps
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the largest over the lists of the distance of positions; float64 [V]."""
+        word = self.check_id(word)
+        out = np.zeros(len(self.space))
+        for position, n in zip(self.space.positions, self.space.lengths.tolist(), strict=True):
+            gaps = np.abs(position.astype(np.float64) - float(position[word]))
+            np.maximum(out, self.apart(gaps, epsilon, n), out=out)
+        return out
+
     def retention(self, epsilon: float) -> float:
         lengths = self.space.lengths.tolist()
         on = {n: self.retention_on(epsilon, n) for n in set(lengths)}

@@ -12,17 +12,19 @@ import abc
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from corpusveil.compiled import compiled
 from corpusveil.errors import NoClosedForm
-from corpusveil.mechanisms.base import Mechanism, levels
+from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, Mechanism, levels
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
 from corpusveil.spaces import Space
+from corpusveil.spaces.exits import RAYS, exits
 from corpusveil.spaces.search import TILE_ROWS, in_slices, search_of
 
 BLOCK = TILE_ROWS
@@ -47,6 +49,10 @@ def floor_note(words: int) -> str:
 class OnVectors(Mechanism):
     """A mechanism whose output is a function of a noisy vector. Raises UserError for vectors out of range."""
 
+    claim: ClassVar[str]
+    floored: ClassVar[bool] = True
+    """Whether a uniformly drawn word takes the place of a few of the outputs."""
+
     def __post_init__(self) -> None:
         self.space.require_vectors(self.name)
         search_of(self.space)
@@ -55,8 +61,13 @@ class OnVectors(Mechanism):
     def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the noise of T tokens; ``epsilon`` float64 [T] -> float64 [T, d]."""
 
-    def choose(self, points: npt.NDArray[np.float64], draws: Draws) -> npt.NDArray[np.int32]:  # noqa: ARG002 - for those that draw
-        """Return the output of each noisy vector; float64 [T, d] -> int32 [T]. Here the nearest word."""
+    def choose(
+        self,
+        points: npt.NDArray[np.float64],
+        ids: npt.NDArray[np.int32],  # noqa: ARG002 - for those that leave the input out, and promise nothing
+        draws: Draws,  # noqa: ARG002 - for those that draw
+    ) -> npt.NDArray[np.int32]:
+        """Return the output of each noisy vector; float64 [T, d], int32 [T] -> int32 [T]. Here the nearest word."""
         return search_of(self.space).nearest(points)
 
     def privatize(
@@ -72,7 +83,9 @@ class OnVectors(Mechanism):
             some = part_of(draws, block)
             noisy = points[: block.stop - first]
             in_slices(len(noisy), self._fill, ids[block], values[block], some, noisy)
-            out[block] = self.choose(noisy, some)
+            out[block] = self.choose(noisy, ids[block], some)
+        if not self.floored:
+            return out
         lanes = draws.uint64(MECHANISM)
         uniform = lanes < np.uint64(len(self.space) * FLOOR)
         out[uniform] = lanes[uniform] // np.uint64(FLOOR)
@@ -87,6 +100,51 @@ class OnVectors(Mechanism):
         """Return probabilities as they are sampled, with the floor."""
         return law * (1 - len(self.space) * LOWEST) + LOWEST
 
+    def exits(self) -> npt.NDArray[np.float64]:
+        """Return how long the noise's Gamma factor may be until another word is nearer; float64 [``RAYS``]."""
+        return exits(self.space)
+
+    def retention(self, epsilon: float) -> float:
+        """Return an estimate of the mean probability that a word comes back unchanged.
+
+        It is a mean over 1,024 words with one direction each (``spaces/exits.py``), the same in every run;
+        ``retention_error`` says how far off it may be.
+        """
+        shares = special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits())
+        return float(self.mixed(shares.mean()))
+
+    def retention_error(self, epsilon: float) -> float:
+        """Return the standard error of ``retention``; 0 where that is exact."""
+        shares = special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits())
+        return float(shares.std() / math.sqrt(RAYS))
+
+    def diameter(self) -> float:
+        """Return what no distance of two words exceeds."""
+        return diameter_bound(self.space)
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:
+        """Return what has to be said beside the bound."""
+        error = self.retention_error(epsilon)
+        estimated = (
+            f"The expected share of unchanged words is an estimate from {RAYS:,} words (standard error {error:.1%})."
+        )
+        return (FLOAT_NOISE, *([estimated] if error else []))
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        epsilon = check_epsilon(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=epsilon,
+            plain_ldp=self.plain_ldp(epsilon),
+            neighbors="any two words of the vocabulary",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL, FLOAT_NOISE, floor_note(len(self.space))),
+            claim=self.claim,
+            holds=True,
+            notes=self.notes(epsilon),
+        )
+
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
         self.check_id(word)
         check_epsilon(epsilon)
@@ -100,7 +158,7 @@ class OnVectors(Mechanism):
 
     def plain_ldp(self, epsilon: float) -> float:
         """Return an upper bound on any log-ratio: epsilon times the diameter, never more than the floor allows."""
-        return min(epsilon * diameter_bound(self.space), -math.log(LOWEST))
+        return min(epsilon * self.diameter(), -math.log(LOWEST))
 
 
 def part_of(draws: Draws, part: slice) -> Draws:

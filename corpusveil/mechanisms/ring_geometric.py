@@ -170,6 +170,9 @@ class RingGeometric(OnLists):
     def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
         return np.roll(self.ring_weights(epsilon, n), position)
 
+    def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:
+        return np.minimum(np.minimum(gaps, n - gaps), self.table(epsilon, n).gamma)
+
     @property
     def distance(self) -> str:
         return self.on_lists("ring")

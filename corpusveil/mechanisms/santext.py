@@ -13,7 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.rows import Rows, rows_of
@@ -34,6 +38,9 @@ class SanText(OnDistances):
 
     def reach(self, epsilon: float) -> float:
         return epsilon / 2 * self.diameter()
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+        return euclidean(self.space, self.check_id(word))
 
     @property
     def distance(self) -> str:

@@ -20,8 +20,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from corpusveil.errors import UserError
 from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction
+from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.rows import Rows, rows_of
@@ -74,6 +78,9 @@ class Tem(OnDistances):
 
     def _distance(self, gamma: str) -> str:
         return f"min(the Euclidean distance of vectors in {self.space.dimensions} dimensions, {gamma})"
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        return np.minimum(euclidean(self.space, self.check_id(word)), self.gamma_at(epsilon))
 
     @property
     def distance(self) -> str:

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.rows import Blocks, Rows, blocks_of, kernel_sums, rows_of, steepest
@@ -141,6 +142,9 @@ class TightExponential(OnDistances):
         least = -math.log(len(self.space)) if factors is None else math.log(float(factors.min())) - RESIDUAL
         low = min(self.reach(epsilon) - least, math.log(weights.TOTAL / weights.FLOOR))
         return max(math.log(public.max()) + low, -math.log(public.min())) + weights.EXTRA_LOG_RATIO
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+        return euclidean(self.space, self.check_id(word))
 
     @property
     def distance(self) -> str:

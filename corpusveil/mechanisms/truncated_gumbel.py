@@ -27,6 +27,7 @@ from scipy import special
 
 from corpusveil.errors import UserError
 from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, Mechanism, levels
+from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_sets import nearest_sets
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.rows import LANES, blocks_of, squared_distances
@@ -199,6 +200,9 @@ class TruncatedGumbel(Mechanism):
         tails = np.cumsum((p[:, None] * np.exp(survival))[::-1], axis=0)[::-1]
         law[near] = (density * tails / left) @ (halves * factors).ravel()
         return np.asarray(law / law.sum())
+
+    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+        return euclidean(self.space, self.check_id(word))
 
     @property
     def distance(self) -> str:

@@ -73,3 +73,8 @@ def gamma_noise(draws: Draws, dimensions: int, epsilon: npt.NDArray[np.float64])
     out = np.empty((len(draws), dimensions), dtype=np.float64)
     _fill(lanes, 1 / epsilon, out)
     return out
+
+
+def uniforms(lanes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Return 64-bit draws as numbers between 0 and 1, never these; uint64 [T] -> float64 [T]."""
+    return ((lanes >> _DROPPED).astype(np.float64) + 0.5) * _STEP

@@ -23,8 +23,11 @@ NEAR = 2.0**-10
 
 
 @functools.lru_cache(maxsize=4)
-def exits(space: Space) -> npt.NDArray[np.float64]:
+def exits(space: Space, stretch: bytes = b"") -> npt.NDArray[np.float64]:
     """Return the exit along one direction from each of 1,024 words; float64 [1024], infinite where there is none.
+
+    Directions are multiplied by ``stretch``, the bytes of a matrix float64 [d, d], where one is given; the exit is in
+    units of what comes out.
 
     Words are drawn without repetition while there are enough, directions uniformly, both from a fixed public seed. The
     distances come from float32 products: about five digits.
@@ -34,6 +37,8 @@ def exits(space: Space) -> npt.NDArray[np.float64]:
     words = np.concatenate([rng.permutation(size) for _ in range(-(-RAYS // size))])[:RAYS].astype(np.int64)
     directions = rng.standard_normal((RAYS, space.dimensions))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    if stretch:
+        directions = directions @ np.frombuffer(stretch).reshape(space.dimensions, space.dimensions).T
     return walk(space, words, directions)
 
 

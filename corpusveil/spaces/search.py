@@ -7,9 +7,9 @@ sums by id. So the answer depends on the point and the public vectors only, and 
 Products in float32 say which words *may* rank first. Notation: ``u = 2^-24``, M at least the largest norm of a vector,
 f the power of two with ``f (M^2 + 2 |p| M)`` in [1/2, 1). The float32 key ``f N_v - <2 f p, v>``, computed in any
 order, is within ``eta = 1.01 (d + 16) u`` of f times the rank: the product errs by at most ``d u |2 f p| M`` (Higham
-2002, §3.1), rounding ``2 f p`` and N by one u each, the difference by one, and the float64 sum by far less. So a word
-whose key exceeds the k-th least by more than ``2 eta`` is not among the k nearest. That norms are between 2^-60 and 2^60 keeps
-what underflows below a 2^-40th of eta.
+2002, §3.1), rounding ``2 f p`` and N by one u each, the difference by one, and the float64 sum by far less. So a
+word whose key exceeds the k-th least by more than ``2 eta`` is not among the k nearest. That norms are between 2^-60
+and 2^60 keeps what underflows below a 2^-40th of eta.
 """
 
 from __future__ import annotations
@@ -84,9 +84,7 @@ class Search:
         """
         return self._search(points, k)[0]
 
-    def _search(
-        self, points: npt.NDArray[np.float64], k: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    def _search(self, points: npt.NDArray[np.float64], k: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         out = np.empty((len(points), k), np.int32)
         compared = np.empty(len(points), np.int64)
         products = np.empty(min(len(points), TILE_ROWS) * min(len(self.vectors), TILE_COLUMNS), np.float32)

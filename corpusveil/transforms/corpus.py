@@ -98,7 +98,8 @@ def privatize_corpus(
         thin=thinned(sum(shard.size for shard in shards)),
     )
     ledger = None if spending is None else files.absolute(spending.ledger)
-    fresh = folder.read("run.json") is None
+    looks_first = spending is not None or release.duplicates == "drop"
+    fresh = looks_first and folder.read("run.json") is None
     finished = _claim(release, job, tasks, ledger)
     if finished:
         _sweep(job)

@@ -181,6 +181,16 @@ class MechanismContract:
         excess, _ = worst_excess(matrix(case.mechanism, more), case.distances(more), self.control)
         assert excess > EXTRA_LOG_RATIO + ROUNDING
 
+    def test_distances_are_those_of_the_metric(self, case: Case, epsilon: float) -> None:
+        """The distance that an audit divides by is the metric of the guarantee; without one there is none."""
+        size = len(case.mechanism.space)
+        if not case.mechanism.private:
+            assert case.mechanism.distances(0, epsilon) is None
+            return
+        assert case.distances is not None
+        found = np.array([case.mechanism.distances(word, epsilon) for word in range(size)])
+        assert found == pytest.approx(case.distances(epsilon), rel=1e-6, abs=1e-6)
+
     def test_guarantee_says_everything(self, case: Case, epsilon: float) -> None:
         """Every field is filled, and what does not hold has a reason."""
         guarantee = case.mechanism.guarantee(epsilon)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import special, stats
 
 from corpusveil.budget import Budget
 from corpusveil.errors import NoClosedForm
@@ -18,39 +17,19 @@ from corpusveil.mechanisms.cmp import Cmp, laplace_mass
 from corpusveil.sampling.draws import NOISE, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
-from corpusveil.spaces import Space, Vocabulary
+from corpusveil.spaces import Space
 from corpusveil.spaces.exits import walk
 from corpusveil.spaces.search import Search
-from corpusveil.spaces.space import KIND, VERSION, content_digest
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
 from tests.contracts.mechanism import Case, MechanismContract, draws_of
-from tests.contracts.spaces import words_of
 from tests.contracts.statistics import LEVEL, fit_p_value
+from tests.mechanisms.rays import angles, lower_bound, masses, sphere
+from tests.mechanisms.spaces import Floats, distances, normal, space_of
 
-Floats = npt.NDArray[np.float64]
 SAMPLES = 100_000
 EPSILON = 2.0
-
-
-def space_of(vectors: Any) -> Space:
-    """Return a space of these vectors, without a list."""
-    vectors = np.asarray(vectors, dtype=np.float32)
-    vocabulary = Vocabulary.from_words(words_of(len(vectors)), None)
-    lists = np.empty((0, len(vectors)), np.int32)
-    digest = content_digest(vocabulary, vectors, lists)
-    info = {"kind": KIND, "version": VERSION, "digest": digest}
-    return Space(vocabulary, vectors, lists, digest, None, info)
-
-
-def distances(space: Space) -> Floats:
-    points = space.vectors.astype(np.float64)
-    return np.linalg.norm(points[:, None] - points[None], axis=2)
-
-
-def normal(words: int, dimensions: int, seed: int = 3) -> npt.NDArray[np.float32]:
-    return np.random.default_rng(seed).normal(size=(words, dimensions)).astype(np.float32)
 
 
 def case(name: str, vectors: Any) -> Case:
@@ -106,45 +85,6 @@ class TestInFiveDimensions(MechanismContract):
         for mechanism in (largest.mechanism, copy):
             with pytest.raises(NoClosedForm, match="5 dimensions"):
                 mechanism.distribution(0, 1.0)
-
-
-# Oracles: the cell of u cuts a ray from w in one interval [low, high] of lengths (mechanisms.md §7)
-
-
-def cuts(points: Floats, word: int, rays: Floats) -> tuple[Floats, Floats]:
-    """Return where the cell of each word begins and ends on each ray from ``word``; float64 [R, V] each."""
-    low = np.zeros((len(rays), len(points)))
-    high = np.full((len(rays), len(points)), np.inf)
-    away = ((points - points[word]) ** 2).sum(axis=1)
-    for u in range(len(points)):
-        for v in range(len(points)):
-            if u == v:
-                continue
-            slope, gap = 2 * rays @ (points[v] - points[u]), away[v] - away[u]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                at = gap / slope
-            high[:, u] = np.where(slope > 0, np.minimum(high[:, u], at), high[:, u])
-            low[:, u] = np.where(slope < 0, np.maximum(low[:, u], at), low[:, u])
-            never = (slope == 0) & (gap < 0)
-            high[never, u] = -1.0
-    return low, np.maximum(high, low)
-
-
-def masses(points: Floats, word: int, epsilon: float, rays: Floats) -> Floats:
-    """Return each word's probability on each ray; float64 [R, V]. Their mean over directions is the law."""
-    low, high = cuts(points, word, rays)
-    k = points.shape[1]
-    return special.gammainc(k, epsilon * high) - special.gammainc(k, epsilon * low)
-
-
-def angles(count: int) -> Floats:
-    theta = (np.arange(count) + 0.5) * 2 * np.pi / count
-    return np.column_stack([np.cos(theta), np.sin(theta)])
-
-
-def sphere(count: int, dimensions: int, seed: int = 17) -> Floats:
-    rays = np.random.default_rng(seed).normal(size=(count, dimensions))
-    return rays / np.linalg.norm(rays, axis=1, keepdims=True)
 
 
 PLANE = space_of([*normal(7, 2), [0.0, 0.0]])
@@ -309,35 +249,15 @@ def test_any_epsilon_is_worked_with(epsilon: float) -> None:
 # Audit (mechanisms.md §15)
 
 
-def lower_bound(space: Space, w: int, other: int, epsilon: float, count: int = SAMPLES) -> float:
-    """Return an epsilon that is refuted to be larger than the true one, at 1e-9: Clopper-Pearson on fresh samples."""
-
-    def counts(name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        drawn = [draw(space, word, epsilon, count, name) for word in (w, other)]
-        one, two = (np.bincount(ids, minlength=len(space)) for ids in drawn)
-        return one, two
-
-    first, second = counts("choose")
-    order = np.argsort(-(first + 1) / (second + 1), kind="stable")
-
-    def bound(k: int, l: int) -> float:
-        least = stats.beta.ppf(1e-9, k, count - k + 1) if k else 0.0
-        most = stats.beta.ppf(1 - 1e-9, l + 1, count - l) if l < count else 1.0
-        return float(np.log(max(least, 1e-300) / most))
-
-    tried = [order[:size] for size in range(1, len(space))]
-    event = max(tried, key=lambda ids: bound(int(first[ids].sum()), int(second[ids].sum())))
-    first, second = counts("test")
-    return bound(int(first[event].sum()), int(second[event].sum())) / float(distances(space)[w, other])
-
-
 def test_audit_does_not_refute_the_promise_and_refutes_half_the_noise() -> None:
     """The nearest pair in the plane: samples at epsilon pass for it, samples at 2 epsilon do not."""
     space = space_of(0.3 * normal(8, 2))
     apart = distances(space) + 10 * np.eye(8)
     w, other = (int(i) for i in np.unravel_index(apart.argmin(), apart.shape))
     epsilon = 5.0
-    sound, broken = (lower_bound(space, w, other, spent) for spent in (epsilon, 2 * epsilon))
+    sound, broken = (
+        lower_bound(Cmp(space), w, other, spent, distances(space)[w, other]) for spent in (epsilon, 2 * epsilon)
+    )
     assert 0.3 * epsilon < sound <= epsilon
     assert broken > epsilon
 

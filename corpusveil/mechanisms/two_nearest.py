@@ -1,0 +1,161 @@
+"""What the Vickrey mechanisms share: of the two words nearest to a noisy vector, the second comes out at times.
+
+Of candidates at distances ``r1 <= r2`` the nearer is chosen with probability ``(1 - t) r2 / (t r1 + (1 - t) r2)``: with
+t = 0 always, with t = 1 never. Over the whole vocabulary this looks at the noisy vector and at public vectors only, so
+the noise's guarantee holds (post-processing). Candidates that leave the input word out depend on it: an output that is
+certain not to be the input tells inputs apart, and nothing holds.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from corpusveil.errors import UserError
+from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
+from corpusveil.mechanisms.on_vectors import OnVectors
+from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
+from corpusveil.sampling.gamma import uniforms
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces.exits import RAYS
+from corpusveil.spaces.search import search_of
+
+SUMMARY = "of the two words nearest to the noisy vector, at times the second"
+
+
+class TwoNearest:
+    """Chooses between the two nearest words of the whole vocabulary. Mixed into a mechanism with a field ``t``."""
+
+    __slots__ = ()
+
+    def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:  # noqa: ARG002 - which others leave out
+        """Return the two words that are chosen from, the nearer first; int32 [T, 2]."""
+        return search_of(self.space).several(points, 2)
+
+    def choose(
+        self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32], draws: Draws
+    ) -> npt.NDArray[np.int32]:
+        near = self.candidates(points, ids)
+        second = uniforms(draws.pair(MECHANISM)[1])  # the first of the pair is the floor's
+        chosen = second < first_chances(self.space.vectors, points, near, self.t)
+        return np.asarray(np.where(chosen, near[:, 0], near[:, 1]))
+
+    def retention(self: Any, epsilon: float) -> float:
+        """Return an estimate of the mean probability that a word comes back unchanged, from 1,024 words."""
+        shares = _shares(self, check_epsilon(epsilon))
+        return float(self.mixed(shares.mean()) if self.floored else shares.mean())
+
+    def retention_error(self: Any, epsilon: float) -> float:
+        """Return the standard error of ``retention``."""
+        return float(_shares(self, check_epsilon(epsilon)).std() / math.sqrt(RAYS))
+
+    def distribution(self: Any, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+        """Raise NoClosedForm: not even on a line has the choice between two a law that can be written down."""
+        return OnVectors.distribution(self, word, epsilon)
+
+
+class Excluding(TwoNearest):
+    """As published: the two nearest of all words but the input."""
+
+    __slots__ = ()
+
+    private: ClassVar[bool] = False
+    floored: ClassVar[bool] = False
+
+    def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        if len(self.space) < 3:
+            raise UserError(f"{self.name}: it needs three words, one of which is left out.")
+        three = search_of(self.space).several(points, 3)
+        at = np.argmax(three == ids[:, None], axis=1)
+        out = np.where((three == ids[:, None]).any(axis=1), at, 2)
+        return np.asarray(three[np.arange(3) != out[:, None]].reshape(-1, 2))
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - for none
+        """Return None: nothing is promised."""
+        return None
+
+    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:
+        """Return the distances of the mechanism that considers all words."""
+        sound: Any = super()
+        return np.asarray(sound.distances(word, epsilon))
+
+    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
+        """Return infinity: the input itself is impossible."""
+        return math.inf
+
+    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - for any
+        return math.inf
+
+    @property
+    def distance(self) -> str:
+        return "none: a word that comes out was certainly not the input"
+
+    def guarantee(self: Any, epsilon: float) -> Guarantee:
+        check_epsilon(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=None,
+            plain_ldp=None,
+            neighbors="none",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL,),
+            claim=self.claim,
+            holds=False,
+            notes=(
+                (
+                    "The published claim is false: a word never comes out for itself, so whoever reads a word knows "
+                    "with certainty that it was not the input."
+                ),
+            ),
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _shares(mechanism: Any, epsilon: float) -> npt.NDArray[np.float64]:
+    """Return, for 1,024 words with one noise each, the probability that the word is chosen; the same in every run."""
+    size = len(mechanism.space)
+    rng = np.random.default_rng(0)
+    words = np.concatenate([rng.permutation(size) for _ in range(-(-RAYS // size))])[:RAYS].astype(np.int32)
+    draws = Draws.of_tokens(DrawKey(bytes(16), bytes(32)), RAYS)  # public: nothing is released of it
+    points = mechanism.noise(draws, np.full(RAYS, epsilon)) + mechanism.space.vectors[words]
+    near = mechanism.candidates(points, words)
+    first = first_chances(mechanism.space.vectors, points, near, mechanism.t)
+    return np.where(near[:, 0] == words, first, np.where(near[:, 1] == words, 1 - first, 0.0))
+
+
+def first_chances(
+    vectors: npt.NDArray[np.float32], points: npt.NDArray[np.float64], near: npt.NDArray[np.int32], t: float
+) -> npt.NDArray[np.float64]:
+    """Return the probability that the first of two candidates is chosen; float64 [T, d], int32 [T, 2] -> float64 [T].
+
+    Two candidates at distance 0 are as good as each other: the first is chosen.
+    """
+    out = np.empty(len(points))
+    _chances(vectors, points, near, t, out)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _chances(vectors: Any, points: Any, near: Any, t: float, out: Any) -> None:
+    for row in range(out.size):
+        largest = 0.0
+        for j in range(points.shape[1]):
+            largest = max(largest, abs(points[row, j]))
+        scale = max(largest, 1.0)  # squares of far points would overflow
+        first = 0.0
+        second = 0.0
+        for j in range(points.shape[1]):
+            gap = (vectors[near[row, 0], j] - points[row, j]) / scale
+            first += gap * gap
+            gap = (vectors[near[row, 1], j] - points[row, j]) / scale
+            second += gap * gap
+        first = math.sqrt(first)
+        second = math.sqrt(second)
+        whole = t * first + (1 - t) * second
+        out[row] = (1 - t) * second / whole if whole > 0.0 else 1.0

@@ -1,0 +1,45 @@
+"""Vickrey on the noise of ``mahalanobis`` (Xu, Aggarwal, Feyisetan, Teissier 2021), over the whole vocabulary.
+
+    x = phi(w) + N,   u_1 and u_2 the words nearest to x, at r_1 <= r_2,
+    P[u_1 | x] = (1 - t) r_2 / (t r_1 + (1 - t) r_2),   P[u_2 | x] = t r_1 / (t r_1 + (1 - t) r_2)
+
+N as in ``mahalanobis``, whose guarantee holds: u_1, u_2 and the choice look at x and public vectors only. With t = 0 it
+is ``mahalanobis``. As published, the input itself is no candidate: ``vickrey-mahalanobis-excluding`` does that, and
+promises nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from corpusveil.mechanisms.base import check_fraction
+from corpusveil.mechanisms.mahalanobis import Mahalanobis
+from corpusveil.mechanisms.registry import register
+from corpusveil.mechanisms.two_nearest import SUMMARY, Excluding, TwoNearest
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class VickreyMahalanobis(TwoNearest, Mahalanobis):
+    """Of the two nearest words the second at times, the more often the larger ``t``."""
+
+    t: float = 0.5
+
+    name: ClassVar[str] = "vickrey-mahalanobis"
+    paper: ClassVar[str] = "Vickrey (Xu, Aggarwal, Feyisetan, Teissier 2021)"
+    summary: ClassVar[str] = f"mahalanobis noise; {SUMMARY}"
+
+    def __post_init__(self) -> None:
+        Mahalanobis.__post_init__(self)
+        check_fraction("t", self.t, ends=True)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class VickreyMahalanobisExcluding(Excluding, VickreyMahalanobis):
+    """As published: the input word is not among the candidates."""
+
+    name: ClassVar[str] = "vickrey-mahalanobis-excluding"
+    summary: ClassVar[str] = f"mahalanobis noise; {SUMMARY}, never the input, as published"
+    private: ClassVar[bool] = False

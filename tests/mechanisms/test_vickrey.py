@@ -1,0 +1,200 @@
+"""The Vickrey mechanisms: over the whole vocabulary the noise's guarantee, without the input none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.mechanisms import make
+from corpusveil.mechanisms.two_nearest import first_chances
+from corpusveil.spaces import Space
+from tests.contracts.mechanism import Case, MechanismContract
+from tests.contracts.statistics import LEVEL, fit_p_value
+from tests.mechanisms.rays import angles, draw, lower_bound
+from tests.mechanisms.spaces import Floats, distances, normal, space_of
+
+EPSILON = 2.0
+PLANE = space_of([*normal(7, 2), [0.0, 0.0]])
+EVERY = ("vickrey-cmp", "vickrey-mahalanobis")
+
+
+class Contract(MechanismContract):
+    """What holds without a closed form."""
+
+    control = 4.0
+    space = space_of(normal(20, 5))
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        mechanism = make(cls.name, cls.space)
+        if not mechanism.private:
+            return [Case("five dimensions", mechanism, None)]
+        apart = np.array([mechanism.distances(word, 1.0) for word in range(20)])
+        return [Case("five dimensions", mechanism, lambda _epsilon: apart)]
+
+    test_rows_are_laws = None
+    test_noise_is_never_silently_gone = None
+    test_samples_follow_the_distribution = None
+    test_a_wrong_scale_would_be_noticed = None
+    test_a_shuffled_table_would_be_noticed = None
+    test_retention_is_the_mean_probability_of_no_change = None
+    test_realised_epsilon_is_at_most_the_promised = None
+    test_plain_ldp_is_at_most_the_promised = None
+    test_a_weaker_guarantee_would_be_noticed = None
+    test_unknown_words_are_bounded_as_stated = None
+    test_frozen_and_pickled_whole = None
+
+    def test_there_is_no_closed_form(self, largest: Case) -> None:
+        with pytest.raises(NoClosedForm, match="sample it"):
+            largest.mechanism.distribution(0, 1.0)
+
+
+class TestVickreyCmp(Contract):
+    name = "vickrey-cmp"
+
+
+class TestVickreyMahalanobis(Contract):
+    name = "vickrey-mahalanobis"
+
+
+class TestVickreyCmpExcluding(Contract):
+    name = "vickrey-cmp-excluding"
+
+
+class TestVickreyMahalanobisExcluding(Contract):
+    name = "vickrey-mahalanobis-excluding"
+
+
+# Oracle: the law by midpoints over angles and quantiles of the Gamma law (in the plane), of plain distances
+
+
+def law_of(word: int, epsilon: float, t: float, leaves_out: str = "nothing", space: Space = PLANE) -> Floats:
+    """Return the law of a word by quadrature: 1,440 angles (two signs on a line) times 1,500 lengths."""
+    points = space.vectors.astype(np.float64)
+    k = points.shape[1]
+    lengths = special.gammaincinv(k, (np.arange(1500) + 0.5) / 1500) / epsilon
+    law = np.zeros(len(points))
+    for ray in angles(1440) if k == 2 else np.array([[-1.0], [1.0]]):
+        noisy = points[word] + lengths[:, None] * ray
+        apart = np.linalg.norm(noisy[:, None] - points[None], axis=2)
+        if leaves_out == "input":
+            apart[:, word] = np.inf
+        elif leaves_out == "input when nearest":
+            apart[apart.argmin(axis=1) == word, word] = np.inf
+        order = np.argsort(apart, axis=1, kind="stable")[:, :2]
+        first, second = (np.take_along_axis(apart, order[:, [one]], axis=1)[:, 0] for one in (0, 1))
+        chance = (1 - t) * second / (t * first + (1 - t) * second)
+        law += np.bincount(order[:, 0], chance, minlength=len(points))
+        law += np.bincount(order[:, 1], 1 - chance, minlength=len(points))
+    return np.asarray(law / law.sum())
+
+
+def realised(epsilon: float, t: float, leaves_out: str = "nothing") -> float:
+    laws = np.array([law_of(word, epsilon, t, leaves_out) for word in range(8)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(laws)
+        ratios = np.nan_to_num(logs[:, None] - logs[None], nan=-np.inf, posinf=np.inf)
+    return float((ratios.max(axis=2) / (distances(PLANE) + np.eye(8))).max())
+
+
+@pytest.mark.parametrize("t", [0.25, 0.5, 0.75, 1.0])
+def test_samples_in_the_plane_follow_the_law(t: float) -> None:
+    """Two words at every noisy vector, the second at times. Controls: another t and another scale are rejected."""
+    mechanism = make("vickrey-cmp", PLANE, t=t)
+    for word in (0, 7):
+        assert fit_p_value(draw(mechanism, word, EPSILON, 50_000), law_of(word, EPSILON, t)) > LEVEL
+    law = law_of(0, EPSILON, t)
+    assert fit_p_value(draw(make("vickrey-cmp", PLANE, t=0.9 * t - 0.1), 0, EPSILON, 50_000), law) < LEVEL
+    assert fit_p_value(draw(mechanism, 0, 1.25 * EPSILON, 50_000), law) < LEVEL
+
+
+def test_samples_on_a_line_follow_the_law() -> None:
+    """One dimension: Laplace noise, the sign as the direction."""
+    line = space_of(2 * normal(9, 1))
+    for word in (0, 4, 8):
+        law = law_of(word, 1.5, 0.5, space=line)
+        assert fit_p_value(draw(make("vickrey-cmp", line), word, 1.5, 50_000), law) > LEVEL
+        assert fit_p_value(draw(make("vickrey-cmp", line), word, 1.9, 50_000), law) < LEVEL
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("t", [0.0, 1.0])
+def test_ends_of_t(name: str, t: float) -> None:
+    """t = 0 is the mechanism without the second word, draw by draw; t = 1 never takes the nearest."""
+    base = draw(make(name.removeprefix("vickrey-"), PLANE), 2, EPSILON, 20_000)
+    found = draw(make(name, PLANE, t=t), 2, EPSILON, 20_000)
+    assert np.array_equal(found, base) if t == 0 else (found != base).all()
+
+
+def test_chances_are_those_of_the_definition() -> None:
+    """(1 - t) r2 / (t r1 + (1 - t) r2): by hand, for equal candidates, at no distance, and where squares overflow."""
+    vectors = np.array([[0], [3], [0]], np.float32)
+
+    def chance(point: float, near: list[int], t: float) -> float:
+        return float(first_chances(vectors, np.array([[point]]), np.array([near], np.int32), t)[0])
+
+    assert chance(1.0, [0, 1], 0.5) == pytest.approx(2 / 3)
+    assert chance(1.0, [0, 1], 0.75) == pytest.approx(0.25 * 2 / (0.75 + 0.25 * 2))
+    assert chance(1.5, [0, 1], 0.5) == pytest.approx(0.5)
+    assert chance(0.0, [0, 2], 0.5) == 1.0
+    assert chance(0.0, [0, 1], 1.0) == 1.0
+    assert chance(1e200, [0, 1], 0.25) == pytest.approx(0.75)
+
+
+class TestTheGuarantee:
+    def test_holds_over_the_whole_vocabulary(self) -> None:
+        """By the quadrature's laws, which are good to 1e-3: at most epsilon. Control: 1.1 epsilon exceeds it."""
+        assert realised(EPSILON, 0.5) <= EPSILON * (1 + 5e-3)
+        assert realised(1.2 * EPSILON, 0.5) > EPSILON * (1 + 5e-3)
+
+    def test_does_not_hold_where_the_input_is_left_out(self) -> None:
+        """The published rule: an output is impossible for itself. Dropping it only when it is nearest: over epsilon."""
+        assert math.isinf(realised(EPSILON, 0.5, "input"))
+        assert realised(EPSILON, 0.5, "input when nearest") > 2 * EPSILON
+
+    @pytest.mark.parametrize("name", EVERY)
+    def test_excluding_never_returns_the_input(self, name: str) -> None:
+        """And chooses from the two nearest of all others; it is said that nothing holds."""
+        mechanism = make(f"{name}-excluding", PLANE)
+        assert not mechanism.private
+        assert mechanism.retention(EPSILON) == 0
+        for word in range(8):
+            found = draw(mechanism, word, EPSILON, 20_000)
+            assert (found != word).all()
+        if name == "vickrey-cmp":
+            assert fit_p_value(draw(mechanism, 3, EPSILON, 50_000), law_of(3, EPSILON, 0.5, "input")) > LEVEL
+
+    def test_a_sampled_audit_refutes_exclusion(self) -> None:
+        """At ten thousand draws, for the nearest pair; the sound one passes at a hundred thousand."""
+        apart = distances(PLANE) + 10 * np.eye(8)
+        w, other = (int(i) for i in np.unravel_index(apart.argmin(), apart.shape))
+        excluding: Any = make("vickrey-cmp-excluding", PLANE)
+        assert lower_bound(excluding, w, other, EPSILON, apart[w, other], 10_000) > EPSILON
+        assert lower_bound(make("vickrey-cmp", PLANE), w, other, EPSILON, apart[w, other]) <= EPSILON
+
+    def test_exclusion_needs_three_words(self) -> None:
+        with pytest.raises(UserError, match="three words"):
+            draw(make("vickrey-cmp-excluding", space_of([[0], [1]])), 0, 1.0, 10)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("name", EVERY)
+def test_estimated_share_of_unchanged_words(name: str, epsilon: float) -> None:
+    """Within 6 standard errors, its own and the samples'; that of 1.6 epsilon is not."""
+    mechanism = make(name, PLANE)
+    seen = np.mean([(draw(mechanism, word, epsilon, 20_000) == word).mean() for word in range(8)])
+    error = math.hypot(mechanism.retention_error(epsilon), 0.5 / math.sqrt(160_000))
+    assert 0 < error < 0.017
+    assert abs(mechanism.retention(epsilon) - seen) < 6 * error
+    assert abs(mechanism.retention(1.6 * epsilon) - seen) > 6 * error
+
+
+@pytest.mark.parametrize("t", [-0.5, 1.5, float("nan"), "x"])
+def test_parameter_is_checked(t: float) -> None:
+    with pytest.raises(UserError, match="t = "):
+        make("vickrey-cmp", PLANE, t=t)
