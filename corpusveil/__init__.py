@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from corpusveil.transforms.profiles import find as profile
     from corpusveil.transforms.release import Release
     from corpusveil.transforms.table import privatize, privatize_table
+    from corpusveil.transforms.terms import term_vectors
 
 _WHERE = {
     "Budget": "corpusveil.budget",
@@ -37,6 +38,7 @@ _WHERE = {
     "privatize_table": "corpusveil.transforms.table",
     "profile": "corpusveil.transforms.profiles",
     "read_vectors": "corpusveil.spaces",
+    "term_vectors": "corpusveil.transforms.terms",
 }
 
 _CALLED_THERE = {"mechanism": "make", "profile": "find"}
@@ -60,6 +62,7 @@ __all__ = [
     "privatize_table",
     "profile",
     "read_vectors",
+    "term_vectors",
 ]
 
 

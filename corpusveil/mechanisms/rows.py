@@ -2,6 +2,8 @@
 
     P[w, u] is proportional to c_u exp(-s min(|phi(w) - phi(u)|, gamma))
 
+or, with ``squared``, to ``c_u exp(-s min(|psi(w) - psi(u)|^2, gamma))``, psi being the vectors at length 1.
+
 Row w has integer weights that total exactly 2^64: another word u gets ``floor(t_w c_u exp(-s min(d, gamma))) + 2^20``,
 ``t_w = (2^64 - n 2^20) / Z_w``, and w itself what is left. All n^2 of them do not fit in memory. Kept are, for each
 word, its own weight, ``t_w``, and the running totals of blocks of 32 words (or more, so that all rows together take at
@@ -71,9 +73,31 @@ class Blocks:
 
 
 @functools.lru_cache(maxsize=4)
-def blocks_of(space: Space) -> Blocks:
-    """Return the chunks of a space's vectors; prepared once a process."""
-    return Blocks.of(space.vectors)
+def blocks_of(space: Space, *, unit: bool = False) -> Blocks:
+    """Return the chunks of a space's vectors, or of these at length 1; prepared once a process."""
+    return Blocks.of(unit_vectors(space.vectors) if unit else space.vectors)
+
+
+def unit_vectors(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the vectors at length 1, in one order of summation; float32 [V, d]. None of them may be 0."""
+    out = np.empty_like(vectors)
+    _normalise(vectors, out)
+    return out
+
+
+@numba.njit(nogil=True, cache=True)
+def _normalise(vectors: Any, out: Any) -> None:
+    for v in range(vectors.shape[0]):
+        largest = 0.0
+        for j in range(vectors.shape[1]):
+            largest = max(largest, abs(np.float64(vectors[v, j])))
+        total = 0.0
+        for j in range(vectors.shape[1]):
+            value = np.float64(vectors[v, j]) / largest
+            total += value * value
+        length = math.sqrt(total)
+        for j in range(vectors.shape[1]):
+            out[v, j] = np.float32(np.float64(vectors[v, j]) / largest / length)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -122,11 +146,11 @@ def squared_distances(chunk: Any, point: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _kernel(chunk: Any, point: Any, s: float, gamma: float, factors: Any, out: Any) -> None:
-    """Write ``c_u exp(-s min(d, gamma))`` of a chunk's words."""
+def _kernel(chunk: Any, point: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any) -> None:
+    """Write ``c_u exp(-s min(d, gamma))`` of a chunk's words, d the distance or its square."""
     squared_distances(chunk, point, out)
     for lane in range(LANES):
-        distance = math.sqrt(out[lane])
+        distance = out[lane] if squared else math.sqrt(out[lane])
         exponent = -s * (distance if distance < gamma else gamma)  # noqa: FURB136 - min() does not compile to vectors
         out[lane] = factors[lane] * exponential(exponent if exponent > _LOWEST else _LOWEST)  # noqa: FURB136
 
@@ -145,8 +169,8 @@ def _weight(value: float, scale: float) -> Any:
 
 @numba.njit(nogil=True, cache=True)
 def _build(
-    ids: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float, factors: Any, own: Any, scales: Any,
-    totals: Any, low: int, high: int,
+    ids: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float, squared: bool, factors: Any, own: Any,
+    scales: Any, totals: Any, low: int, high: int,
 ) -> None:  # fmt: skip
     n = vectors.shape[0]
     count = chunks.shape[0]
@@ -162,7 +186,7 @@ def _build(
         for k in range(count):
             for r in range(group):
                 part = values[r, k * LANES : (k + 1) * LANES]
-                _kernel(chunks[k], points[r], s, gamma, factors[k], part)
+                _kernel(chunks[k], points[r], s, gamma, squared, factors[k], part)
                 inside = 0.0
                 for lane in range(LANES):
                     inside += part[lane]
@@ -181,7 +205,9 @@ def _build(
 
 
 @numba.njit(nogil=True, cache=True)
-def _sums(vectors: Any, chunks: Any, s: float, gamma: float, factors: Any, out: Any, low: int, high: int) -> None:
+def _sums(
+    vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any, low: int, high: int
+) -> None:
     values = np.empty(LANES)
     points = np.empty((TOGETHER, chunks.shape[1]))
     for start in range(low, high, TOGETHER):
@@ -191,7 +217,7 @@ def _sums(vectors: Any, chunks: Any, s: float, gamma: float, factors: Any, out: 
             out[start + r] = 0.0
         for k in range(chunks.shape[0]):
             for r in range(group):
-                _kernel(chunks[k], points[r], s, gamma, factors[k], values)
+                _kernel(chunks[k], points[r], s, gamma, squared, factors[k], values)
                 inside = 0.0
                 for lane in range(LANES):
                     inside += values[lane]
@@ -206,7 +232,7 @@ def kernel_sums(
     The order of summation is fixed, so the sums are equal on every machine.
     """
     out = np.empty(blocks.words)
-    in_slices(out.size, _sums, blocks.vectors, blocks.chunks, s, gamma, _padded(blocks, factors), out)
+    in_slices(out.size, _sums, blocks.vectors, blocks.chunks, s, gamma, False, _padded(blocks, factors), out)
     return out
 
 
@@ -285,7 +311,7 @@ def _by_block(blocks: Any, count: int) -> Any:
 @numba.njit(nogil=True, cache=True)
 def _scan(
     order: Any, ids: Any, blocks: Any, rests: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float,
-    factors: Any, scales: Any, out: Any, low: int, high: int,
+    squared: bool, factors: Any, scales: Any, out: Any, low: int, high: int,
 ) -> None:  # fmt: skip
     """Write the outputs: walk through the weights of the block, computed again."""
     n = vectors.shape[0]
@@ -297,7 +323,7 @@ def _scan(
         rest = rests[t]
         _point(vectors, word, point)
         for k in range(blocks[t] * per_block, min((blocks[t] + 1) * per_block, chunks.shape[0])):
-            _kernel(chunks[k], point, s, gamma, factors[k], values)
+            _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
             for u in range(k * LANES, min((k + 1) * LANES, n)):
                 if u != word:
                     weight = _weight(values[u - k * LANES], scales[word])
@@ -311,14 +337,23 @@ def _scan(
 
 @numba.njit(nogil=True, cache=True)
 def _row(
-    word: int, vectors: Any, chunks: Any, s: float, gamma: float, factors: Any, own: Any, scale: float, out: Any
+    word: int,
+    vectors: Any,
+    chunks: Any,
+    s: float,
+    gamma: float,
+    squared: bool,
+    factors: Any,
+    own: Any,
+    scale: float,
+    out: Any,
 ) -> None:
     n = vectors.shape[0]
     values = np.empty(LANES)
     point = np.empty(chunks.shape[1])
     _point(vectors, word, point)
     for k in range(chunks.shape[0]):
-        _kernel(chunks[k], point, s, gamma, factors[k], values)
+        _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
         for u in range(k * LANES, min((k + 1) * LANES, n)):
             out[u] = own if u == word else _weight(values[u - k * LANES], scale)
 
@@ -329,8 +364,17 @@ class Rows:
     A word's own kernel value must be a good part of its Z (above a 2^-24th), since its weight is what the others leave.
     """
 
-    def __init__(self, blocks: Blocks, s: float, gamma: float, factors: npt.NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        blocks: Blocks,
+        s: float,
+        gamma: float,
+        factors: npt.NDArray[np.float64] | None = None,
+        *,
+        squared: bool = False,
+    ) -> None:
         n = blocks.words
+        self.squared = squared
         self.blocks, self.s, self.gamma = blocks, float(s), float(gamma)
         self.factors = _padded(blocks, factors)
         self.own = np.zeros(n, dtype=np.uint64)
@@ -355,7 +399,7 @@ class Rows:
                 some = missing[first : first + BUILD_ROWS]
                 in_slices(
                     some.size, _build, some, self.blocks.vectors, self.blocks.chunks, self.blocks.per_block, self.s,
-                    self.gamma, self.factors, self.own, self.scales, self.totals,
+                    self.gamma, self.squared, self.factors, self.own, self.scales, self.totals,
                 )  # fmt: skip
                 self.ready[some] = True
 
@@ -368,7 +412,7 @@ class Rows:
         order = _by_block(found, self.blocks.blocks)  # so that a block is read from memory once for all its tokens
         in_slices(
             order.size, _scan, order, ids, found, rests, self.blocks.vectors, self.blocks.chunks,
-            self.blocks.per_block, self.s, self.gamma, self.factors, self.scales, out,
+            self.blocks.per_block, self.s, self.gamma, self.squared, self.factors, self.scales, out,
         )  # fmt: skip
         if out.size and out.min() < 0:
             message = "a draw fell beyond its block: the weights of a row were computed in two ways"
@@ -380,8 +424,8 @@ class Rows:
         self.build(np.array([word]))
         out = np.empty(self.blocks.words, dtype=np.uint64)
         _row(
-            word, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.factors, self.own[word],
-            self.scales[word], out,
+            word, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.squared, self.factors,
+            self.own[word], self.scales[word], out,
         )  # fmt: skip
         return out
 
@@ -395,15 +439,24 @@ _cache: collections.OrderedDict[tuple[Any, ...], Rows] = collections.OrderedDict
 _cache_lock = threading.Lock()
 
 
-def rows_of(space: Space, s: float, gamma: float = math.inf, factors: npt.NDArray[np.float64] | None = None) -> Rows:
+def rows_of(
+    space: Space,
+    s: float,
+    gamma: float = math.inf,
+    factors: npt.NDArray[np.float64] | None = None,
+    *,
+    squared: bool = False,
+) -> Rows:
     """Return the rows of a space's kernel; kept while all that a process keeps is within ``CACHE_BYTES``.
+
+    ``squared`` takes squared distances of the vectors at length 1.
 
     ``factors`` are a function of the space and s.
     """
     with _cache_lock:
-        key = (space, s, gamma, factors is None)
+        key = (space, s, gamma, squared, factors is None)
         if key not in _cache:
-            _cache[key] = Rows(blocks_of(space), s, gamma, factors)
+            _cache[key] = Rows(blocks_of(space, unit=squared), s, gamma, factors, squared=squared)
         _cache.move_to_end(key)
         while len(_cache) > 1 and sum(rows.built_bytes for rows in _cache.values()) > CACHE_BYTES:
             _cache.popitem(last=False)

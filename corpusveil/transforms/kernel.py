@@ -186,6 +186,16 @@ class Kernel:
         )
         return array, counts
 
+    def known(
+        self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1]."""
+        prepared = prepare(self.mechanism.space, self.policy, self.collocations)
+        tokens, roles, _ = self._parsed(prepared, data, documents)
+        known, at, _ = _picked(prepared, tokens, roles, PRIVATIZE)
+        sizes = np.bincount(at, minlength=documents.size - 1)
+        return tokens.ids[known], np.concatenate([[0], np.cumsum(sizes)])
+
     def account(
         self, texts: pa.Array, identities: Sequence[Any], corpus: str, secret: bytes
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Readings]:

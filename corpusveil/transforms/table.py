@@ -28,7 +28,7 @@ def privatize(texts: Sequence[str], release: Release, source: str = "", ids: Any
     if isinstance(texts, (str, bytes)):
         raise UserError("privatize takes a list of texts; put a single one in brackets.")
     column = large_strings(list(texts), None)
-    identities = _identities(len(column), source, ids)
+    identities = identities_of_texts(len(column), source, ids)
     out, _ = release.kernel().privatize(column, identities, "text")
     result: list[str] = out.to_pylist()
     return result
@@ -55,7 +55,7 @@ def privatize_table(
     column = table.column(text)
     if not is_text(column.type):
         raise _cannot_hold(text, column.type)
-    identities = _identities(len(column), source, ids) if id is None else identities_of(table.column(id), id)
+    identities = identities_of_texts(len(column), source, ids) if id is None else identities_of(table.column(id), id)
     kernel = release.kernel()
     parts: list[pa.Array] = []
     first = 0
@@ -151,7 +151,8 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
     return list(values)
 
 
-def _identities(rows: int, source: str, ids: Any) -> list[Any]:
+def identities_of_texts(rows: int, source: str, ids: Any) -> list[Any]:
+    """Return the identities of so many texts: their ids, or without these the source and the row."""
     if ids is None:
         return [(source, number) for number in range(rows)]
     for method in ("to_pylist", "tolist", "to_list"):  # Arrow; NumPy and pandas; Polars

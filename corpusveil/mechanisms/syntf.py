@@ -1,0 +1,75 @@
+"""SynTF (Weggenmann, Kerschbaum 2018), token by token: the exponential mechanism on cosine similarity.
+
+    P[w, u] is proportional to exp(epsilon rho(w, u) / 2),   rho = (1 + cosine of the vectors)/2
+
+over the whole vocabulary. rho is between 0 and 1, so epsilon holds for *any* two words, whatever their distance: plain
+LDP, of which about half is realised. That costs much: at epsilon = 1 all words are nearly equally probable.
+``1 - rho`` is a quarter of the squared distance of the vectors at length 1, which is how it is computed, never above 1.
+
+As published it takes a document's terms and gives m terms, each from a term drawn by its frequency
+(``corpusveil.term_vectors``): m epsilon between any two documents. Published, too, is a choice among a term's synonyms
+only: an output outside these is then impossible, and nothing holds, so that is not offered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.metrics import discrete
+from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
+from corpusveil.mechanisms.registry import register
+from corpusveil.mechanisms.rows import Rows, rows_of
+from corpusveil.sampling.weights import check_epsilon
+
+LONGEST = 4.0
+"""The largest squared distance of two vectors of length 1."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class SynTf(OnDistances):
+    """The exponential mechanism on cosine similarity; distance is 1 for any two words. No vector may be 0."""
+
+    name: ClassVar[str] = "syntf"
+    paper: ClassVar[str] = "SynTF (Weggenmann, Kerschbaum 2018)"
+    summary: ClassVar[str] = "exponential mechanism on cosine similarity: epsilon for any two words"
+
+    def __post_init__(self) -> None:
+        OnDistances.__post_init__(self)
+        zero = np.flatnonzero(~self.space.vectors.any(axis=1))
+        if zero.size:
+            raise UserError(f"syntf: the vector of {self.space.word(int(zero[0]))!r} is 0 and has no direction.")
+
+    def rows(self, epsilon: float) -> Rows:
+        return rows_of(self.space, check_epsilon(epsilon) / 2 / LONGEST, LONGEST, squared=True)
+
+    def reach(self, epsilon: float) -> float:
+        return epsilon / 2
+
+    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+        return discrete(self.space, self.check_id(word))
+
+    @property
+    def distance(self) -> str:
+        return "1 for any two different words"
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        epsilon = check_epsilon(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance,
+            epsilon=epsilon,
+            plain_ldp=self.plain_ldp(epsilon),
+            neighbors="any two words of the vocabulary",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            claim="epsilon for any two words, m epsilon for a document of m output terms",
+            holds=True,
+            notes=self.retention_note(),
+        )
