@@ -9,7 +9,20 @@ import traceback
 import typer
 
 import corpusveil
-from corpusveil.cli import count, demo, key, ledger, mechanisms, privatize, schedule, score, space, tokenize, train
+from corpusveil.cli import (
+    audit,
+    count,
+    demo,
+    key,
+    ledger,
+    mechanisms,
+    privatize,
+    schedule,
+    score,
+    space,
+    tokenize,
+    train,
+)
 from corpusveil.cli import run as run_command
 from corpusveil.errors import CorpusveilError
 
@@ -35,6 +48,7 @@ app.command("run")(run_command.run_file)
 app.command("plan")(run_command.plan_file)
 app.command("schedule")(schedule.schedule)
 app.command("mechanisms")(mechanisms.mechanisms)
+app.command("audit")(audit.audit_command)
 app.command("demo")(demo.demo)
 
 

@@ -5,24 +5,46 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from corpusveil.mechanisms import find, names
+from corpusveil.cli.privatize import mechanism_parameters
+from corpusveil.errors import UserError
+from corpusveil.evaluation.curve import curve
+from corpusveil.mechanisms import Mechanism, find, make, names
+from corpusveil.spaces import load_space
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.profiles import PROFILES
+
+PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
+"""Those of the studies; profiles have each study's own."""
 
 
 def mechanisms(
     name: Annotated[str | None, typer.Argument(help="A mechanism, for its parameters and mathematics.")] = None,
+    space: Annotated[
+        str | None,
+        typer.Option(help="With a name: what it does in this space, by epsilon.", metavar="URL"),
+    ] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="With --space: other epsilons (repeatable).")] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="With --space: a parameter (repeatable).", metavar="NAME=VALUE")
+    ] = None,
 ) -> None:
     """List the mechanisms, or explain one.
 
     Example: corpusveil mechanisms ring-geometric
+
+    Example: corpusveil mechanisms santext --space spaces/glove
     """
+    if space is None and (epsilon or parameter):
+        raise UserError("--epsilon and --parameter are for --space; add it or leave them out.")
+    if name is None and space is not None:
+        raise UserError("--space is for one mechanism: name it.")
     if name is None:
         table = Table("mechanism", "guarantee", "summary", "paper", box=None, pad_edge=False)
         for known in names():
@@ -43,5 +65,24 @@ def mechanisms(
         if field.name != "space":
             print(f"  {field.name} = {field.default}")
     for profile in PROFILES.values():
-        for parameter, value in profile.parameters.get(name, {}).items():
-            print(f"  {parameter} = {value} with --profile {profile.name}")
+        for field_name, value in profile.parameters.get(name, {}).items():
+            print(f"  {field_name} = {value} with --profile {profile.name}")
+    if space is not None:
+        made = make(name, load_space(space), **mechanism_parameters(parameter or []))
+        _table(made, epsilon or PAPER_EPSILONS)
+
+
+def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
+    """Print what the mechanism does in a space, and its guarantee at the last of the epsilons."""
+    points = curve([mechanism], epsilons)
+    table = Table("epsilon", "unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats", box=None, pad_edge=False)
+    for one in points:
+        plain = "none" if one.plain_ldp is None else f"{one.plain_ldp:.4g}"
+        table.add_row(f"{one.epsilon:g}", f"{one.retention:.4f}", f"{one.distinct:.1f}", plain)
+    print(f"\nin this space ({len(mechanism.space):,} words):")
+    Console().print(table)
+    guarantee = mechanism.guarantee(points[-1].epsilon)
+    told = "none" if guarantee.epsilon is None else f"epsilon times {guarantee.metric}"
+    print(f"\nguarantee: {told}\nclaim: {guarantee.claim} ({'true' if guarantee.holds else 'not true'})")
+    for note in (*guarantee.assumptions, *guarantee.notes):
+        print(f"  {note}")

@@ -171,7 +171,7 @@ def privatize(
         "punctuation": punctuation, "other": other, "layout": layout, "case": case, "allocation": allocation,
         "tokenizer": tokenizer,
     }  # fmt: skip
-    parameters = _parameters(parameter or [])
+    parameters = mechanism_parameters(parameter or [])
     if profile is not None:
         options, parameters = _follow(context, find_profile(profile), mechanism, options, parameters)
     if strategy is not None:
@@ -250,7 +250,8 @@ def _explicit(context: typer.Context, options: dict[str, Any]) -> list[str]:
     return [name for name in options if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
-def _parameters(given: list[str]) -> dict[str, Any]:
+def mechanism_parameters(given: list[str]) -> dict[str, Any]:
+    """Return what ``--parameter NAME=VALUE`` stands for."""
     """Read ``name=value`` pairs; values are numbers or text."""
     values: dict[str, Any] = {}
     for pair in given:

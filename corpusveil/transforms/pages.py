@@ -43,7 +43,8 @@ def render_public(manifest: dict[str, Any]) -> str:
     if budget["per"] == "document":
         words += f", shared {budget['allocation']}"
     keep = manifest["configuration"]["columns"]["keep"]
-    return _templates().get_template("public.html").render(m=manifest, budget=words, keep=keep, shown=SHOWN_FILES)
+    page = environment(__package__, "public.html").get_template("public.html")
+    return page.render(m=manifest, budget=words, keep=keep, shown=SHOWN_FILES)
 
 
 def render_private(manifest: dict[str, Any], totals: dict[str, Any], shards: list[dict[str, Any]]) -> str:
@@ -79,7 +80,7 @@ def render_private(manifest: dict[str, Any], totals: dict[str, Any], shards: lis
         }
         for one in slowest
     ]
-    page = _templates().get_template("private.html")
+    page = environment(__package__, "private.html").get_template("private.html")
     return page.render(t=totals, name=manifest["spends"]["name"], classes=classes, facts=facts, slowest=rows)
 
 
@@ -101,10 +102,14 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-@functools.lru_cache(maxsize=1)
-def _templates() -> jinja2.Environment:
-    folder = resources.files(__package__) / "templates"
-    texts = {name: (folder / name).read_text(encoding="utf-8") for name in ("page.html", "public.html", "private.html")}
+@functools.lru_cache
+def environment(package: str = __package__, *names: str) -> jinja2.Environment:
+    """Return the templates of these names in a package's folder ``templates``, and the page that all of them extend."""
+    texts = {name: (resources.files(package) / "templates" / name).read_text(encoding="utf-8") for name in names}
+    base = resources.files(__package__) / "templates" / "page.html"
     return jinja2.Environment(
-        loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        loader=jinja2.DictLoader({"page.html": base.read_text(encoding="utf-8"), **texts}),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
     )

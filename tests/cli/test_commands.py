@@ -38,6 +38,7 @@ COMMANDS = [
     "tokenize",
     "train",
     "schedule",
+    "audit",
     "space",
     "privatize",
     "mechanisms",

@@ -1,0 +1,64 @@
+"""Line charts as SVG, without scripts, in the colours of the page they stand in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+WIDTH, HEIGHT = 640, 360
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 12, 44
+DASHES = ("", "7 4", "2 3", "10 3 2 3")
+COLORS = 6
+"""The page defines the colours ``--series-0`` and so on."""
+
+Points = Sequence[tuple[float, float]]
+
+
+def line_chart(series: Mapping[str, Points], x_label: str, y_label: str, *, top: float | None = None) -> str:
+    """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest."""
+    xs = [math.log10(x) for points in series.values() for x, _ in points]
+    low, high = (min(xs), max(xs)) if xs else (0.0, 1.0)
+    high = high if high > low else low + 1
+    most = top or max((y for points in series.values() for _, y in points), default=1.0) or 1.0
+
+    def across(x: float) -> float:
+        return LEFT + (math.log10(x) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+
+    def down(y: float) -> float:
+        return HEIGHT - BOTTOM - y / most * (HEIGHT - TOP - BOTTOM)
+
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(y_label)} over {escape(x_label)}">']
+    for step in range(5):
+        y = most * step / 4
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{down(y) + 4:.1f}" text-anchor="end">{y:.3g}</text>')
+    parts += [
+        f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>'
+        for x in _ticks(low, high)
+    ]
+    centre, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(f'<text x="{centre}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')
+    parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
+    for number, (name, points) in enumerate(series.items()):
+        drawn = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in points)
+        style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
+        title = f"<title>{escape(name)}</title>"
+        parts.append(f'<polyline class="line" style="{style}" points="{drawn}">{title}</polyline>')
+    return "".join([*parts, "</svg>"])
+
+
+def legend(names: Sequence[str]) -> str:
+    """Return the names of the lines with a piece of each."""
+    parts = []
+    for number, name in enumerate(names):
+        style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
+        line = f'<svg viewBox="0 0 28 10" class="key"><line x1="0" x2="28" y1="5" y2="5" style="{style}"/></svg>'
+        parts.append(f"<li>{line} {escape(name)}</li>")
+    return f'<ul class="legend">{"".join(parts)}</ul>'
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    values = [m * 10.0**e for e in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
+    inside = [x for x in values if low - 1e-9 <= math.log10(x) <= high + 1e-9]
+    return inside if len(inside) < 9 else [x for x in inside if f"{x:e}"[0] == "1"]

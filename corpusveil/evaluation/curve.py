@@ -1,0 +1,200 @@
+"""Choosing epsilon: what a mechanism keeps, what an attacker recovers, and what is promised, over a grid of epsilons.
+
+With the public prior pi over words and the exact law P, the best possible guess of a word from its replacement is right
+with probability ``sum_u max_w pi(w) P[w, u]``: Bayes-optimal reconstruction, the risk. Curves over it compare
+mechanisms at equal risk; at equal epsilon they differ in what epsilon means. In a large vocabulary inputs are the
+``inputs`` most frequent words (outputs always all of them), so the attacker knows that much more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.metrics import euclidean
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)
+INPUTS = 1000
+LOOKED_AT = 100
+"""Words over which distances and distinct outputs are taken, drawn by the prior."""
+RUNS = 100
+"""Replacements of a word among which distinct outputs (S_w) are counted, as in the studies."""
+RISKS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One mechanism at one epsilon.
+
+    ``retention``: the share of words that come back unchanged (N_w), by the prior; ``distinct``: expected different
+    outputs of 100 (S_w), ``distance``: expected Euclidean distance of vectors of output and input, both over 100 words;
+    ``risk``: Bayes-optimal reconstruction, None without an exact law; ``plain_ldp``: nats, None without a guarantee.
+    ``exact`` is False where figures come from samples.
+    """
+
+    mechanism: str
+    parameters: dict[str, Any]
+    epsilon: float
+    retention: float
+    distinct: float
+    distance: float | None
+    risk: float | None
+    plain_ldp: float | None
+    exact: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The words that may be inputs, int64 [N], their public probabilities, float64 [N], and how much they cover."""
+
+    words: npt.NDArray[np.int64]
+    shares: npt.NDArray[np.float64]
+    covered: float
+
+    @property
+    def guess(self) -> float:
+        """The risk without looking at the output: the share of the most frequent word."""
+        return float(self.shares.max())
+
+
+def prior_of(space: Space, inputs: int = INPUTS) -> Prior:
+    """Return the public prior of a space's most frequent words; all alike where it has no counts (of the first ids)."""
+    if inputs < 2:
+        raise UserError(f"inputs = {inputs}: it is 2 or more.")
+    counts = space.counts
+    values = np.ones(len(space)) if counts is None else counts.astype(np.float64)
+    if not values.sum() > 0:
+        values = np.ones(len(space))
+    words = np.sort(np.argsort(-values, kind="stable")[:inputs])
+    chosen = values[words]
+    return Prior(words, chosen / chosen.sum(), float(chosen.sum() / values.sum()))
+
+
+def curve(mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int = INPUTS) -> list[Point]:
+    """Return a point for each mechanism and epsilon, but for epsilons that a mechanism is not defined at.
+
+    Raises UserError when that leaves none of a mechanism.
+    """
+    points: list[Point] = []
+    for mechanism in mechanisms:
+        prior, found = prior_of(mechanism.space, inputs), 0
+        last: UserError | None = None
+        for epsilon in epsilons:
+            try:
+                points.append(point(mechanism, epsilon, prior))
+                found += 1
+            except UserError as error:
+                last = error
+        if last is not None and not found:
+            raise last
+    return points
+
+
+def point(mechanism: Mechanism, epsilon: float, prior: Prior) -> Point:
+    """Return one point of a curve."""
+    guarantee = mechanism.guarantee(epsilon)
+    looked_at = np.random.default_rng(0).choice(prior.words, LOOKED_AT, p=prior.shares)
+    figures: tuple[float, float, float | None, float | None, bool]
+    try:
+        figures = (*_exact(mechanism, epsilon, prior, looked_at), True)
+    except NoClosedForm:
+        retention, distinct, distance = _sampled(mechanism, epsilon, looked_at)
+        figures = (retention, distinct, distance, None, False)
+    retention, distinct, distance, risk, exact = figures
+    return Point(
+        mechanism.name, mechanism.parameters(), epsilon, retention, distinct, distance, risk, guarantee.plain_ldp, exact
+    )
+
+
+def _exact(
+    mechanism: Mechanism, epsilon: float, prior: Prior, looked_at: npt.NDArray[np.int64]
+) -> tuple[float, float, float | None, float]:
+    best = np.zeros(len(mechanism.space))
+    retention = 0.0
+    for word, share in zip(prior.words.tolist(), prior.shares.tolist(), strict=True):
+        law = mechanism.distribution(word, epsilon)
+        retention += share * float(law[word])
+        np.maximum(best, share * law, out=best)
+    distinct, distances = [], []
+    for word in looked_at.tolist():
+        law = mechanism.distribution(word, epsilon)
+        distinct.append(float(-np.expm1(RUNS * np.log1p(-np.minimum(law, 1 - 2.0**-53))).sum()))
+        distances.append(float(law @ euclidean(mechanism.space, word)))
+    return retention, float(np.mean(distinct)), _mean(distances), float(best.sum())
+
+
+def _sampled(
+    mechanism: Mechanism, epsilon: float, looked_at: npt.NDArray[np.int64]
+) -> tuple[float, float, float | None]:
+    key = DrawKey.derive(Key.for_tests(), "00" * 32)  # public: nothing is released of it
+    ids = np.repeat(looked_at, RUNS).astype(np.int32)
+    out = mechanism.privatize(ids, epsilon, Draws.of_tokens(key, ids.size)).reshape(-1, RUNS)
+    distinct = float(np.mean([np.unique(row).size for row in out]))
+    distances = []
+    for word, row in zip(looked_at.tolist(), out, strict=True):
+        distances.append(float(euclidean(mechanism.space, word)[row].mean()))
+    return mechanism.retention(epsilon), distinct, _mean(distances)
+
+
+def _mean(values: list[float]) -> float | None:
+    mean = float(np.mean(values))
+    return mean if math.isfinite(mean) else None
+
+
+@dataclass(frozen=True, slots=True)
+class AtRisk:
+    """A mechanism at a given risk: the epsilon for it, and what is kept there, between two points of its curve."""
+
+    risk: float
+    mechanism: str
+    epsilon: float
+    retention: float
+    distance: float | None
+    plain_ldp: float | None
+
+
+def at_equal_risk(points: Sequence[Point], risks: Sequence[float] = RISKS) -> list[AtRisk]:
+    """Return for each risk what every mechanism with an exact law keeps there, by interpolation in ln epsilon."""
+    found = []
+    names = list(dict.fromkeys((one.mechanism, str(one.parameters)) for one in points))
+    for risk in risks:
+        for name in names:
+            known = [one for one in points if (one.mechanism, str(one.parameters)) == name and one.risk is not None]
+            for low, high in itertools.pairwise(known):
+                assert low.risk is not None  # noqa: S101 - for the types
+                assert high.risk is not None  # noqa: S101 - for the types
+                if low.risk <= risk < high.risk:
+                    part = (risk - low.risk) / (high.risk - low.risk)
+                    found.append(_between(risk, low, high, part))
+                    break
+    return found
+
+
+def _between(risk: float, low: Point, high: Point, part: float) -> AtRisk:
+    def mixed(one: float | None, other: float | None) -> float | None:
+        return None if one is None or other is None else one + part * (other - one)
+
+    return AtRisk(
+        risk,
+        low.mechanism,
+        math.exp(math.log(low.epsilon) + part * math.log(high.epsilon / low.epsilon)),
+        low.retention + part * (high.retention - low.retention),
+        mixed(low.distance, high.distance),
+        mixed(low.plain_ldp, high.plain_ldp),
+    )
