@@ -3,7 +3,20 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import cmp, collocations, corpus, diffractor, engines, formats, lists, nw, quality, space
+from benchmarks import (
+    approximate,
+    cmp,
+    collocations,
+    corpus,
+    diffractor,
+    engines,
+    formats,
+    lists,
+    mechanisms,
+    nw,
+    quality,
+    space,
+)  # fmt: skip
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
@@ -15,6 +28,8 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "nw": nw.run,
     "diffractor": diffractor.run,
     "cmp": cmp.run,
+    "mechanisms": mechanisms.run,
+    "approximate": approximate.run,
     "collocations": collocations.run,
     "quality": quality.run,
 }

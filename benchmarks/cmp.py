@@ -126,9 +126,9 @@ def n_w(at: str, epsilon: float, expected: float) -> tuple[float, float]:
 
 
 @functools.cache
-def space(many: int, *, peer: bool = False) -> Path:
-    """Return a saved space without lists: of the shared or peers' vectors, or of so many generated ones."""
-    folder = inputs.work() / ("cmp-peers" if peer else f"cmp-{many or 'words'}")
+def space(many: int, *, peer: bool = False, lists: int = 0) -> Path:
+    """Return a saved space: of the shared or peers' vectors, or of so many generated ones."""
+    folder = inputs.work() / (("cmp-peers" if peer else f"cmp-{many or 'words'}") + ("-listed" if lists else ""))
     if (folder / "_artifact.json").exists():
         return folder
     path = peers.folder() / "emb.w2v.txt" if peer else Path(inputs.vectors())
@@ -139,15 +139,19 @@ def space(many: int, *, peer: bool = False) -> Path:
         letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
         names = letters[np.arange(many)[:, None] // 26 ** np.arange(4) % 26]
         np.savez(path, vocab=np.array(["".join(row) for row in names]), vectors=drawn)
-    cv.build_space(cv.read_vectors(str(path)), lists=0).save(str(folder))
+    cv.build_space(cv.read_vectors(str(path)), lists=lists).save(str(folder))
     return folder
 
 
 def fresh(threads: int, **arguments: Any) -> dict[str, Any]:
-    """Measure in a new process with so many threads, of the BLAS and of ours."""
+    return fresh_of("benchmarks.cmp", threads, **arguments)
+
+
+def fresh_of(module: str, threads: int, **arguments: Any) -> dict[str, Any]:
+    """Let a module measure in a new process with so many threads, of the BLAS and of ours."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {**os.environ, **dict.fromkeys(names, str(threads))}
-    command = [sys.executable, "-m", "benchmarks.cmp", json.dumps(arguments)]
+    command = [sys.executable, "-m", module, json.dumps(arguments)]
     told = subprocess.run(
         command, cwd=inputs.ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
     ).stdout
@@ -214,7 +218,7 @@ def plain(vectors: np.ndarray, epsilon: float) -> float:
     return 1 / clocked(token)
 
 
-def drive(peer: str) -> list[dict[str, Any]]:
+def drive(peer: str, mechanism: str | None = None) -> list[dict[str, Any]]:
     """Run a peer's driver as it is, in an environment of its own; return the rows that it writes."""
     data, drivers = peers.folder(), peers.drivers()
     home = inputs.work() / f"peer-{peer}"
@@ -229,13 +233,13 @@ def drive(peer: str) -> list[dict[str, Any]]:
                 raise Skipped(f"could not be installed: {(done.stderr or done.stdout).strip()[-200:]}")
         (home / "ready").touch()
     results = inputs.work() / "peer-results"
-    script, mechanism = DRIVERS[peer]
+    script, usual = DRIVERS[peer]
     written = results / f"{Path(script).stem}.jsonl"
     written.unlink(missing_ok=True)
     paths = {"BENCH_DATA": str(data), "BENCH_OUT": str(results)}
     quiet = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [python, script, mechanism], cwd=drivers, env={**os.environ, **paths, **quiet, **BRIEF},
+        [python, script, mechanism or usual], cwd=drivers, env={**os.environ, **paths, **quiet, **BRIEF},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode or not written.exists():
