@@ -37,7 +37,7 @@ FASTER, PREPARING, MEMORY = 15.0, 60.0, 600
 
 def run() -> list[Table]:
     table = Table(
-        f"mechanisms on the peers' 33,787 × 300, one thread; a Zipf text of {TOKENS:,} tokens, {NOISY_TOKENS:,} with noise",
+        f"mechanisms on the peers' 33,787 × 300, one thread; Zipf text of {TOKENS:,} ({NOISY_TOKENS:,} with noise)",
         ("mechanism", "ε", "prepared in s", "tokens/s", "peak MiB", "N_w", "by definition", "S_w", "by definition "),
     )
     rates = {name: peer_rates(driver, table) for name, driver in PEERS.items()}

@@ -11,6 +11,7 @@ import typer
 import corpusveil
 from corpusveil.cli import (
     audit,
+    compile_tables,
     count,
     demo,
     key,
@@ -49,6 +50,7 @@ app.command("plan")(run_command.plan_file)
 app.command("schedule")(schedule.schedule)
 app.command("mechanisms")(mechanisms.mechanisms)
 app.command("audit")(audit.audit_command)
+app.command("compile")(compile_tables.compile_command)
 app.command("demo")(demo.demo)
 
 

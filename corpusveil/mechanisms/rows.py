@@ -20,15 +20,19 @@ from __future__ import annotations
 
 import collections
 import functools
+import hashlib
 import math
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import kept
 from corpusveil.sampling import weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.search import in_slices
@@ -372,20 +376,28 @@ class Rows:
         factors: npt.NDArray[np.float64] | None = None,
         *,
         squared: bool = False,
+        key: str | None = None,
     ) -> None:
         n = blocks.words
-        self.squared = squared
+        self.squared, self.key = squared, key
         self.blocks, self.s, self.gamma = blocks, float(s), float(gamma)
         self.factors = _padded(blocks, factors)
-        self.own = np.zeros(n, dtype=np.uint64)
-        self.scales = np.zeros(n)
-        self.totals = np.empty((n, blocks.blocks), dtype=np.uint64)
-        self.ready = np.zeros(n, dtype=bool)
+        known = None if key is None else kept.find(key)
+        if known is None:
+            self.own = np.zeros(n, dtype=np.uint64)
+            self.scales = np.zeros(n)
+            self.totals = np.empty((n, blocks.blocks), dtype=np.uint64)
+        else:
+            self.own, self.scales, self.totals = known
+        self.ready = np.full(n, known is not None)
+        self.is_kept = known is not None
         self._lock = threading.Lock()
 
     @property
     def built_bytes(self) -> int:
         """The bytes of the rows that are built; memory that no row was written to takes no room."""
+        if self.is_kept:
+            return self.ready.size
         return int(self.ready.sum()) * self.blocks.blocks * 8 + self.ready.size * 49
 
     def build(self, ids: npt.NDArray[Any]) -> None:
@@ -402,6 +414,13 @@ class Rows:
                     self.gamma, self.squared, self.factors, self.own, self.scales, self.totals,
                 )  # fmt: skip
                 self.ready[some] = True
+
+    def keep(self) -> Path:
+        """Build the rows of all words and keep them for other processes; return where (``kept.py``)."""
+        if self.key is None:
+            raise UserError("Only the rows of a space can be kept; make them by rows_of.")
+        self.build(np.arange(self.blocks.words))
+        return kept.keep(self.key, (self.own, self.scales, self.totals))
 
     def sample(self, ids: npt.NDArray[np.int32], draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
         """Return the cell of each draw in its word's row; int32 [T], uint64 [T] -> int32 [T]."""
@@ -456,7 +475,12 @@ def rows_of(
     with _cache_lock:
         key = (space, s, gamma, squared, factors is None)
         if key not in _cache:
-            _cache[key] = Rows(blocks_of(space, unit=squared), s, gamma, factors, squared=squared)
+            blocks = blocks_of(space, unit=squared)
+            name = kept.key_of(
+                space=space.digest, s=s.hex(), gamma=float(gamma).hex(), squared=squared, per_block=blocks.per_block,
+                factors=None if factors is None else hashlib.sha256(factors.tobytes()).hexdigest(),
+            )  # fmt: skip
+            _cache[key] = Rows(blocks, s, gamma, factors, squared=squared, key=name)
         _cache.move_to_end(key)
         while len(_cache) > 1 and sum(rows.built_bytes for rows in _cache.values()) > CACHE_BYTES:
             _cache.popitem(last=False)

@@ -279,10 +279,15 @@ def remove_folder(url: str) -> None:
         fs.rm(path, recursive=True)
 
 
-def cache_folder() -> Path:
-    """Return this user's cache folder (``CORPUSVEIL_CACHE``, else the XDG one), created when missing."""
+def cache_path() -> Path:
+    """Return where this user's cache folder is, or would be: ``CORPUSVEIL_CACHE``, else the XDG one."""
     base = os.environ.get("CORPUSVEIL_CACHE")
-    folder = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
+    return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
+
+
+def cache_folder() -> Path:
+    """Return this user's cache folder (``cache_path``), created when missing."""
+    folder = cache_path()
     try:
         make_folder(str(folder))
     except UserError as error:

@@ -39,6 +39,7 @@ COMMANDS = [
     "train",
     "schedule",
     "audit",
+    "compile",
     "space",
     "privatize",
     "mechanisms",

@@ -1,0 +1,37 @@
+"""``corpusveil compile``: what depends on the space and epsilon only, built once for all processes of this machine."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from corpusveil.cli.options import SpaceOption
+from corpusveil.cli.privatize import mechanism_parameters
+from corpusveil.errors import UserError
+from corpusveil.mechanisms import make
+from corpusveil.mechanisms.on_distances import OnDistances
+from corpusveil.spaces import load_space
+
+
+def compile_command(
+    space: SpaceOption,
+    mechanism: Annotated[str, typer.Option(help="An exponential mechanism on vectors.", metavar="NAME")],
+    epsilon: Annotated[list[float], typer.Option(help="Epsilon of a word (repeatable).")],
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the mechanism (repeatable).", metavar="NAME=VALUE")
+    ] = None,
+) -> None:
+    """Build the tables of a mechanism for all words and keep them in the cache, where every process maps them.
+
+    Without it each process builds the rows of the words that it meets.
+
+    Example: corpusveil compile --space spaces/glove --mechanism santext --epsilon 5
+    """
+    made = make(mechanism, load_space(space), **mechanism_parameters(parameter or []))
+    if not isinstance(made, OnDistances):
+        raise UserError(f"{mechanism}: it has no tables worth keeping; there is nothing to compile.")
+    for one in epsilon:
+        began = time.monotonic()
+        print(f"epsilon {one:g}: {made.rows(one).keep()}, {time.monotonic() - began:.1f} s")
