@@ -43,7 +43,7 @@ class Table:
         return all(self.targets.values())
 
     def target(self, words: str, *, met: bool) -> None:
-        self.targets[words] = met
+        self.targets[words] = bool(met)
 
     def __str__(self) -> str:
         cells = [self.columns, *(tuple(show(value) for value in row) for row in self.rows)]

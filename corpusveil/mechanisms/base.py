@@ -132,6 +132,49 @@ class Mechanism(abc.ABC):
             self.check_id(ids.max())
 
 
+def promise(
+    mechanism: Mechanism,
+    epsilon: float,
+    *,
+    metric: str,
+    plain_ldp: float,
+    assumptions: tuple[str, ...],
+    claim: str,
+    neighbors: str = "any two words of the vocabulary",
+    disclosed: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Guarantee:
+    """Return the guarantee of a mechanism that has one; that its draws are computational is said for all."""
+    return Guarantee(
+        mechanism=mechanism.name,
+        metric=metric,
+        epsilon=float(epsilon),
+        plain_ldp=plain_ldp,
+        neighbors=neighbors,
+        disclosed=disclosed,
+        assumptions=(COMPUTATIONAL, *assumptions),
+        claim=claim,
+        holds=True,
+        notes=notes,
+    )
+
+
+def nothing_holds(mechanism: Mechanism, claim: str, why: str) -> Guarantee:
+    """Return what a mechanism without a guarantee says: the claim, and why it is false."""
+    return Guarantee(
+        mechanism=mechanism.name,
+        metric=mechanism.distance,
+        epsilon=None,
+        plain_ldp=None,
+        neighbors="none",
+        disclosed=(),
+        assumptions=(COMPUTATIONAL,),
+        claim=claim,
+        holds=False,
+        notes=(why,),
+    )
+
+
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise UserError unless a parameter is a whole number from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
 from corpusveil.mechanisms.metrics import discrete
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, partition, set_table
@@ -83,15 +83,14 @@ class CusText(OnSets):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         epsilon = check_epsilon(epsilon)
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.distance,
-            epsilon=epsilon,
             plain_ldp=self.plain_ldp(epsilon),
             neighbors="any two words of one group; between groups only the bound for any two words holds",
             disclosed=("which group of near words a word is in: only the smoothing hides it",),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
             claim="epsilon-LDP for any two words (not true; it is within a group of a fixed partition)",
-            holds=True,
             notes=("The group of near words that a word is in is practically disclosed.",),
         )

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
+from corpusveil.mechanisms.base import Guarantee, nothing_holds
 from corpusveil.mechanisms.metrics import discrete
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, nearest_sets, set_table
 from corpusveil.mechanisms.registry import register
@@ -56,20 +56,9 @@ class CusTextPerWord(OnSets):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         check_epsilon(epsilon)
-        return Guarantee(
-            mechanism=self.name,
-            metric=self.distance,
-            epsilon=None,
-            plain_ldp=None,
-            neighbors="none",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL,),
-            claim="epsilon-LDP for any two words",
-            holds=False,
-            notes=(
-                (
-                    "The published claim is false: each word has its own set of possible outputs, so an output that "
-                    "is in one word's set and not in another's tells them apart with certainty."
-                ),
-            ),
+        return nothing_holds(
+            self,
+            "epsilon-LDP for any two words",
+            "The published claim is false: each word has its own set of possible outputs, so an output that "
+            "is in one word's set and not in another's tells them apart with certainty.",
         )

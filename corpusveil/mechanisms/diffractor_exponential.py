@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import compiled
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.ring_geometric import default_gamma
@@ -207,15 +207,12 @@ class DiffractorExponential(OnLists):
         for table in tables.values():
             notes += self._nearly_uniform(table, epsilon)
         gammas = {n: table.gamma for n, table in tables.items()}
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.on_lists("path", gammas),
-            epsilon=float(epsilon),
             plain_ldp=min(float(epsilon) * max(gammas.values()), 44 * math.log(2)),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS),
+            assumptions=(INTEGER_WEIGHTS,),
             claim="epsilon times the truncated distance: true, and wasteful",
-            holds=True,
             notes=tuple(notes),
         )

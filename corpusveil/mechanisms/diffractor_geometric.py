@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import compiled
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
@@ -145,15 +145,12 @@ class DiffractorGeometric(OnLists):
             law = self.position_weights(0, epsilon, n)
             ends = math.log(int(law[0])) - math.log(int(law[n - 1]))
             farthest = max(farthest, min(float(epsilon) * (n - 1), ends))
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.distance,
-            epsilon=float(epsilon),
             plain_ldp=farthest,
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS),
+            assumptions=(INTEGER_WEIGHTS,),
             claim="epsilon times the distance: true, and tight",
-            holds=True,
             notes=("For any two words the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",),
         )

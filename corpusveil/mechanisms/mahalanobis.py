@@ -54,6 +54,9 @@ class Mahalanobis(OnVectors):
         """Return the factor of the noise and its extreme stretches."""
         return shape_of(self.space, self.lam)
 
+    def prepare(self) -> None:
+        self.shape()
+
     def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         round_noise = gamma_noise(draws, self.space.dimensions, epsilon)
         out = np.empty_like(round_noise)

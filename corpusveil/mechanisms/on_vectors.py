@@ -20,7 +20,7 @@ from scipy import special
 
 from corpusveil.compiled import compiled
 from corpusveil.errors import NoClosedForm
-from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, Mechanism, levels
+from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, promise
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
 from corpusveil.spaces import Space
@@ -57,6 +57,9 @@ class OnVectors(Mechanism):
         self.space.require_vectors(self.name)
         search_of(self.space)
 
+    def prepare(self) -> None:
+        """Compute what all tokens need, before threads share the work."""
+
     @abc.abstractmethod
     def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the noise of T tokens; ``epsilon`` float64 [T] -> float64 [T, d]."""
@@ -74,6 +77,7 @@ class OnVectors(Mechanism):
         self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
     ) -> npt.NDArray[np.int32]:
         self.check_tokens(ids, draws)
+        self.prepare()
         distinct, which = levels(epsilon, ids.size)
         values = np.full(ids.size, distinct[0]) if which is None else np.array(distinct)[which]
         out = np.empty(ids.size, dtype=np.int32)
@@ -132,16 +136,13 @@ class OnVectors(Mechanism):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         epsilon = check_epsilon(epsilon)
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.distance,
-            epsilon=epsilon,
             plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, FLOAT_NOISE, floor_note(len(self.space))),
+            assumptions=(FLOAT_NOISE, floor_note(len(self.space))),
             claim=self.claim,
-            holds=True,
             notes=self.notes(epsilon),
         )
 

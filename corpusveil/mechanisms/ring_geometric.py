@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import compiled
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
@@ -186,14 +186,11 @@ class RingGeometric(OnLists):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         tables = {n: self.table(epsilon, n) for n in self.sizes}
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.on_lists("ring", {n: table.gamma for n, table in tables.items()}),
-            epsilon=float(epsilon),
             plain_ldp=max(math.log(table.near[0]) - math.log(table.far) for table in tables.values()),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS),
+            assumptions=(INTEGER_WEIGHTS,),
             claim="exactly epsilon times the distance; epsilon times gamma for any two words",
-            holds=True,
         )

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
@@ -48,15 +48,12 @@ class SanText(OnDistances):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         epsilon = check_epsilon(epsilon)
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.distance,
-            epsilon=epsilon,
             plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
             claim="epsilon times the Euclidean distance",
-            holds=True,
             notes=self.retention_note(),
         )

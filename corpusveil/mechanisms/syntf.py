@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import UserError
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.metrics import discrete
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
@@ -61,15 +61,12 @@ class SynTf(OnDistances):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         epsilon = check_epsilon(epsilon)
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.distance,
-            epsilon=epsilon,
             plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
             claim="epsilon for any two words, m epsilon for a document of m output terms",
-            holds=True,
             notes=self.retention_note(),
         )

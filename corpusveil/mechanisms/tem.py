@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import UserError
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee, check_fraction
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
 from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
@@ -89,15 +89,12 @@ class Tem(OnDistances):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         epsilon = check_epsilon(epsilon)
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self._distance(f"{self.gamma_at(epsilon):.6g}"),
-            epsilon=epsilon,
             plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
             claim="epsilon times min(the Euclidean distance, gamma); epsilon times gamma for any two words",
-            holds=True,
             notes=self.retention_note(),
         )

@@ -27,7 +27,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.mechanisms.base import COMPUTATIONAL, INTEGER_WEIGHTS, Guarantee
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
@@ -159,15 +159,12 @@ class TightExponential(OnDistances):
             else "No positive weights were found at this epsilon, so the calibrated exponential is used: "
             f"{found.s / epsilon:.4f} of epsilon stands in the exponent and {found.realised / epsilon:.4f} is realised."
         )
-        return Guarantee(
-            mechanism=self.name,
+        return promise(
+            self,
+            epsilon,
             metric=self.distance,
-            epsilon=epsilon,
             plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of the vocabulary",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL, INTEGER_WEIGHTS, FLOAT_KERNEL),
+            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
             claim="exactly epsilon times the Euclidean distance",
-            holds=True,
             notes=(used, *self.retention_note()),
         )

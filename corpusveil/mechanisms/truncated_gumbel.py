@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scipy import special
 
 from corpusveil.errors import UserError
-from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, Mechanism, levels
+from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, nothing_holds
 from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_sets import nearest_sets
 from corpusveil.mechanisms.registry import register
@@ -222,21 +222,10 @@ class TruncatedGumbel(Mechanism):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         self.check(epsilon)
-        return Guarantee(
-            mechanism=self.name,
-            metric=self.distance,
-            epsilon=None,
-            plain_ldp=None,
-            neighbors="none",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL,),
-            claim="epsilon times the Euclidean distance",
-            holds=False,
-            notes=(
-                (
-                    "The published theorem is false: of n words at distance 1 of one another and one at distance R of "
-                    "all, the far one comes out with a probability exponentially small in n (n = 100, R = 1.5: a "
-                    "log-ratio of 27.6 where 21.7 is claimed)."
-                ),
-            ),
+        return nothing_holds(
+            self,
+            "epsilon times the Euclidean distance",
+            "The published theorem is false: of n words at distance 1 of one another and one at distance R of "
+            "all, the far one comes out with a probability exponentially small in n (n = 100, R = 1.5: a "
+            "log-ratio of 27.6 where 21.7 is claimed).",
         )

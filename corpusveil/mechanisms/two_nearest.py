@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numba import njit
 
 from corpusveil.errors import UserError
-from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
+from corpusveil.mechanisms.base import Guarantee, nothing_holds
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
 from corpusveil.sampling.gamma import uniforms
@@ -97,22 +97,11 @@ class Excluding(TwoNearest):
 
     def guarantee(self: Any, epsilon: float) -> Guarantee:
         check_epsilon(epsilon)
-        return Guarantee(
-            mechanism=self.name,
-            metric=self.distance,
-            epsilon=None,
-            plain_ldp=None,
-            neighbors="none",
-            disclosed=(),
-            assumptions=(COMPUTATIONAL,),
-            claim=self.claim,
-            holds=False,
-            notes=(
-                (
-                    "The published claim is false: a word never comes out for itself, so whoever reads a word knows "
-                    "with certainty that it was not the input."
-                ),
-            ),
+        return nothing_holds(
+            self,
+            self.claim,
+            "The published claim is false: a word never comes out for itself, so whoever reads a word knows "
+            "with certainty that it was not the input.",
         )
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -131,7 +132,15 @@ def search_of(space: Space) -> Search:
 
 @functools.cache
 def _pool(process: int) -> ThreadPoolExecutor:  # noqa: ARG001 - threads do not survive a fork
-    return ThreadPoolExecutor(_threads())
+    return ThreadPoolExecutor(_threads(), initializer=_enter)
+
+
+def _enter() -> None:
+    _inside.here = True
+
+
+_inside = threading.local()
+"""Marks the pool's own threads, which must not wait for the pool."""
 
 
 def _threads() -> int:
@@ -142,9 +151,12 @@ def _threads() -> int:
 
 
 def in_slices(n: int, kernel: Callable[..., Any], *arguments: Any) -> None:
-    """Run ``kernel(*arguments, low, high)`` over n rows, a slice a thread; the kernels release the GIL."""
+    """Run ``kernel(*arguments, low, high)`` over n rows, a slice a thread; the kernels release the GIL.
+
+    Called by a kernel that runs so already, it does all rows itself.
+    """
     threads = _threads()
-    if threads == 1:
+    if threads == 1 or getattr(_inside, "here", False):
         kernel(*arguments, 0, n)
         return
     edges = np.linspace(0, n, threads + 1).astype(int).tolist()

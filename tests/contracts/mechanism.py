@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import UserError
+from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.mechanisms import Guarantee, Mechanism, find
 from corpusveil.sampling import grid
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -346,3 +346,27 @@ class MechanismContract:
         assert copy == mechanism
         assert copy.parameters() == mechanism.parameters()
         assert np.array_equal(copy.distribution(0, 1.0), mechanism.distribution(0, 1.0))
+
+
+class ContractWithoutLaw(MechanismContract):
+    """The contract of a mechanism whose law has no closed form: all that needs none. Its law is tested apart."""
+
+    test_rows_are_laws = None
+    test_noise_is_never_silently_gone = None
+    test_samples_follow_the_distribution = None
+    test_a_wrong_scale_would_be_noticed = None
+    test_a_shuffled_table_would_be_noticed = None
+    test_retention_is_the_mean_probability_of_no_change = None
+    test_realised_epsilon_is_at_most_the_promised = None
+    test_plain_ldp_is_at_most_the_promised = None
+    test_a_weaker_guarantee_would_be_noticed = None
+    test_unknown_words_are_bounded_as_stated = None
+    test_frozen_and_pickled_whole = None
+
+    def test_there_is_no_closed_form(self, largest: Case) -> None:
+        """The law is refused, not approximated; a copy from a pickle is equal and refuses it, too."""
+        copy = pickle.loads(pickle.dumps(largest.mechanism))
+        assert copy == largest.mechanism
+        for mechanism in (largest.mechanism, copy):
+            with pytest.raises(NoClosedForm, match="sample it"):
+                mechanism.distribution(0, 1.0)

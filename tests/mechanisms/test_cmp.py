@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.errors import NoClosedForm
 from corpusveil.mechanisms import find, make
 from corpusveil.mechanisms.cmp import Cmp, laplace_mass
 from corpusveil.sampling.draws import NOISE, Draws
@@ -23,7 +21,7 @@ from corpusveil.spaces.search import Search
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
-from tests.contracts.mechanism import Case, MechanismContract, draws_of
+from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.rays import angles, lower_bound, masses, sphere
 from tests.mechanisms.spaces import Floats, distances, normal, space_of
@@ -56,7 +54,7 @@ class TestOnALine(MechanismContract):
         return LINE
 
 
-class TestInFiveDimensions(MechanismContract):
+class TestInFiveDimensions(ContractWithoutLaw):
     """Without a closed form everything else of the contract holds; the law itself is looked at below."""
 
     name = "cmp"
@@ -65,26 +63,6 @@ class TestInFiveDimensions(MechanismContract):
     @classmethod
     def cases(cls) -> list[Case]:
         return [case("five dimensions", normal(20, 5))]
-
-    test_rows_are_laws = None
-    test_noise_is_never_silently_gone = None
-    test_samples_follow_the_distribution = None
-    test_a_wrong_scale_would_be_noticed = None
-    test_a_shuffled_table_would_be_noticed = None
-    test_retention_is_the_mean_probability_of_no_change = None
-    test_realised_epsilon_is_at_most_the_promised = None
-    test_plain_ldp_is_at_most_the_promised = None
-    test_a_weaker_guarantee_would_be_noticed = None
-    test_unknown_words_are_bounded_as_stated = None
-    test_frozen_and_pickled_whole = None
-
-    def test_there_is_no_closed_form(self, largest: Case) -> None:
-        """The law is refused, not approximated; a copy from a pickle is equal and samples the same."""
-        copy = pickle.loads(pickle.dumps(largest.mechanism))
-        assert copy == largest.mechanism
-        for mechanism in (largest.mechanism, copy):
-            with pytest.raises(NoClosedForm, match="5 dimensions"):
-                mechanism.distribution(0, 1.0)
 
 
 PLANE = space_of([*normal(7, 2), [0.0, 0.0]])

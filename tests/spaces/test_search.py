@@ -142,6 +142,22 @@ def test_small_whole_numbers(vectors: npt.NDArray[np.int8], seed: int) -> None:
     assert np.array_equal(finder.several(points, k), squared.argsort(axis=1, kind="stable")[:, :k])
 
 
+def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that is run in slices may ask for slices itself: it does them alone, and waits for nobody."""
+    monkeypatch.setattr(search, "_threads", lambda: 2)
+    done = np.zeros((8, 10), np.int64)
+
+    def inner(row: int, low: int, high: int) -> None:
+        done[row, low:high] += 1
+
+    def outer(low: int, high: int) -> None:
+        for row in range(low, high):
+            search.in_slices(10, inner, row)
+
+    search.in_slices(8, outer)
+    assert (done == 1).all()
+
+
 def test_a_point_alone_finds_what_it_finds_among_others() -> None:
     """The batch does not matter: one by one, in parts and in another order."""
     vectors, points = CASES["a little beside"]
