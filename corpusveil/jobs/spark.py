@@ -11,6 +11,7 @@ from typing import Any
 
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.java import ensure_java
+from corpusveil.transforms.handshake import SameVersions
 
 
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
@@ -60,8 +61,13 @@ class SparkEngine:
         """Run ``function`` on every task. Raises WorkError when the job fails."""
         context = spark_session(self.master, self.workers).sparkContext
         try:
-            context.parallelize(list(tasks), max(1, len(tasks))).mapPartitions(_each(function)).count()
+            context.parallelize(list(tasks), max(1, len(tasks))).mapPartitions(_each(SameVersions.of(function))).count()
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            known = [line for line in str(error).splitlines() if "WorkError: " in line or "UserError: " in line]
+            told = str(error)
+            known = [line for line in told.splitlines() if "WorkError: " in line or "UserError: " in line]
             sentence = known[0].split("Error: ", 1)[-1] if known else f"{type(error).__name__}."
+            if "No module named 'corpusveil" in told:
+                sentence = (
+                    "The workers have no corpusveil; send them an environment with it (corpusveil package spark)."
+                )
             raise WorkError(f"The Spark job failed: {sentence} What was finished is kept; run again.") from None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.errors import UserError, WorkError
+from corpusveil.transforms.handshake import SameVersions
 
 DEFAULT_RUNNER = "FnApiRunner"
 _LOSES_OUTPUT = "DaskRunner"
@@ -55,7 +56,7 @@ class BeamEngine:
                     pipeline
                     | "Shard tasks" >> beam.Create(list(tasks))
                     | "One a worker" >> beam.Reshuffle()
-                    | "Privatize shards" >> beam.Map(function)
+                    | "Privatize shards" >> beam.Map(SameVersions.of(function))
                 )
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             told = f"{type(error).__name__}: {error}".splitlines()
