@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults definitions lint bench clean
+.PHONY: help setup demo test faults definitions packaged lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -16,7 +16,7 @@ demo: setup ## run the whole flow on bundled text and say where the report is
 	@$(BIN)/corpusveil demo
 
 test: lint ## lint, then the whole test suite
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "not faults and not airflow"
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "not faults and not airflow and not packaged"
 
 faults: setup ## kill workers, drivers and machines of a cluster in the middle, and compare
 	$(BIN)/python -m pytest -m faults
@@ -25,6 +25,9 @@ definitions: setup ## install an Airflow beside, and let it read what a schedule
 	[ -x .tools/airflow/bin/python ] || python3 -m venv .tools/airflow
 	.tools/airflow/bin/pip install --quiet --disable-pip-version-check "apache-airflow>=3"
 	CORPUSVEIL_AIRFLOW_PYTHON=$(CURDIR)/.tools/airflow/bin/python $(BIN)/python -m pytest -m airflow
+
+packaged: setup ## pack an environment for Spark, and submit it to a cluster from an empty home
+	$(BIN)/python -m pytest -m packaged
 
 lint: setup ## style, types and the direction of imports
 	$(BIN)/ruff check

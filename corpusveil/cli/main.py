@@ -17,6 +17,7 @@ from corpusveil.cli import (
     key,
     ledger,
     mechanisms,
+    package,
     privatize,
     schedule,
     score,
@@ -51,6 +52,7 @@ app.command("schedule")(schedule.schedule)
 app.command("mechanisms")(mechanisms.mechanisms)
 app.command("audit")(audit.audit_command)
 app.command("compile")(compile_tables.compile_command)
+app.command("package")(package.package)
 app.command("demo")(demo.demo)
 
 

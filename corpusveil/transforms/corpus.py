@@ -21,7 +21,7 @@ from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, th
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
 from corpusveil.transforms.manifest import write_manifest
-from corpusveil.transforms.pages import write_pages
+from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import Spending, reserve
@@ -83,6 +83,10 @@ def privatize_corpus(
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":
             raise UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
+    if files.exists(public_page(output)) and folder.read("run.json") is None:
+        raise UserError(
+            f"{public_page(output)}: a file is where this release's page would be; choose another --output."
+        )
     tasks = plan(shards, suffix, rows_per_task)
     job = ShardJob(
         release.kernel(whole_corpus=True),

@@ -40,6 +40,7 @@ COMMANDS = [
     "schedule",
     "audit",
     "compile",
+    "package spark",
     "space",
     "privatize",
     "mechanisms",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
+from corpusveil.errors import UserError
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
@@ -109,6 +110,16 @@ class TestPublic:
         manifest = manifest_of(ground)
         manifest["shards"] = manifest["shards"] * 1000
         assert "The other 800 are listed in the manifest" in Reader(render_public(manifest)).text
+
+
+def test_a_foreign_file_in_the_place_of_the_page_stays(ground: Path, tmp_path: Path) -> None:
+    """Nothing is written over, and nothing is begun."""
+    (tmp_path / "out.report.html").write_text("mine")
+    release = cv.Release(cv.mechanism("ring-geometric", cv.load_space(str(ground / "space"))), cv.Budget(1.0))
+    with pytest.raises(UserError, match="choose another --output"):
+        privatize_corpus(release, [str(ground / f"in-{SECRET}")], str(tmp_path / "out"), LocalEngine())
+    assert (tmp_path / "out.report.html").read_text() == "mine"
+    assert [one.name for one in tmp_path.iterdir()] == ["out.report.html"]
 
 
 class TestPrivate:

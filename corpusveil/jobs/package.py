@@ -1,0 +1,90 @@
+"""What a cluster needs to run corpusveil: one file with it and its dependencies, without Beam and without a Spark.
+
+The file is a PEX (pex.readthedocs.io): ``spark-submit --files`` sends it to every machine, where a Python of the same
+minor version runs it, with Spark's own PySpark behind it. Versions are those of this environment, so that the handshake
+of driver and workers (``transforms/handshake.py``) agrees.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from corpusveil.errors import UserError, WorkError
+
+ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
+EXTRAS = ("s3", "gcs", "azure")
+LEFT_OUT = ("pyspark", "apache-beam", "corpusveil")
+
+
+def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
+    """Write the environment and the script to submit into a folder; return both.
+
+    Raises UserError without pex, for an unknown extra, and when the folder has such files that are not files; WorkError
+    with pex's last line when it fails, as it does without the package index.
+    """
+    if importlib.util.find_spec("pex") is None:
+        raise UserError("package spark needs pex: pip install 'corpusveil[package]'.")
+    for extra in extras:
+        if extra not in EXTRAS:
+            raise UserError(f"--extra {extra}: it may be {', '.join(EXTRAS)}.")
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".packing-", dir=folder) as work:
+        constraints = Path(work) / "constraints.txt"
+        constraints.write_text("".join(f"{line}\n" for line in installed()))
+        made = Path(work) / ENVIRONMENT
+        command = [sys.executable, "-m", "pex", requirement(extras), "--constraints", str(constraints)]
+        command += ["--inherit-path=fallback", "--python", sys.executable, "--output-file", str(made)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode or not made.exists():
+            last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+            raise WorkError(f"pex could not build {ENVIRONMENT}: {last}")
+        made.replace(folder / ENVIRONMENT)
+    shutil.copyfile(Path(__file__).with_name(SUBMIT), folder / SUBMIT)
+    return [folder / ENVIRONMENT, folder / SUBMIT]
+
+
+def requirement(extras: Sequence[str]) -> str:
+    """Return what pex installs: this version, or the folder that this one was installed from."""
+    wanted = f"[{','.join(extras)}]" if extras else ""
+    distribution = metadata.distribution("corpusveil")
+    told = distribution.read_text("direct_url.json")
+    url = json.loads(told)["url"] if told else ""
+    if url.startswith("file:"):
+        return url2pathname(urlparse(url).path) + wanted
+    return f"corpusveil{wanted}=={distribution.version}"
+
+
+def installed() -> Iterator[str]:
+    """Yield the versions of this environment, as constraints."""
+    seen: set[str] = set()
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if name and name.lower() not in (*LEFT_OUT, *seen) and "+" not in distribution.version:
+            seen.add(name.lower())
+            yield f"{name}=={distribution.version}"
+
+
+def commands(folder: str) -> dict[str, str]:
+    """Return how to submit with it, by kind of cluster."""
+    sent = f"--files {folder}/{ENVIRONMENT}"
+    python = f"--conf spark.pyspark.python=./{ENVIRONMENT}"
+    end = f"{folder}/{SUBMIT} privatize … --engine spark"
+    return {
+        "standalone": f"spark-submit --master spark://HOST:7077 {sent} {python} "
+        f"--conf spark.pyspark.driver.python={folder}/{ENVIRONMENT} {end}",
+        "YARN": f"spark-submit --master yarn --deploy-mode cluster {sent} {python} {end}",
+        "Kubernetes": "spark-submit --master k8s://https://HOST:6443 --deploy-mode cluster "
+        "--conf spark.kubernetes.container.image=IMAGE --conf spark.kubernetes.file.upload.path=s3a://BUCKET/staging "
+        f"{sent} {python} {end}",
+    }
