@@ -44,7 +44,7 @@ def find(name: str) -> type[Mechanism]:
     _load_all()
     if name not in _BY_NAME:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names())}."
+        hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists those there are."
         raise UserError(f"{name}: no mechanism has this name; {hint}")
     return _BY_NAME[name]
 
