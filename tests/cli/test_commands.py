@@ -227,7 +227,7 @@ class TestAWrongCall:
             ("--epsilon", "one", "epsilon"),
             ("--epsilon", None, "epsilon"),
             ("--mechanism", "ring-geometrc", "did you mean ring-geometric?"),
-            ("--mechanism", "something", "ring-geometric"),
+            ("--mechanism", "something", "'corpusveil mechanisms' lists"),
             ("--space", "nowhere/space", "nowhere/space"),
             ("--key", "nowhere.key", "no such key file"),
             ("--progress", "loud", "loud"),
