@@ -12,7 +12,7 @@ from rich.table import Table
 from corpusveil.cli.options import SpaceOption
 from corpusveil.cli.privatize import mechanism_parameters
 from corpusveil.errors import UserError
-from corpusveil.evaluation.audit import DRAWS, LEVEL, PAIRS, WORDS, audit
+from corpusveil.evaluation.audit import LEVEL, PAIRS, WORDS, audit
 from corpusveil.evaluation.curve import EPSILONS, INPUTS, AtRisk, Point, at_equal_risk, curve, prior_of
 from corpusveil.evaluation.pages import render_curve
 from corpusveil.mechanisms import Mechanism, make
@@ -31,7 +31,10 @@ def audit_command(
         list[str] | None, typer.Option(help="A parameter of the mechanism (repeatable).", metavar="NAME=VALUE")
     ] = None,
     claim: Annotated[bool, typer.Option("--claim", help="Check what its paper claims instead.")] = False,
-    draws: Annotated[int, typer.Option(help="Draws a word, where laws are sampled.")] = DRAWS,
+    draws: Annotated[
+        int | None,
+        typer.Option(help="Draws a word, where laws are sampled; default 100,000, or 5,000 where each takes long."),
+    ] = None,
     pairs: Annotated[int, typer.Option(help="Pairs of words, where there is no exact law.")] = PAIRS,
     level: Annotated[float, typer.Option(help="The chance to refute what holds, where there is no exact law.")] = LEVEL,
     words: Annotated[int, typer.Option(help="Words that are compared, where there is an exact law.")] = WORDS,

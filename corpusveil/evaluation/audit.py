@@ -22,6 +22,7 @@ from scipy import stats
 
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, check_epsilon
@@ -32,7 +33,9 @@ PAIRS = 14
 TOLD_APART = 1.0
 """Pairs are taken whose epsilon times distance is near this: smaller ones drown in the error of counts, larger ones in
 rare outputs."""
-DRAWS = 100_000
+DRAWS, DRAWS_OF_LARGE = 100_000, 5_000
+"""A word, unless told otherwise; the second where each draw is compared with more than ``LARGE`` numbers of vectors."""
+LARGE = 1 << 21
 LEVEL = 0.05
 FIT_LEVEL = 1e-9
 """Of the tests that samples follow the law and depend on the key: the chance that a sound mechanism fails one."""
@@ -105,7 +108,7 @@ def audit(
     epsilon: float,
     *,
     claim: bool = False,
-    draws: int = DRAWS,
+    draws: int | None = None,
     pairs: int = PAIRS,
     level: float = LEVEL,
     words: int = WORDS,
@@ -113,10 +116,13 @@ def audit(
 ) -> Audit:
     """Check the guarantee of a mechanism, or its paper's ``claim``; that of a mechanism without a guarantee always.
 
-    ``draws``, ``pairs`` and ``level`` are for sampling, ``words`` how many are compared exactly; ``key`` (default: a
-    fresh one) what is drawn with. Raises UserError for numbers that are out of range.
+    ``draws`` a word (100,000; 5,000 where a draw takes long), ``pairs`` and ``level`` are for sampling, ``words`` how
+    many are compared exactly; ``key`` (default: a fresh one) what is drawn with. Raises UserError for numbers that are
+    out of range.
     """
     epsilon = check_epsilon(epsilon)
+    if draws is None:
+        draws = DRAWS_OF_LARGE if isinstance(mechanism, OnVectors) and mechanism.space.vectors.size > LARGE else DRAWS
     for name, value, least in (("draws", draws, 1000), ("pairs", pairs, 1), ("words", words, 2)):
         if value < least:
             raise UserError(f"{name} = {value}: it is at least {least:,}.")
