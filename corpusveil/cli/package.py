@@ -26,6 +26,7 @@ def package(
     """
     print(f"building for {kind}", file=sys.stderr)
     for path in package_spark(output, extra or []):
-        print(f"{path} ({path.stat().st_size >> 20:,} MiB)")
+        size = path.stat().st_size >> 20
+        print(f"{path} ({size:,} MiB)" if size else path)
     for name, command in commands(output).items():
         print(f"\n{name}:\n  {command}")
