@@ -230,6 +230,7 @@ class TestDefects:
         told = found(Planted(CLUSTERS, functools.partial(kernel, CLUSTERS), follows=False), draws=200_000)
         assert any("do not follow" in reason for reason in told.reasons)
 
+    @pytest.mark.slow
     def test_half_the_noise_at_a_million_draws(self) -> None:
         """§15: of eight words in the plane, 4 pairs, a million draws each: epsilon passes, half the noise does not."""
         space = space_of(0.4 * normal(8, 2), 0)

@@ -133,6 +133,7 @@ def test_chances_are_those_of_the_definition() -> None:
 
 
 class TestTheGuarantee:
+    @pytest.mark.slow
     def test_holds_over_the_whole_vocabulary(self) -> None:
         """By the quadrature's laws, which are good to 1e-3: at most epsilon. Control: 1.1 epsilon exceeds it."""
         assert realised(EPSILON, 0.5, fine=1440) <= EPSILON * (1 + 5e-3)
