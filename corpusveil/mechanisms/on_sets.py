@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import Mechanism, check_whole, levels
-from corpusveil.mechanisms.rows import LANES, TOGETHER, Blocks, blocks_of, exponential, squared_distances
+from corpusveil.mechanisms.blocks import LANES, Blocks, blocks_of, exponential, squared_distances
+from corpusveil.mechanisms.rows import TOGETHER
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon

@@ -28,10 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
+from corpusveil.mechanisms.blocks import Blocks, blocks_of
 from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.rows import Blocks, Rows, blocks_of, kernel_sums, rows_of, steepest
+from corpusveil.mechanisms.rows import Rows, kernel_sums, rows_of, steepest
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space

@@ -27,10 +27,10 @@ from scipy import special
 
 from corpusveil.errors import UserError
 from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, nothing_holds
+from corpusveil.mechanisms.blocks import LANES, blocks_of, squared_distances
 from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.mechanisms.on_sets import nearest_sets
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.rows import LANES, blocks_of, squared_distances
 from corpusveil.sampling.draws import MECHANISM, NOISE, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space

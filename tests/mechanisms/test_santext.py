@@ -10,7 +10,8 @@ import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.rows import LANES, Blocks, Rows, exponential, rows_of
+from corpusveil.mechanisms.blocks import LANES, Blocks, exponential
+from corpusveil.mechanisms.rows import Rows, rows_of
 from corpusveil.mechanisms.santext import SanText
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL

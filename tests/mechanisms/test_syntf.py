@@ -10,7 +10,7 @@ import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.rows import unit_vectors
+from corpusveil.mechanisms.blocks import unit_vectors
 from corpusveil.mechanisms.syntf import SynTf
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from corpusveil.spaces import Space

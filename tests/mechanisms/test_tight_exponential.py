@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.rows import Blocks, Rows, rows_of
+from corpusveil.mechanisms.blocks import Blocks
+from corpusveil.mechanisms.rows import Rows, rows_of
 from corpusveil.mechanisms.santext import SanText
 from corpusveil.mechanisms.tight_exponential import (
     RESIDUAL,
