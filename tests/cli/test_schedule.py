@@ -185,9 +185,9 @@ class TestStartedTwice:
 
 
 class TestKilled:
-    @pytest.mark.parametrize("step", range(20))
+    @pytest.mark.parametrize("step", range(24))
     def test_the_next_start_makes_up_for_it(self, ground: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-        """Stopped at any write of the state: every shard is released in one finished run, and nothing counted low."""
+        """Stopped at any write but the lease's end: one finished run has every shard, and nothing is counted low."""
         lines(ground, "day-1/b.jsonl", 3, 4)
         writes = iter(range(1000))
 
