@@ -83,6 +83,6 @@ def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
     Console().print(table)
     guarantee = mechanism.guarantee(points[-1].epsilon)
     told = "none" if guarantee.epsilon is None else f"epsilon times {guarantee.metric}"
-    print(f"\nguarantee: {told}\nclaim: {guarantee.claim} ({'true' if guarantee.holds else 'not true'})")
+    print(f"\nguarantee: {told}\npublished: {guarantee.claim}{'' if guarantee.holds else ' (not true)'}")
     for note in (*guarantee.assumptions, *guarantee.notes):
         print(f"  {note}")
