@@ -14,14 +14,14 @@ import typer
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import ALLOCATIONS, dataset_budget, field_budget, parse_weights
 from corpusveil.cli.engines import make_engine
-from corpusveil.cli.options import EngineOption, OutputOption, ProgressOption, SpaceOption
+from corpusveil.cli.options import EngineOption, LogOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.progress import watcher
 from corpusveil.collocations.table import load_collocations
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
-from corpusveil.storage import files
+from corpusveil.storage import events, files
 from corpusveil.storage.formats import FORMATS
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
@@ -160,6 +160,7 @@ def privatize(
         bool, typer.Option("--plan-duplicates", help="The same, and count equal documents, which reads everything.")
     ] = False,
     progress: ProgressOption = "auto",
+    log: LogOption = None,
 ) -> None:
     """Privatize a corpus: shards in, private shards and a manifest out.
 
@@ -171,6 +172,8 @@ def privatize(
         "punctuation": punctuation, "other": other, "layout": layout, "case": case, "allocation": allocation,
         "tokenizer": tokenizer,
     }  # fmt: skip
+    if log is not None:
+        events.open_log(log)
     parameters = mechanism_parameters(parameter or [])
     if profile is not None:
         options, parameters = _follow(context, find_profile(profile), mechanism, options, parameters)

@@ -6,64 +6,119 @@ import contextlib
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from corpusveil.collocations.stages import Watch
 from corpusveil.errors import CorpusveilError
-from corpusveil.storage import files
+from corpusveil.storage import events, files
 from corpusveil.storage.records import Records
 from corpusveil.storage.tasks import ShardTask
 
 POLL_SECONDS = 0.5
 LINE_SECONDS = 5.0
+_RESTS = 20
+"""Between two looks at the records pass so many times as long as the last one took: there may be 100,000 of them."""
 
-Show = Callable[[int, int, int], None]
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a run is, whatever runs it."""
+
+    shards: int
+    done: int
+    failed: int
+    tokens: int
+    privatized: int
+    changed: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second."""
+        return self.tokens / self.seconds if self.seconds else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the end, if the rest goes as what was done; None before there is something to go by."""
+        return self.seconds * (self.shards - self.done) / self.done if 0 < self.done < self.shards else None
+
+    @property
+    def changed_share(self) -> float | None:
+        """The share of privatized tokens that are another word now, in whole hundredths."""
+        return round(self.changed / self.privatized, 2) if self.privatized else None
 
 
-def watcher(how: str) -> Callable[[Records, Sequence[ShardTask]], contextlib.AbstractContextManager[None]] | None:
-    """Return what shows progress in the manner ``how`` (auto, bar, lines, none) on standard error."""
+Show = Callable[[State], None]
+
+
+def watcher(how: str) -> Callable[[Records, Sequence[ShardTask], str], contextlib.AbstractContextManager[None]] | None:
+    """Return what shows progress in the manner ``how`` (auto, bar, lines, none) on standard error, and in the log."""
     if how == "auto":
         how = "bar" if sys.stderr.isatty() else "lines"
     if how == "none":
-        return None
+        return _silent if events.wanted() else None
     return _bar if how == "bar" else _lines
 
 
 class _Progress:
-    """Done shards, their input bytes, and written tokens, from records and heartbeats."""
+    """What tasks have done so far, from their records and heartbeats."""
 
     def __init__(self, records: Records, tasks: Sequence[ShardTask]) -> None:
         self._records = records
-        self._sizes = {task.record_name: task.size for task in tasks}
-        self._tokens: dict[str, int] = {}
-        self.total = len(tasks)
+        self._waiting = {task.record_name for task in tasks}
+        self._total = len(tasks)
+        self._done: Counter[str] = Counter()
+        self._before: Counter[str] = Counter()
+        self._began = time.monotonic()
 
-    def read(self) -> tuple[int, int]:
-        """Return shards done and tokens written so far."""
+    def begin(self) -> None:
+        """Leave out what was done before this run."""
+        self.read()
+        self._before = self._done.copy()
+        self._total = len(self._waiting)
+
+    def read(self) -> State:
+        """Return how far this run is."""
         for name in self._records.names("shards"):
-            if name in self._sizes and name not in self._tokens and (record := self._records.read(f"shards/{name}")):
-                self._tokens[name] = int(record["counts"]["tokens_written"])
-        running = 0
+            if name in self._waiting and (record := self._records.read(f"shards/{name}")):
+                self._waiting.remove(name)
+                counts = record["counts"]
+                self._done.update(
+                    tasks=1, tokens=counts["tokens_written"], privatized=counts["privatized"], changed=counts["changed"]
+                )
+        now = self._done - self._before
         for name in self._records.names("progress"):
-            if name not in self._tokens and (beat := self._records.read(f"progress/{name}")):
-                running += int(beat["tokens"])
-        return len(self._tokens), sum(self._tokens.values()) + running
+            if name in self._waiting and (beat := self._records.read(f"progress/{name}")):
+                now.update({word: int(beat[word]) for word in ("tokens", "privatized", "changed")})
+        failed = len(self._records.names("failed"))
+        seconds = time.monotonic() - self._began
+        return State(self._total, now["tasks"], failed, now["tokens"], now["privatized"], now["changed"], seconds)
 
 
 @contextlib.contextmanager
-def _polled(records: Records, tasks: Sequence[ShardTask], show: Show, every: float) -> Iterator[None]:
-    state = _Progress(records, tasks)
+def _polled(records: Records, tasks: Sequence[ShardTask], run: str, show: Show, every: float) -> Iterator[None]:
+    progress = _Progress(records, tasks)
     with contextlib.suppress(CorpusveilError, OSError):
-        state.read()
+        progress.begin()
     stop = threading.Event()
 
+    def look() -> float:
+        began = time.monotonic()
+        with contextlib.suppress(CorpusveilError, OSError):  # a record that is just being replaced
+            state = progress.read()
+            show(state)
+            _tell(run, state)
+        return time.monotonic() - began
+
     def poll() -> None:
-        while not stop.wait(every):
-            with contextlib.suppress(CorpusveilError, OSError):  # a record that is just being replaced
-                show(*state.read(), state.total)
+        took = 0.0
+        while not stop.wait(max(every, _RESTS * took)):
+            took = look()
 
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
@@ -72,44 +127,58 @@ def _polled(records: Records, tasks: Sequence[ShardTask], show: Show, every: flo
     finally:
         stop.set()
         thread.join()
-        with contextlib.suppress(CorpusveilError, OSError):
-            show(*state.read(), state.total)
+        look()
+
+
+def _tell(run: str, state: State) -> None:
+    """Put what is shown into the log, in numbers."""
+    left = None if state.left is None else round(state.left)
+    events.tell(
+        "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed, tokens=state.tokens,
+        tokens_per_second=round(state.rate), changed_share=state.changed_share, seconds_left=left,
+    )  # fmt: skip
 
 
 @contextlib.contextmanager
-def _lines(records: Records, tasks: Sequence[ShardTask]) -> Iterator[None]:
-    began = time.monotonic()
+def _lines(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
+    def show(state: State) -> None:
+        said = [f"{state.done} of {state.shards} shards", f"{state.tokens:,} tokens", f"{state.rate / 1e6:.2f} M/s"]
+        said += [] if state.changed_share is None else [f"{state.changed_share:.0%} changed"]
+        said += [f"{state.failed} failed"] if state.failed else []
+        said += [] if state.left is None else [f"about {state.left:.0f} s left"]
+        print(", ".join(said), file=sys.stderr, flush=True)
 
-    def show(done: int, tokens: int, total: int) -> None:
-        seconds = time.monotonic() - began
-        left = f", about {seconds * (total - done) / done:.0f} s left" if 0 < done < total else ""
-        rate = tokens / seconds / 1e6
-        print(f"{done} of {total} shards, {tokens:,} tokens, {rate:.2f} M/s{left}", file=sys.stderr, flush=True)
-
-    with _polled(records, tasks, show, LINE_SECONDS):
+    with _polled(records, tasks, run, show, LINE_SECONDS):
         yield
 
 
 @contextlib.contextmanager
-def _bar(records: Records, tasks: Sequence[ShardTask]) -> Iterator[None]:
+def _silent(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
+    with _polled(records, tasks, run, lambda _state: None, LINE_SECONDS):
+        yield
+
+
+@contextlib.contextmanager
+def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
     columns = (
         TextColumn("privatizing"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("shards"),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[more]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    began = time.monotonic()
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        line = bar.add_task("", total=len(tasks), rate="")
+        line = bar.add_task("", total=len(tasks), more="")
 
-        def show(done: int, tokens: int, _total: int) -> None:
-            rate = tokens / (time.monotonic() - began) / 1e6
-            bar.update(line, completed=done, rate=f"{rate:.2f} M tokens/s")
+        def show(state: State) -> None:
+            more = f"{state.rate / 1e6:.2f} M tokens/s"
+            more += "" if state.changed_share is None else f", {state.changed_share:.0%} changed"
+            more += f", {state.failed} failed" if state.failed else ""
+            bar.update(line, completed=state.done, total=state.shards, more=more)
 
-        with _polled(records, tasks, show, POLL_SECONDS):
+        with _polled(records, tasks, run, show, POLL_SECONDS):
             yield
 
 

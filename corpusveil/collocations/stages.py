@@ -28,7 +28,7 @@ class Task(Protocol):
 class Engine(Protocol):
     """Maps a function over tasks, somewhere; what the function writes is the result."""
 
-    def run(self, function: Any, tasks: Sequence[Any]) -> None: ...
+    def run(self, function: Any, tasks: Sequence[Any]) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,10 @@ from typing import Any
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.java import ensure_java
 from corpusveil.transforms.handshake import SameVersions
+from corpusveil.transforms.metrics import NAMES
+
+MOST_SPARK_TASKS = 8192
+"""Where there are more shard tasks, several are one Spark task: its driver keeps kilobytes for each."""
 
 
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
@@ -41,11 +45,11 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     return session
 
 
-def _each(function: Callable[[Any], None]) -> Callable[[Iterable[Any]], Iterable[int]]:
-    def run(tasks: Iterable[Any]) -> Iterable[int]:
+def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Callable[[Iterable[Any]], None]:
+    def run(tasks: Iterable[Any]) -> None:
         for task in tasks:
-            function(task)
-            yield 1
+            for name, number in (function(task) or {}).items():
+                accumulators[name].add(number)
 
     return run
 
@@ -57,11 +61,20 @@ class SparkEngine:
     master: str | None = None
     workers: int | None = None
 
-    def run(self, function: Callable[[Any], None], tasks: Sequence[Any]) -> None:
-        """Run ``function`` on every task. Raises WorkError when the job fails."""
+    def slots(self) -> int:
+        """Return how many tasks can be done at once."""
+        return int(spark_session(self.master, self.workers).sparkContext.defaultParallelism)
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+        """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when the job fails.
+
+        The sums are accumulators, one a name; Spark adds what a task measured once, however often it was tried.
+        """
         context = spark_session(self.master, self.workers).sparkContext
+        accumulators = {name: context.accumulator(0) for name in NAMES}
+        slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
         try:
-            context.parallelize(list(tasks), max(1, len(tasks))).mapPartitions(_each(SameVersions.of(function))).count()
+            context.parallelize(list(tasks), slices).foreachPartition(_each(SameVersions.of(function), accumulators))
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             told = str(error)
             known = [line for line in told.splitlines() if "WorkError: " in line or "UserError: " in line]
@@ -71,3 +84,4 @@ class SparkEngine:
                     "The workers have no corpusveil; send them an environment with it (corpusveil package spark)."
                 )
             raise WorkError(f"The Spark job failed: {sentence} What was finished is kept; run again.") from None
+        return {name: accumulator.value for name, accumulator in accumulators.items()}

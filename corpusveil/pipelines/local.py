@@ -7,12 +7,17 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from corpusveil.errors import UserError, WorkError
+from corpusveil.transforms.metrics import Measured, total
+
+_AHEAD = 3
+"""Tasks that wait for each process, so that none waits for a task."""
 
 
 def _follow_parent() -> None:
@@ -53,20 +58,19 @@ class LocalEngine:
         if self.workers < 1:
             raise UserError(f"workers = {self.workers}: at least one is needed.")
 
-    def run(self, function: Callable[[Any], None], tasks: Sequence[Any]) -> None:
-        """Run ``function`` on every task. Raises WorkError when a worker process dies."""
+    def slots(self) -> int:
+        """Return how many tasks can be done at once."""
+        return self.workers
+
+    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
+        """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when a worker dies."""
         if self.workers == 1:
-            for task in tasks:
-                function(task)
-            return
+            return total(function(task) for task in tasks)
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_follow_parent)
         try:
-            with _threads_shared_by(self.workers):  # which start when tasks are handed in
-                futures = [self._pool.submit(function, task) for task in tasks]
-            for future in as_completed(futures):
-                future.result()
+            return total(self._results(self._pool, function, tasks))
         except BrokenProcessPool:
             self.close()
             raise WorkError(
@@ -76,6 +80,18 @@ class LocalEngine:
         except BaseException:
             self.close()
             raise
+
+    def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured | None]:
+        """Yield what the tasks return, as they end; a few are handed in at a time, however many there are."""
+        waiting = iter(tasks)
+        with _threads_shared_by(self.workers):  # which start when tasks are handed in
+            running = {pool.submit(function, task) for task in islice(waiting, _AHEAD * self.workers)}
+        while running:
+            done: set[Future[Any]]
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {pool.submit(function, task) for task in islice(waiting, len(done))}
+            for future in done:
+                yield future.result()
 
     def close(self) -> None:
         """Wait for what is being done, leave the rest, and end the processes."""

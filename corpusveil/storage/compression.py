@@ -23,6 +23,11 @@ _GZIP_WBITS = 31
 _CUT_SHORT = "Truncated compressed stream"
 
 
+def codec_of(name: str) -> Codec:
+    """Return the compression that a name ends in."""
+    return next((codec for codec in CODECS if codec and name.endswith(codec)), "")
+
+
 def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
     """Yield the uncompressed content of a file. Raises UserError when the file is cut short or damaged."""
     source: Any = file

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from corpusveil.errors import UserError
-from corpusveil.storage import files, formats
+from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
 
 RAW_BYTES = 4 << 20
+SPLIT_FROM_BYTES = 64 << 20
+MOST_PIECES = 64
+_LOOKED_AT = 16
+_UNEVEN = 1.25
+_PIECES_A_SLOT = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +48,74 @@ class ShardTask:
         return f"part-{self.shard:05d}-of-{self.shards:05d}{piece}.json"
 
 
-def plan(shards: Sequence[InputShard], suffix: str | None, rows_per_task: int | None) -> list[ShardTask]:
-    """Return one task a shard; with ``rows_per_task`` (a multiple of 8,192) several for a shard with more rows.
+def plan(
+    shards: Sequence[InputShard],
+    suffix: str | None,
+    rows_per_task: int | None,
+    slots: Callable[[], int] = lambda: 1,
+) -> list[ShardTask]:
+    """Return one task a shard; several for a shard with more than ``rows_per_task`` (a multiple of 8,192) rows.
 
-    ``suffix`` is that of the output files, None for that of the input. Raises UserError for a wrong number of rows.
+    Without ``rows_per_task`` a shard is split when it is large and would keep one of ``slots`` workers busy for longer
+    than its share of the work. How shards are split never changes what is written. ``suffix`` is that of the output
+    files, None for that of the input. Raises UserError for a wrong number of rows.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
         raise UserError(f"rows per task = {rows_per_task}: it has to be a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
+    shares = _shares(shards, slots) if rows_per_task is None else {}
     for number, shard in enumerate(shards):
         form = formats.form_of(shard.url)
-        base = (number, len(shards), shard.url, shard.relative, shard.size, suffix or form)
+        whole = ShardTask(number, len(shards), shard.url, shard.relative, shard.size, suffix or form)
         if rows_per_task is None:
-            tasks.append(ShardTask(*base))
+            tasks += _parts(whole, form, shares.get(number, 1))
             continue
         with files.open_read(shard.url) as file:
             rows = formats.find(form).rows(file, shard.url)
         if rows <= rows_per_task:
-            tasks.append(ShardTask(*base))
+            tasks.append(whole)
             continue
         starts = range(0, rows, rows_per_task)
-        tasks += [ShardTask(*base, start, start + rows_per_task, piece) for piece, start in enumerate(starts)]
+        tasks += [replace(whole, start=at, stop=at + rows_per_task, piece=piece) for piece, at in enumerate(starts)]
     return tasks
+
+
+def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int, int]:
+    """Return into how many tasks the shards are split that are too large for one, by their numbers."""
+    large = [number for number, shard in enumerate(shards) if shard.size >= SPLIT_FROM_BYTES]
+    if not large or (workers := slots()) == 1:
+        return {}
+    even = max(SPLIT_FROM_BYTES / 2, sum(shard.size for shard in shards) / workers)
+    return {
+        number: min(MOST_PIECES, math.ceil(_PIECES_A_SLOT * shards[number].size / even))
+        for number in large
+        if shards[number].size > _UNEVEN * even
+    }
+
+
+def _parts(whole: ShardTask, form: str, pieces: int) -> Iterator[ShardTask]:
+    """Yield the tasks of a shard: row ranges of about the same size, the last of all that is left."""
+    rows = math.ceil(_about_rows(whole.url, form) / pieces / BLOCK_ROWS) * BLOCK_ROWS if pieces > 1 else 0
+    if not rows:
+        yield whole
+        return
+    for piece in range(pieces):
+        stop = None if piece == pieces - 1 else (piece + 1) * rows
+        yield replace(whole, start=piece * rows, stop=stop, piece=piece)
+
+
+def _about_rows(url: str, form: str) -> int:
+    """Return how many rows a file has: as it says, or by the lines at its beginning."""
+    found = formats.find(form)
+    with files.open_read(url) as file:
+        if found.seeks:
+            return found.rows(file, url)
+        size, lines = files.size(url) or 0, 0
+        for seen, chunk in enumerate(compression.chunks(file, url, compression.codec_of(form)), 1):
+            lines += chunk.count(b"\n")
+            if seen == _LOOKED_AT:
+                return int(lines * max(1.0, size / file.tell()))
+        return lines
 
 
 class KeyedReader(io.RawIOBase):

@@ -6,13 +6,13 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import orjson
 
 from corpusveil.errors import UserError
-from corpusveil.storage import files, formats
+from corpusveil.storage import events, files, formats
 from corpusveil.storage.inputs import find_shards, refuse_overlap
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
@@ -21,6 +21,7 @@ from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, th
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
 from corpusveil.transforms.manifest import write_manifest
+from corpusveil.transforms.metrics import Measured
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
@@ -32,7 +33,11 @@ DROPS, COPIES = "drops", "copies"
 class Engine(Protocol):
     """Maps a function over shard tasks, somewhere; what the function writes is the result."""
 
-    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None: ...
+    def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> Measured | None:
+        """Run it on every task; return the sums of what it measured, as far as the engine keeps them."""
+
+    def slots(self) -> int:
+        """Return how many tasks can be done at once; 1 where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,9 @@ class Outcome:
     shards: int
     content_sha256: str
     seconds: float
+    run: str
+    measured: Measured = field(default_factory=dict)
+    """What this run did, by the names of ``transforms.metrics``: less than ``counts`` when it went on with another."""
 
 
 def privatize_corpus(
@@ -59,7 +67,7 @@ def privatize_corpus(
     on_bad_rows: OnBadRows = "fail",
     debug: bool = False,
     spending: Spending | None = None,
-    watch: Callable[[Records, Sequence[ShardTask]], Any] | None = None,
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
@@ -68,8 +76,8 @@ def privatize_corpus(
     that all inputs have in common. ``format`` is the form of the output, as ``--format`` names it; ``on_bad_rows`` says
     whether a row that can't be read stops the run or is set aside among the records. ``spending`` names a ledger: what
     documents spend is written there before anything is drawn, and a cap that would be exceeded ends the run.
-    ``watch(records, tasks)``, a context manager, may show progress. Raises UserError when input or arguments are wrong
-    and when the output folder belongs to another release; WorkError when the engine fails.
+    ``watch(records, tasks, run)``, a context manager, may show progress. Raises UserError when input or arguments are
+    wrong and when the output folder belongs to another release; WorkError when the engine fails.
     """
     began = time.monotonic()
     columns = columns or Columns()
@@ -87,7 +95,7 @@ def privatize_corpus(
         raise UserError(
             f"{public_page(output)}: a file is where this release's page would be; choose another --output."
         )
-    tasks = plan(shards, suffix, rows_per_task)
+    tasks = plan(shards, suffix, rows_per_task, engine.slots)
     job = ShardJob(
         release.kernel(whole_corpus=True),
         columns,
@@ -100,7 +108,9 @@ def privatize_corpus(
         debug,
         copies_key=release.key.derive("copies"),
         thin=thinned(sum(shard.size for shard in shards)),
+        run=events.new_run(),
     )
+    events.tell("run_begins", job.run, shards=len(shards), tasks=len(tasks), bytes=sum(shard.size for shard in shards))
     ledger = None if spending is None else files.absolute(spending.ledger)
     looks_first = spending is not None or release.duplicates == "drop"
     fresh = looks_first and folder.read("run.json") is None
@@ -111,13 +121,15 @@ def privatize_corpus(
         write_pages(output, folder)
         return outcome
     job = _prepare(spending, release, job, tasks, engine, fresh=fresh)
-    _run(job, tasks, engine, watch)
+    measured = _run(job, tasks, engine, watch)
     _sweep(job)
     totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks), _copies(job, tasks))
     for part in (COPIES, DROPS):
         files.remove_folder(folder.address(part))
     write_pages(output, folder)
-    return Outcome(totals, len(shards), content, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    events.tell("run_ends", job.run, seconds=round(seconds, 3), **measured)
+    return Outcome(totals, len(shards), content, seconds, job.run, measured)
 
 
 def _prepare(
@@ -175,12 +187,13 @@ def _refuse_failures(records: Records) -> None:
         raise UserError(failures[0]["sentence"] + more)
 
 
-def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) -> None:
+def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) -> Measured:
     whole = {task.shard: task for task in _wholes(tasks)}
     joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
     left = [task for task in tasks if task.piece is None or task.shard not in joined]
-    with watch(job.records, left) if watch is not None else contextlib.nullcontext():
-        engine.run(job, left)
+    left.sort(key=lambda task: -task.size)  # the longest first, so that none is begun when all others are done
+    with watch(job.records, left, job.run) if watch is not None else contextlib.nullcontext():
+        measured = engine.run(job, left)
     _refuse_failures(job.records)
     by_shard: dict[int, list[ShardTask]] = {}
     for task in tasks:
@@ -190,6 +203,7 @@ def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) 
         job.assemble(pieces)
     for name in files.listing(job.records.address("pieces")):  # of a run that was split in another way
         files.remove(job.records.address("pieces", name))
+    return measured or {}
 
 
 def _sweep(job: ShardJob) -> None:
@@ -269,4 +283,4 @@ def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome
             )
         counts += Counts.of(record["counts"])
     manifest = orjson.loads(files.read_bytes(files.join(job.output, "manifest.json")))
-    return Outcome(counts, len(wholes), manifest["content_sha256"], time.monotonic() - began)
+    return Outcome(counts, len(wholes), manifest["content_sha256"], time.monotonic() - began, job.run)

@@ -53,6 +53,16 @@ class Counts:
             "tokens": dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True)),
         }
 
+    def measured(self) -> dict[str, int]:
+        """Return what engines add up (``transforms.metrics``)."""
+        return {
+            "documents": self.documents,
+            "tokens": self.tokens_written,
+            "privatized": self.privatized,
+            "changed": self.privatized - self.unchanged,
+            "quarantined": self.quarantined,
+        }
+
     @classmethod
     def of(cls, record: dict[str, Any]) -> Counts:
         """Return the counts that ``private`` wrote."""

@@ -31,15 +31,15 @@ def versions() -> Mapping[str, str]:
 class SameVersions:
     """A function over tasks that a worker runs only where it has the driver's versions."""
 
-    function: Callable[[Any], None]
+    function: Callable[[Any], Any]
     driver: Mapping[str, str]
 
     @classmethod
-    def of(cls, function: Callable[[Any], None]) -> SameVersions:
+    def of(cls, function: Callable[[Any], Any]) -> SameVersions:
         """Return the function with the versions of this process, the driver."""
         return cls(function, dict(versions()))
 
-    def __call__(self, task: Any) -> None:
+    def __call__(self, task: Any) -> Any:
         """Raise WorkError, with what differs, unless the versions agree; then do the task."""
         mine = versions()
         other = [
@@ -49,4 +49,4 @@ class SameVersions:
             raise WorkError(
                 f"A worker has other versions than the driver ({', '.join(other)}); give both the same environment."
             )
-        self.function(task)
+        return self.function(task)

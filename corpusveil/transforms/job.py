@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from corpusveil.errors import CorpusveilError, UserError, WorkError
-from corpusveil.storage import files, formats
+from corpusveil.storage import events, files, formats
 from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
@@ -17,6 +17,7 @@ from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed
 from corpusveil.transforms.copies import Drops, Noting, tags_name
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.metrics import Measured
 
 HEARTBEAT_SECONDS = 1.0
 
@@ -46,18 +47,27 @@ class ShardJob:
     """What tags of documents are keyed by, to count copies."""
     thin: int = 0
     """Copies are counted among one in ``1 << thin`` documents."""
+    run: str = ""
+    """The name of the run in its events."""
 
-    def __call__(self, task: ShardTask) -> None:
-        """Do one task, unless it is done already.
+    def __call__(self, task: ShardTask) -> Measured:
+        """Do one task, unless it is done already; return what was done, by the names of ``transforms.metrics``.
 
         A wrong input is recorded, not raised: engines retry what raises, and this can't get better. What may get better
         (a full disk, a store that is down) is raised; any other error without its text, which could quote a document.
         """
         try:
-            if not self.is_done(task):
-                self._work(task)
+            if self.is_done(task):
+                return {"shards_kept": 1}
+            began = time.monotonic()
+            counts = self._work(task)
+            events.tell("task_done", self.run, **_numbers(task), seconds=round(time.monotonic() - began, 3),
+                        documents=counts.documents, tokens=counts.tokens_written)  # fmt: skip
+            return {"shards_done": 1, **counts.measured()}
         except UserError as error:
             self.records.write(f"failed/{task.record_name}", {"sentence": str(error)})
+            events.tell("task_refused", self.run, **_numbers(task))
+            return {"shards_failed": 1}
         except CorpusveilError:
             raise
         except (OSError, MemoryError) as error:
@@ -96,7 +106,7 @@ class ShardJob:
         """Return where the tags of a task's documents lie until copies have been counted."""
         return self.records.address("copies", tags_name(task))
 
-    def _work(self, task: ShardTask) -> None:
+    def _work(self, task: ShardTask) -> Counts:
         began = time.monotonic()
         beat = began
         form = formats.find(formats.form_of(task.url))
@@ -146,6 +156,7 @@ class ShardJob:
                 raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
         noting.write(self.tags(task))
         self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, time.monotonic() - began)
+        return counts
 
     def _set_aside(self, task: ShardTask, batch: Batch, quarantine: Quarantine) -> None:
         for bad in batch.bad:
@@ -161,7 +172,7 @@ class ShardJob:
 
     def _beat(self, task: ShardTask, counts: Counts) -> None:
         if files.is_local(self.records.url):
-            self.records.write(f"progress/{task.record_name}", {"tokens": counts.tokens_written})
+            self.records.write(f"progress/{task.record_name}", counts.measured())
 
     def _commit(self, task: ShardTask, counts: Counts, content: str, output: str, source: str, seconds: float) -> None:
         self.records.remove(f"failed/{task.record_name}")
@@ -218,6 +229,11 @@ class ShardJob:
             files.remove(self.target(piece))
             files.remove(self.tags(piece))
             Quarantine.drop(self.records, piece.record_name)
+
+
+def _numbers(task: ShardTask) -> dict[str, int | None]:
+    """Return what an event says of a task; the name of its input is private."""
+    return {"shard": task.shard, "piece": task.piece}
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:

@@ -1,0 +1,109 @@
+"""What engines count and what a run says of itself: the same names and numbers whoever runs it, and never text."""
+
+from __future__ import annotations
+
+import json
+import random
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpusveil.cli.progress import State
+from corpusveil.jobs.spark import SparkEngine
+from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.storage import events
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.metrics import NAMES, total
+from tests.engines.corpora import CANARIES, NAME_CANARY, Ground, make_release, run, text_of, write_shard
+
+ENGINES = [
+    pytest.param(LocalEngine, id="local"),
+    pytest.param(lambda: LocalEngine(2), id="local-2"),
+    pytest.param(SparkEngine, id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    pytest.param(BeamEngine, id="beam"),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_measures_the_same(ground: Ground, tmp_path: Path, engine: Callable[[], Any]) -> None:
+    """The sums are those of the records; a run that finds everything done measures nothing new."""
+    arguments = (make_release(ground.space), [str(ground.corpus)], str(tmp_path / "out"), engine())
+    outcome = privatize_corpus(*arguments)
+    measured = {name: number for name, number in outcome.measured.items() if number}
+    counts = outcome.counts
+    assert set(measured) <= set(NAMES)
+    assert measured == {
+        "shards_done": outcome.shards,
+        "documents": counts.documents,
+        "tokens": counts.tokens_written,
+        "privatized": counts.privatized,
+        "changed": counts.privatized - counts.unchanged,
+    }
+    again = privatize_corpus(*arguments)
+    assert (again.measured, again.run != outcome.run) == ({}, True)
+
+
+def test_what_was_done_before_is_told_apart(ground: Ground, tmp_path: Path) -> None:
+    arguments = (make_release(ground.space), [str(ground.corpus)], str(tmp_path / "out"), LocalEngine())
+    privatize_corpus(*arguments)
+    (tmp_path / "out" / "manifest.json").unlink()
+    max((tmp_path / "out" / "data").iterdir()).unlink()
+    assert dict(privatize_corpus(*arguments).measured).items() >= {"shards_kept": 4, "shards_done": 1}.items()
+
+
+def test_tasks_that_measure_nothing_add_nothing() -> None:
+    assert total([None, {"tokens": 2}, {}, {"tokens": 3, "documents": 1}]) == {"tokens": 5, "documents": 1}
+
+
+def test_progress_goes_by_what_was_done() -> None:
+    state = State(shards=8, done=2, failed=0, tokens=1000, privatized=400, changed=100, seconds=10.0)
+    assert (state.rate, state.left, state.changed_share) == (100.0, 30.0, 0.25)
+    none = State(shards=8, done=0, failed=0, tokens=0, privatized=0, changed=0, seconds=0.0)
+    assert (none.rate, none.left, none.changed_share) == (0.0, None, None)
+
+
+LOGGED = [
+    pytest.param((), id="local"),
+    pytest.param(("--workers", 2), id="local-2"),
+    pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    pytest.param(("--engine", "beam"), id="beam"),
+    pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("engine", LOGGED)
+def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine: tuple[object, ...]) -> None:
+    """Each line is whole, of the same run, and made of fixed words and numbers, from driver and workers alike."""
+    rng, log = random.Random(0), tmp_path / "log.jsonl"
+    for number in range(3):
+        documents = [{"text": f"{text_of(rng, 5)} {word}"} for word in CANARIES.values()]
+        write_shard(tmp_path / "in" / f"{NAME_CANARY}-{number}.json.gz", documents)
+    told = run(*ground.arguments(tmp_path / "in", tmp_path / "out", *engine, "--log", log), home=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    said = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len({event["run"] for event in said}) == 1
+    assert [event["event"] for event in said].count("task_done") == 3
+    assert {"run_begins", "progress", "run_ends"} <= {event["event"] for event in said}
+    for event in said:
+        values = [value for name, value in event.items() if name not in ("event", "run")]
+        assert all(value is None or isinstance(value, int | float) for value in values), event
+    last = next(event for event in said if event["event"] == "run_ends")
+    assert last["tokens"] == sum(event["tokens"] for event in said if event["event"] == "task_done")
+
+
+def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path) -> None:
+    told = run(*ground.arguments(ground.corpus, tmp_path / "out", "--log", tmp_path), home=tmp_path)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log can't be written here")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nobody_listens_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(events.VARIABLE, raising=False)
+    events._configure.cache_clear()
+    assert not events.wanted()

@@ -1,0 +1,114 @@
+"""Shards that are too large for their share of the work are split; what is written does not change."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.storage import tasks
+from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.rows import BLOCK_ROWS
+from corpusveil.storage.tasks import MOST_PIECES, SPLIT_FROM_BYTES, plan
+from corpusveil.transforms.corpus import privatize_corpus
+from tests.engines.corpora import make_release, make_space, release_files
+
+LARGE = 4 * SPLIT_FROM_BYTES
+
+
+def shards(*sizes: int) -> list[InputShard]:
+    return [InputShard(f"{number}.json", f"{number}.json", size) for number, size in enumerate(sizes)]
+
+
+def sizes_of(*sizes: int, slots: int) -> list[int]:
+    """Return into how many pieces each shard is split."""
+    split = tasks._shares(shards(*sizes), lambda: slots)
+    return [split.get(number, 1) for number in range(len(sizes))]
+
+
+class TestWhatIsSplit:
+    def test_a_shard_alone(self) -> None:
+        assert sizes_of(LARGE, slots=2) == [3]
+        assert sizes_of(LARGE, slots=1) == [1]
+
+    def test_the_one_that_is_much_larger_than_its_share(self) -> None:
+        assert sizes_of(LARGE, *[1000] * 50, slots=8)[1:] == [1] * 50
+        assert sizes_of(LARGE, *[1000] * 50, slots=8)[0] > 4
+
+    def test_not_those_of_one_size(self) -> None:
+        assert sizes_of(*[LARGE] * 8, slots=8) == [1] * 8
+        assert sizes_of(*[LARGE] * 1000, slots=8) == [1] * 1000
+
+    def test_not_small_ones(self) -> None:
+        assert sizes_of(SPLIT_FROM_BYTES - 1, slots=64) == [1]
+
+    def test_into_no_more_than_so_many(self) -> None:
+        assert sizes_of(1000 * LARGE, slots=1000) == [MOST_PIECES]
+
+    def test_how_many_workers_there_are_is_asked_for_large_shards_only(self) -> None:
+        """An engine that has to be started to answer is not."""
+
+        def never() -> int:
+            raise AssertionError
+
+        assert tasks._shares(shards(1, 2, 3), never) == {}
+
+
+def as_lines(path: Path, count: int) -> Path:
+    path.write_bytes(b"".join(json.dumps({"text": f"bababa dedede {row}"}).encode() + b"\n" for row in range(count)))
+    return path
+
+
+def as_gzip(path: Path, count: int) -> Path:
+    data = as_lines(path, count).read_bytes()
+    path.unlink()
+    path = path.with_suffix(".json.gz")
+    path.write_bytes(gzip.compress(data, 1, mtime=0))
+    return path
+
+
+def as_parquet(path: Path, count: int) -> Path:
+    path = path.with_suffix(".parquet")
+    pq.write_table(pa.table({"text": [f"bababa dedede {row}" for row in range(count)]}), path)
+    return path
+
+
+@pytest.mark.parametrize("write", [as_lines, as_gzip, as_parquet])
+@pytest.mark.parametrize("rows", [1, BLOCK_ROWS, 3 * BLOCK_ROWS + 5])
+def test_a_split_shard_is_written_as_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, int], Path], rows: int
+) -> None:
+    """Also where the guess of its rows was far off: pieces behind its end are empty, the last takes what is left."""
+    source = write(tmp_path / "a.json", rows)
+    release = make_release(make_space(tmp_path / "space"))
+    whole = tmp_path / "whole"
+    privatize_corpus(release, [str(source)], str(whole), LocalEngine())
+    monkeypatch.setattr(tasks, "SPLIT_FROM_BYTES", 1)
+    assert len(plan(find_shards([str(source)]), None, None, lambda: 2)) > 1
+    guesses: list[Any] = [tasks._about_rows, lambda *_: 10 * rows, lambda *_: 1 + rows // 10]
+    for number, guess in enumerate(guesses):
+        monkeypatch.setattr(tasks, "_about_rows", guess)
+        output = tmp_path / f"split{number}"
+        privatize_corpus(release, [str(source)], str(output), LocalEngine(2) if not number else _Two())
+        assert release_files(output) == release_files(whole)
+
+
+class _Two(LocalEngine):
+    """One process that says it were two."""
+
+    def slots(self) -> int:
+        return 2
+
+
+def test_rows_are_guessed_from_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = as_lines(tmp_path / "a.json", 200_000)
+    assert tasks._about_rows(str(source), ".json") == 200_000
+    monkeypatch.setattr(tasks, "_LOOKED_AT", 2)
+    assert 180_000 < tasks._about_rows(str(source), ".json") < 220_000
