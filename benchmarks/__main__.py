@@ -8,6 +8,7 @@ from benchmarks import (
     cmp,
     collocations,
     corpus,
+    cost,
     diffractor,
     engines,
     formats,
@@ -15,7 +16,9 @@ from benchmarks import (
     mechanisms,
     nw,
     quality,
+    scaling,
     space,
+    tiny,
 )  # fmt: skip
 from benchmarks.report import Skipped, Table, machine, save
 
@@ -32,10 +35,13 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "approximate": approximate.run,
     "collocations": collocations.run,
     "quality": quality.run,
+    "cost": cost.run,
+    "tiny": tiny.run,
+    "scaling": scaling.run,
 }
 
-ONLY_NAMED = {"quality"}
-"""Takes an hour."""
+ONLY_NAMED = {"quality", "scaling", "cost", "tiny"}
+"""Take between a quarter of an hour and an hour."""
 
 
 def main(names: list[str]) -> int:

@@ -1,10 +1,15 @@
-"""A Spark standalone cluster on loopback: one master, two workers of one core each."""
+"""A Spark standalone cluster on loopback: one master and workers of one core each.
+
+``python -m benchmarks.cluster FOLDER [WORKERS]`` runs one until it is interrupted, and prints its address.
+"""
 
 import contextlib
 import os
+import shlex
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +17,7 @@ from pathlib import Path
 from benchmarks import inputs
 from benchmarks.report import Skipped
 from corpusveil.jobs.java import ensure_java
+from corpusveil.jobs.package import SUBMIT, commands
 
 WORKERS = 2
 PATIENCE = 60
@@ -31,8 +37,23 @@ def environment() -> dict[str, str]:
     return {**os.environ, **mine, "SPARK_NO_DAEMONIZE": "1"}
 
 
+def bare(home: Path) -> dict[str, str]:
+    """Return an environment in which Python finds no packages of a user, and nothing of this project."""
+    kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
+    return {**kept, "SPARK_LOCAL_IP": HOST, "SPARK_NO_DAEMONIZE": "1", "HOME": str(home), "PYTHONNOUSERSITE": "1"}
+
+
+def submit(packed: Path, master: str, *settings: str) -> list[str]:
+    """Return how a command line is submitted with a packed environment, as ``package spark`` shows it."""
+    shown = shlex.split(commands(str(packed))["standalone"])
+    script = shown.index(f"{packed}/{SUBMIT}")
+    told = [str(bin_folder() / "spark-submit"), *shown[1:script], *settings, shown[script]]
+    told[told.index("spark://HOST:7077")] = master
+    return told
+
+
 @contextlib.contextmanager
-def standalone(folder: Path) -> Iterator[str]:
+def standalone(folder: Path, workers: int = WORKERS, given: dict[str, str] | None = None) -> Iterator[str]:
     """Start a cluster; yield its address. What was started here is stopped at the end.
 
     Raises UserError where there is no Java.
@@ -44,7 +65,7 @@ def standalone(folder: Path) -> Iterator[str]:
     address = f"spark://{HOST}:{port}"
     deploy = "org.apache.spark.deploy"
     roles = {"master": [f"{deploy}.master.Master", "--host", HOST, "--port", str(port), "--webui-port", "0"]}
-    for number in range(WORKERS):
+    for number in range(workers):
         own = ["--host", HOST, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
         place = ["--work-dir", str(folder / f"worker{number}")]
         roles[f"worker{number}"] = [f"{deploy}.worker.Worker", *own, *place, address]
@@ -52,7 +73,7 @@ def standalone(folder: Path) -> Iterator[str]:
         for name, arguments in roles.items():
             log = stack.enter_context((folder / f"{name}.log").open("wb"))
             command = [str(bin_folder() / "spark-class"), *arguments]
-            started = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment())
+            started = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=given or environment())
             stack.callback(_stop, started)
             _await(folder / f"{name}.log", "New state: ALIVE" if name == "master" else "Successfully registered")
         yield address
@@ -73,3 +94,16 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def main() -> None:
+    """Run a cluster until interrupted."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(KeyboardInterrupt), standalone(folder, int((sys.argv[2:] or [WORKERS])[0])) as master:
+        print(master, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -165,6 +165,19 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
+    try:
+        with _hidden(path, mode) as (file, hidden):
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(hidden, path)
+    except OSError as error:
+        raise WorkError(f"{path}: could not be written ({error.strerror}).") from error
+
+
+@contextlib.contextmanager
+def _hidden(path: str, mode: int) -> Iterator[tuple[IO[bytes], str]]:
+    """Open a hidden file beside ``path`` under a name of its own, which is gone at the end of the block."""
     folder, name = os.path.split(path)
     make_folder(folder, private=mode == PRIVATE_MODE)
     hidden = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part")
@@ -172,18 +185,11 @@ def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
         descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except PermissionError:
         raise UserError(f"{folder}: no permission to write here.") from None
-    except OSError as error:
-        raise WorkError(f"{path}: could not be written ({error.strerror}).") from error
     try:
         with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # tells sweep that the writer lives
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(hidden, path)
-    except OSError as error:
-        raise WorkError(f"{path}: could not be written ({error.strerror}).") from error
+            yield file, hidden
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(hidden)
@@ -245,23 +251,14 @@ def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
 
 
 def _local_create(path: str, data: bytes, *, private: bool) -> bool:
-    folder = os.path.dirname(path)
-    make_folder(folder, private=private)
-    hidden = os.path.join(folder, f".{uuid.uuid4().hex}.part")
-    with told(path, "written"):
+    with told(path, "written"), _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
         try:
-            with open(
-                hidden, "xb", opener=lambda p, f: os.open(p, f, PRIVATE_MODE if private else PUBLIC_MODE)
-            ) as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
             os.link(hidden, path)
         except FileExistsError:
             return False
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(hidden)
     return True
 
 

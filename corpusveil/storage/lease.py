@@ -59,6 +59,7 @@ def take(url: str, patience: float | None = None) -> Lease | str:
     A lease whose beat looks old is watched for ``patience`` (35) seconds. Raises WorkError where it can't be written.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
+    files.sweep(url)
     last = max(_numbers(url), default=0)
     if last and not files.exists(_address(url, last, "end")):
         holder = _holder(url, last)

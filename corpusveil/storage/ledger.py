@@ -79,6 +79,8 @@ class Ledger:
     def open(cls, url: str) -> Ledger:
         """Return the ledger at an address, which is made there when there is none."""
         ledger = cls(files.absolute(url))
+        for part in ("", ENTRIES):
+            files.sweep(ledger._address(part))
         if not files.exists(ledger._address(SECRET)):
             if files.listing(ledger._address(ENTRIES)):
                 raise UserError(

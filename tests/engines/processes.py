@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -19,7 +19,6 @@ from tests.engines.corpora import COMMAND, ROOT, environment
 SUBMIT = ROOT / "corpusveil" / "jobs" / "submit.py"
 SMALL = (
     "--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m", "--conf", "spark.ui.enabled=false",
-    "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1",
 )  # fmt: skip
 
 
@@ -64,30 +63,38 @@ def wait_until(true: Callable[[], bool], seconds: float = 60, every: float = 0.0
         time.sleep(every)
 
 
-def free_port() -> int:
-    """Return a port of loopback that nothing listens on."""
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 class Cluster:
-    """A standalone Spark cluster on loopback: a master and two workers of one core each."""
+    """A standalone Spark cluster: a master and two workers of one core each, on loopback or another address."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = "127.0.0.1") -> None:
         import pyspark
 
         self.folder = folder
+        self.host = host
         self.home = Path(pyspark.__file__).parent
-        self.url = f"spark://127.0.0.1:{free_port()}"
+        self.url = f"spark://{host}:{free_port(host)}"
         self.workers: list[subprocess.Popen[bytes]] = []
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def _spark_class(self, name: str, log: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def place(self, number: int) -> tuple[list[str], str]:
+        """Return what a worker's command begins with, and the address that it is known by."""
+        del number
+        return [], self.host
+
+    def _spark_class(
+        self, name: str, log: str, *arguments: str, prefix: Sequence[str] = (), host: str | None = None
+    ) -> subprocess.Popen[bytes]:
         process = start(
-            [str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
+            [*prefix, str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
             self.folder, self.folder / log, SPARK_HOME=str(self.home), SPARK_DAEMON_MEMORY="256m",
-            SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable,
+            SPARK_LOCAL_IP=host or self.host, PYSPARK_PYTHON=sys.executable,
         )  # fmt: skip
         self._started.append(process)
         return process
@@ -96,22 +103,27 @@ class Cluster:
         """Start master and workers; return when both workers are registered."""
         port = self.url.rsplit(":", 1)[1]
         log = self.folder / "master.log"
-        self._spark_class("master.Master", "master.log", "--host", "127.0.0.1", "--port", port, "--webui-port", "0")
+        self._spark_class("master.Master", "master.log", "--host", self.host, "--port", port, "--webui-port", "0")
         wait_until(lambda: "New state: ALIVE" in log.read_text(errors="replace"), every=0.1)
         for number in range(2):
+            prefix, host = self.place(number)
             self.workers.append(
                 self._spark_class(
-                    "worker.Worker", f"worker{number}.log", "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1",
+                    "worker.Worker", f"worker{number}.log", "--host", host, "--webui-port", "0", "--cores", "1",
                     "--memory", "768m", "--work-dir", str(self.folder / f"work{number}"), self.url,
+                    prefix=prefix, host=host,
                 )
             )  # fmt: skip
         wait_until(lambda: log.read_text(errors="replace").count("Registering worker") == 2, every=0.1)
 
-    def submit(self, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
-        """Start ``spark-submit`` of the job that the package brings."""
-        command = [str(self.home / "bin" / "spark-submit"), "--master", self.url, *SMALL, str(SUBMIT), *arguments]
+    def submit(self, arguments: list[str], log: Path, *settings: str) -> subprocess.Popen[bytes]:
+        """Start ``spark-submit`` of the job that the package brings, with further settings of Spark."""
+        told = [*SMALL, *settings]
+        for name in ("host", "bindAddress"):
+            told += ["--conf", f"spark.driver.{name}={self.host}"]
+        command = [str(self.home / "bin" / "spark-submit"), "--master", self.url, *told, str(SUBMIT), *arguments]
         return start(
-            command, self.folder, log, SPARK_HOME=str(self.home), SPARK_LOCAL_IP="127.0.0.1",
+            command, self.folder, log, SPARK_HOME=str(self.home), SPARK_LOCAL_IP=self.host,
             PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
         )  # fmt: skip
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shlex
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
+from corpusveil.cli.main import run
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs import package
 from corpusveil.jobs.package import commands, installed, package_spark, requirement
-from corpusveil.pipelines.local import LocalEngine
-from corpusveil.transforms.corpus import privatize_corpus
-from tests.engines.corpora import make_ground, make_release, release_files
+from tests.collocations.corpora import make, write
+from tests.engines.corpora import Ground, make_ground, release_files
 
 
 def test_versions_are_those_of_this_environment() -> None:
@@ -65,38 +68,57 @@ def test_commands_name_the_files() -> None:
 
 
 @pytest.mark.packaged
-@pytest.mark.timeout(1800)
-def test_a_cluster_runs_it_from_an_empty_home(tmp_path: Path) -> None:
-    """Submitted to two workers that have no packages: the bytes of the local engine.
+@pytest.mark.timeout(3000)
+def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
+    """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own.
 
-    The environment holds neither Beam nor a second Spark; speculative copies of tasks change nothing.
+    The environment holds neither Beam nor a second Spark; speculative copies of tasks change nothing; counts,
+    collocations and release are those of the local engine.
     """
     pytest.importorskip("pex")
     from benchmarks import cluster
 
     packed, home = tmp_path / "packed", tmp_path / "home"
-    home.mkdir()
+    for folder in (home, tmp_path / "cluster", tmp_path / "ground"):
+        folder.mkdir()
     package_spark(str(packed))
     names = zipfile.ZipFile(packed / "corpusveil.pex").namelist()
     assert any("numpy" in name for name in names)
     assert not any("pyspark" in name or "apache_beam" in name for name in names)
-    (tmp_path / "ground").mkdir()
     ground = make_ground(tmp_path / "ground")
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
-    bare = {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
-    bare |= {"SPARK_LOCAL_IP": cluster.HOST, "SPARK_NO_DAEMONIZE": "1", "HOME": str(home)}
-    (tmp_path / "cluster").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster, "environment", lambda: bare)
-        with cluster.standalone(tmp_path / "cluster") as master:
-            shown = shlex.split(commands(str(packed))["standalone"])
-            shown[shown.index("spark://HOST:7077")] = master
-            shown[0] = str(cluster.bin_folder() / "spark-submit")
-            script = shown.index(f"{packed}/submit.py")
-            arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "spark")
-            command = [*shown[:script], "--conf", "spark.speculation=true", shown[script], *arguments]
-            done = subprocess.run(command, env=bare, cwd=home, capture_output=True, text=True, check=False, timeout=900)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found, expected = release_files(tmp_path / "out"), release_files(tmp_path / "local")
-    assert found == expected
-    assert sys.prefix not in done.stdout
+    texts = write(tmp_path / "texts", make(3000, 3), 4)
+    here, there = tmp_path / "here", tmp_path / "there"
+    space = ("--vectors", there / "vectors", "--output", there / "space")
+    with cluster.standalone(tmp_path / "cluster", given=cluster.bare(home)) as master:
+        submit = cluster.submit(packed, master, "--conf", "spark.speculation=true")
+        for command in (*flow(texts, there, "spark"), ["space", *space], release(ground, there, "spark")):
+            done = subprocess.run(
+                [*submit, *map(str, command)], env=cluster.bare(home), cwd=home, capture_output=True, text=True,
+                check=False, timeout=900,
+            )  # fmt: skip
+            assert done.returncode == 0, (command, done.stderr[-2000:])
+            assert sys.prefix not in done.stdout + done.stderr
+    assert [path.name for path in home.rglob("*") if "site-packages" in path.parts and ".pex" not in str(path)] == []
+    for command in (*flow(texts, here, "local"), release(ground, here, "local")):
+        assert run([str(word) for word in command]) == 0
+    assert release_files(there / "release") == release_files(here / "release")
+    for name in ("counts/ngrams", "collocations/collocations.parquet", "tokens/tokens"):
+        assert pa.dataset.dataset(str(there / name)).to_table().equals(pa.dataset.dataset(str(here / name)).to_table())
+    vectors = [np.load(folder / "vectors" / "vectors.npy") for folder in (here, there)]
+    assert vectors[0].shape == vectors[1].shape
+    assert np.isfinite(vectors[1]).all()
+
+
+def flow(texts: Path, folder: Path, engine: str) -> Iterator[list[object]]:
+    """Yield the command lines from a corpus to vectors."""
+    how = ("--engine", engine)
+    counts, collocations = ("--output", folder / "counts"), ("--collocations", folder / "collocations")
+    yield ["count", texts, *counts, "--min-count", 3, *how]
+    yield ["score", "--counts", folder / "counts", "--output", folder / "collocations", "--min-count", 3, *how]
+    yield ["tokenize", texts, *collocations, "--tokenizer", "gst", "--output", folder / "tokens", *how]
+    yield ["train", "--tokens", folder / "tokens", "--output", folder / "vectors", "--dimensions", 16, "--epochs", 1]
+
+
+def release(ground: Ground, folder: Path, engine: str) -> list[object]:
+    """Return the command line of a release on the tests' own space."""
+    return list(ground.arguments(ground.corpus, folder / "release", "--engine", engine))

@@ -1,0 +1,91 @@
+"""The table of faults: which harm at which moment, on which engine, and what became of the run.
+
+``python -m tests.faults.matrix CELLS`` prints the page of the documentation from the cells that ``make faults`` ran.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+VARIABLE = "CORPUSVEIL_FAULT_CELLS"
+ENGINES = {
+    "local": "local, two processes",
+    "spark": "Spark, local[2]",
+    "cluster": "Spark cluster, two workers",
+    "beam": "Beam, in one process",
+    "beam-2": "Beam, two processes",
+}
+MOMENTS = {
+    "begin": "the run makes the folders its own",
+    "looking": "a pass looks at a shard, for the ledger",
+    "ledger": "what is spent is entered in the ledger",
+    "piece": "a piece of a split shard appears",
+    "writing": "an output shard appears",
+    "recording": "a shard is recorded as done",
+    "joining": "the pieces of a shard are joined",
+    "manifest": "the manifest appears",
+    "page": "the reports appear",
+}
+HEAD = """# Faults: what becomes of a run
+
+Each cell was run by `make faults`: a release with a ledger, of five shards, one of them split into pieces, is stopped
+at the moment that its row names, by holding the process that is about to make a file appear, and harmed there.
+Afterwards, in every cell: the release is byte for byte that of an undisturbed run; before it was finished it showed no
+manifest and no file that was not whole and right; the ledger counts each document once, and its entries agree with the
+records.
+
+**went on**: the run ended well by itself. **again**: it ended with one sentence and status 1, or was killed, and the
+same command, run again, completed it. Seconds are what it cost beside an undisturbed run on the same machine, the
+start of a second Python, Java and cluster job included; on two busy cores they scatter by several.
+
+"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fault that was tried."""
+
+    engine: str
+    fault: str
+    moment: str
+    outcome: str
+    seconds: float
+
+    def note(self) -> None:
+        """Add the cell to the file that the environment names, if it does."""
+        path = os.environ.get(VARIABLE)
+        if path:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(self)) + "\n")
+
+
+def page(cells: list[Cell]) -> str:
+    """Return the page: one table for all faults, a row for each fault and moment, a column for each engine."""
+    found = {(cell.fault, cell.moment, cell.engine): cell for cell in cells}
+    rows = list(dict.fromkeys((cell.fault, cell.moment) for cell in cells))
+    lines = [f"| fault | at the moment when | {' | '.join(ENGINES.values())} |", "|---|---|" + "---|" * len(ENGINES)]
+    for fault, moment in rows:
+        told = []
+        for engine in ENGINES:
+            cell = found.get((fault, moment, engine))
+            told.append("" if cell is None else f"{cell.outcome}, {cell.seconds:+.0f} s")
+        lines.append(f"| {fault} | {MOMENTS.get(moment, moment)} | {' | '.join(told)} |")
+    return (
+        HEAD
+        + "\n".join(lines)
+        + f"\n\n{len(found)} cells. Empty: no such process there, or nothing else than a cell beside it.\n"
+    )
+
+
+def main() -> None:
+    """Print the page."""
+    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+    sys.stdout.write(page([Cell(**json.loads(line)) for line in lines]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Every harm at every moment on every engine: the same release in the end, and a ledger that is right."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from moto.server import ThreadedMotoServer
+
+from tests.engines.corpora import COMMAND, WORDS, make_ground, rows, write_corpus
+from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
+from tests.faults.harm import (
+    OPTIONS,
+    PATIENCE,
+    WHERE,
+    Bench,
+    executor_of,
+    held_environment,
+    kill_everything,
+)
+from tests.faults.matrix import ENGINES, Cell
+from tests.faults.network import parted
+from tests.objects.proxy import proxied
+from tests.objects.store import Store, use
+
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
+IN_WORKERS = ("looking", "piece", "writing", "recording")
+
+
+@pytest.fixture(scope="session")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Cluster]]:
+    """A cluster that is started when first asked for."""
+    made: list[Cluster] = []
+    yield made
+    for one in made:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory, machines: list[Cluster]) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("bench")
+    plan = folder / "hold.json"
+
+    def get() -> Cluster:
+        if machines and any(worker.poll() is not None for worker in machines[0].workers):
+            machines.pop().stop()
+        if not machines:
+            place = tmp_path_factory.mktemp("cluster")
+            machines.append(Cluster(place))
+            machines[0].start()
+        return machines[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in held_environment(plan).items():
+            patch.setenv(name, value)
+        yield Bench(make_ground(folder), plan, get)
+
+
+def note(bench: Bench, engine: str, fault: str, moment: str, outcome: str, began: float) -> None:
+    Cell(engine, fault, moment, outcome, time.monotonic() - began - bench.seconds[engine]).note()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("moment", WHERE)
+def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: str) -> None:
+    """Driver and, but on a cluster, all its workers: SIGKILL, as when a machine loses its power."""
+    bench.undisturbed(engine, tmp_path)
+    began = time.monotonic()
+    with bench.held(tmp_path, engine, moment) as (job, _):
+        kill_everything(job)
+        bench.nothing_is_half_written(tmp_path)
+    bench.complete(tmp_path, engine)
+    bench.all_is_well(tmp_path)
+    note(bench, engine, "kill -9 of the run", moment, "again", began)
+
+
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "beam"])
+@pytest.mark.parametrize("moment", IN_WORKERS)
+def test_a_worker_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: str) -> None:
+    """The process that works on the shard; its engine may try again, or give up in a sentence."""
+    bench.undisturbed(engine, tmp_path)
+    began = time.monotonic()
+    with bench.held(tmp_path, engine, moment) as (job, worker):
+        os.kill(worker, signal.SIGKILL)
+    outcome = bench.goes_on(job, tmp_path, engine)
+    bench.all_is_well(tmp_path)
+    note(bench, engine, "kill -9 of the worker", moment, outcome, began)
+
+
+@pytest.mark.parametrize("moment", IN_WORKERS)
+def test_an_executor_is_killed(bench: Bench, tmp_path: Path, moment: str) -> None:
+    bench.undisturbed("cluster", tmp_path)
+    began = time.monotonic()
+    with bench.held(tmp_path, "cluster", moment) as (job, worker):
+        executor = executor_of(worker)
+        for one in [*executor.children(recursive=True), executor]:
+            one.kill()
+    outcome = bench.goes_on(job, tmp_path, "cluster")
+    bench.all_is_well(tmp_path)
+    note(bench, "cluster", "kill -9 of the executor", moment, outcome, began)
+
+
+@pytest.mark.parametrize("moment", IN_WORKERS)
+def test_a_machine_is_lost(bench: Bench, tmp_path: Path, machines: list[Cluster], moment: str) -> None:
+    """A worker of the cluster with its executor and everything below."""
+    bench.undisturbed("cluster", tmp_path)
+    began = time.monotonic()
+    with bench.held(tmp_path, "cluster", moment) as (job, worker):
+        above = {one.pid for one in psutil.Process(worker).parents()}
+        lost = next(one for one in machines[0].workers if one.pid in above)
+        kill_tree(lost)
+    outcome = bench.goes_on(job, tmp_path, "cluster")
+    bench.all_is_well(tmp_path)
+    note(bench, "cluster", "loss of a machine", moment, outcome, began)
+
+
+@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+def test_the_disk_is_full(bench: Bench, tmp_path: Path, engine: str) -> None:
+    """A real one, that is given more room afterwards."""
+    bench.undisturbed(engine, tmp_path)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    options = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
+    assert subprocess.run(options, check=False).returncode == 0, "a small disk has to be mounted, which takes root"
+    began = time.monotonic()
+    try:
+        job = bench.start(disk, engine)
+        assert job.wait(PATIENCE) == 1, (disk / "said.log").read_text()
+        end_session(job)
+        bench.nothing_is_half_written(disk)
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        bench.complete(disk, engine)
+        bench.all_is_well(disk)
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+    note(bench, engine, "disk full", "in the middle", "again", began)
+
+
+LIMIT = 1800 << 20
+
+
+@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+def test_a_document_is_larger_than_memory(bench: Bench, tmp_path: Path, engine: str) -> None:
+    """A worker that may not take as much: a sentence, then, with room, the release.
+
+    Spark limits its own Python workers; elsewhere each process of the run is limited.
+    """
+    giant = [{"text": " ".join(random.Random(0).choices(WORDS, k=24_000_000))}]
+    corpus = write_corpus(tmp_path / "giant", [rows(50, 1), giant, rows(50, 2)])
+    large = Bench(replace(bench.ground, corpus=corpus), bench.plan, bench.cluster)
+    large.undisturbed(engine, tmp_path)
+    settings = tmp_path / "settings"
+    settings.mkdir()
+    (settings / "spark-defaults.conf").write_text(f"spark.executor.pyspark.memory {LIMIT >> 20}m\n")
+    began = time.monotonic()
+    with pytest.MonkeyPatch.context() as patch:
+        if engine == "spark":
+            patch.setenv("SPARK_CONF_DIR", str(settings))
+            job = large.start(tmp_path, engine)
+        else:
+            job = large.start(tmp_path, engine)
+            resource.prlimit(job.pid, resource.RLIMIT_AS, (LIMIT, LIMIT))
+    assert job.wait(PATIENCE) == 1, (tmp_path / "said.log").read_text()
+    said = (tmp_path / "said.log").read_text()
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("corpusveil: ")
+    large.nothing_is_half_written(tmp_path)
+    large.complete(tmp_path, engine)
+    large.all_is_well(tmp_path)
+    note(large, engine, "a document that memory does not hold", "in the middle", "again", began)
+
+
+def test_a_machine_is_cut_off(bench: Bench, tmp_path: Path) -> None:
+    """A worker in a network of its own, whose link goes down: it goes on writing, and another does its tasks again."""
+    with parted(tmp_path / "parted") as (machines, namespace, cut):
+        alone = Bench(bench.ground, bench.plan, lambda: machines)
+        alone.settings = (
+            "--conf", "spark.network.timeout=20s", "--conf", "spark.executor.heartbeatInterval=4s",
+            "--conf", "spark.rpc.askTimeout=20s",
+        )  # fmt: skip
+        alone.undisturbed("cluster", tmp_path)
+        alone.network = namespace
+        began = time.monotonic()
+        with alone.held(tmp_path, "cluster", r"/out/data/part-|/pieces/part-") as (job, _):
+            cut()
+        outcome = alone.goes_on(job, tmp_path, "cluster")
+        alone.all_is_well(tmp_path)
+        note(alone, "cluster", "network of a machine down", "in the middle", outcome, began)
+
+
+DOWN_SECONDS = 60
+
+
+@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: str) -> None:
+    """Input on a disk; release, records and ledger at a store that answers 503 from the first shard on."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    store = Store(f"http://{host}:{port}")
+    with proxied(f"{host}:{port}") as proxy, pytest.MonkeyPatch.context() as patch:
+        use(proxy.url, patch, attempts=5)
+        seconds = []
+        for down in (False, True):
+            bucket = store.bucket()
+            folder = tmp_path / f"down-{down}"
+            folder.mkdir()
+            ledger = ("--ledger", f"s3://{bucket}/ledger", "--corpus", "c", "--rows-per-task", 8192)
+            output = f"s3://{bucket}/out"
+            arguments = bench.ground.arguments(bench.ground.corpus, output, *OPTIONS[engine], *ledger)
+            began, outcome = time.monotonic(), "went on"
+            job = start([*COMMAND, *arguments], folder, folder / "said.log")
+            if down:
+                wait_until(lambda: proxy.seen("PUT", "out/data/part-") > 0, seconds=PATIENCE)
+                proxy.rule("GET PUT POST HEAD DELETE", ".", "refuse", status=503, code="ServiceUnavailable")
+                threading.Timer(DOWN_SECONDS, proxy.clear).start()
+            if job.wait(PATIENCE):
+                said = (folder / "said.log").read_text()
+                assert down, said
+                assert "Traceback" not in said
+                assert said.splitlines()[-1].startswith("corpusveil: ")
+                wait_until(lambda: not proxy.rules, seconds=2 * DOWN_SECONDS, every=0.5)
+                outcome = "again"
+                assert start([*COMMAND, *arguments], folder, folder / "said.log").wait(PATIENCE) == 0
+            seconds.append(time.monotonic() - began)
+            for part in ("out", "out.records", "ledger"):
+                store.client.get(f"{bucket}/{part}", str(folder / part), recursive=True)
+            proxy.clear()
+        bench.undisturbed("local", tmp_path)
+        bench.all_is_well(folder)
+    server.stop()
+    Cell(engine, f"store down for {DOWN_SECONDS} s", "in the middle", outcome, seconds[1] - seconds[0]).note()
