@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from corpusveil.errors import UserError, WorkError
+from corpusveil.jobs.connect import is_connect, run_by_rows
 from corpusveil.jobs.java import ensure_java
 from corpusveil.transforms.handshake import SameVersions
 from corpusveil.transforms.metrics import NAMES
@@ -21,7 +22,7 @@ MOST_SPARK_TASKS = 8192
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     """Return the active session, else one on ``master``, the submit's master, or ``local[workers]``, in this order.
 
-    Raises UserError without pyspark or Java.
+    A master ``sc://...`` is a Spark Connect server. Raises UserError without pyspark or Java.
     """
     try:
         from pyspark.sql import SparkSession
@@ -30,6 +31,8 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if master is not None and master.startswith("sc://"):
+        return SparkSession.builder.remote(master).getOrCreate()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
@@ -62,19 +65,24 @@ class SparkEngine:
     workers: int | None = None
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once."""
-        return int(spark_session(self.master, self.workers).sparkContext.defaultParallelism)
+        """Return how many tasks can be done at once; a client of Spark Connect is not told, so 1 unless ``workers``."""
+        session = spark_session(self.master, self.workers)
+        return self.workers or 1 if is_connect(session) else int(session.sparkContext.defaultParallelism)
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
         """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when the job fails.
 
         The sums are accumulators, one a name; Spark adds what a task measured once, however often it was tried.
         """
-        context = spark_session(self.master, self.workers).sparkContext
-        accumulators = {name: context.accumulator(0) for name in NAMES}
+        session = spark_session(self.master, self.workers)
         slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
+        checked = SameVersions.of(function)
         try:
-            context.parallelize(list(tasks), slices).foreachPartition(_each(SameVersions.of(function), accumulators))
+            if is_connect(session):
+                return run_by_rows(session, checked, tasks, slices)
+            context = session.sparkContext
+            accumulators = {name: context.accumulator(0) for name in NAMES}
+            context.parallelize(list(tasks), slices).foreachPartition(_each(checked, accumulators))
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             told = str(error)
             known = [line for line in told.splitlines() if "WorkError: " in line or "UserError: " in line]

@@ -16,12 +16,15 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import UserError
+from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.java import ensure_java
+from corpusveil.jobs.spark import SparkEngine
+from corpusveil.pipelines.local import LocalEngine
 from corpusveil.spaces import Space, Vectors, load
 from corpusveil.transforms import spark as module
+from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_frame
-from tests.engines.corpora import WORDS, Ground, make_release, text_of
+from tests.engines.corpora import WORDS, Ground, make_release, release_files, text_of
 from tests.engines.processes import free_port
 
 pytestmark = pytest.mark.spark
@@ -258,3 +261,23 @@ class TestASpace:
         (tmp_path / "elsewhere").rename(tmp_path / "space")
         assert out.count() == 1
         assert load.load_space(str(tmp_path / "space")).digest == space.digest
+
+
+def test_a_whole_job_through_connect(
+    ground: Ground, connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shard tasks go through Spark Connect too: the bytes and sums of the local engine, failures as sentences."""
+    monkeypatch.setattr("corpusveil.jobs.spark.spark_session", lambda *_: connect)
+    outcomes = {}
+    for name, engine in (("local", LocalEngine()), ("connect", SparkEngine())):
+        outcomes[name] = privatize_corpus(
+            make_release(ground.space), [str(ground.corpus)], str(tmp_path / name), engine
+        )
+    assert release_files(tmp_path / "connect") == release_files(tmp_path / "local")
+    assert outcomes["connect"].measured == dict(outcomes["local"].measured)
+
+    def fail(_task: Any) -> None:
+        raise WorkError("there is no room left.")
+
+    with pytest.raises(WorkError, match=r"The Spark job failed: there is no room left\. What was finished is kept"):
+        SparkEngine().run(fail, [1, 2])
