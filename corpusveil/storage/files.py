@@ -195,13 +195,18 @@ def _hidden(path: str, mode: int) -> Iterator[tuple[IO[bytes], str]]:
             os.unlink(hidden)
 
 
-def sweep(url: str) -> None:
-    """Remove what killed writers left unfinished in a local folder; what another process is writing stays."""
+def sweep(url: str, name: str = "") -> None:
+    """Remove what killed writers left unfinished in a local folder, of one name or of any.
+
+    What another process is writing stays.
+    """
     fs, path = resolve(url)
     if not isinstance(fs, LocalFileSystem) or not os.path.isdir(path):
         return
-    for name in filter(_UNFINISHED.fullmatch, os.listdir(path)):
-        hidden = os.path.join(path, name)
+    for found in filter(_UNFINISHED.fullmatch, os.listdir(path)):
+        if name and not found.startswith(f".{name}."):
+            continue
+        hidden = os.path.join(path, found)
         with contextlib.suppress(OSError), open(hidden, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(hidden)

@@ -210,6 +210,8 @@ def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
     for part in ("", "data"):
         files.sweep(files.join(job.output, part))
+    folder, _, page = public_page(job.output).rpartition("/")
+    files.sweep(folder, page)
     for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
         files.sweep(job.records.address(part))
 

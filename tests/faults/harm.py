@@ -140,7 +140,7 @@ class Bench:
         records, ledger = folder / "out.records", Ledger.existing(str(folder / "ledger"))
         assert list(differences(ledger, [Records(str(records))])) == []
         assert summary(ledger.entries()) == self.spent
-        assert not [path for path in folder.rglob("*.part") if path.parent != folder]
+        assert not list(folder.rglob(".*.part"))
 
     def goes_on(self, job: subprocess.Popen[bytes], folder: Path, engine: str, *more: object) -> str:
         """Wait for a harmed run; complete it when it gave up, which it has to say in a sentence. Return what it did."""
