@@ -15,8 +15,18 @@ COLORS = 6
 Points = Sequence[tuple[float, float]]
 
 
-def line_chart(series: Mapping[str, Points], x_label: str, y_label: str, *, top: float | None = None) -> str:
-    """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest."""
+def line_chart(
+    series: Mapping[str, Points],
+    x_label: str,
+    y_label: str,
+    *,
+    top: float | None = None,
+    spread: Mapping[str, Sequence[float]] | None = None,
+) -> str:
+    """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
+
+    ``spread`` gives each point a bar of so much up and down.
+    """
     xs = [math.log10(x) for points in series.values() for x, _ in points]
     low, high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     high = high if high > low else low + 1
@@ -45,6 +55,10 @@ def line_chart(series: Mapping[str, Points], x_label: str, y_label: str, *, top:
         style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
         title = f"<title>{escape(name)}</title>"
         parts.append(f'<polyline class="line" style="{style}" points="{drawn}">{title}</polyline>')
+        for (x, y), more in zip(points, (spread or {}).get(name, ()), strict=False):
+            high_end, low_end = down(min(y + more, most)), down(max(y - more, 0.0))
+            ends = f'x1="{across(x):.1f}" x2="{across(x):.1f}" y1="{high_end:.1f}" y2="{low_end:.1f}"'
+            parts.append(f'<line class="line" style="stroke: var(--series-{number % COLORS})" {ends}/>')
     return "".join([*parts, "</svg>"])
 
 

@@ -1,0 +1,98 @@
+"""What an evaluation found: figures by group, texts side by side, and the same as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+GROUPS = {
+    "privacy": "What came back, and what could be guessed",
+    "attack": "What an attacker learns",
+    "utility": "What a model still learns",
+    "language": "What the text is like",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure: a mean with the standard deviation over ``repeats``, where there are several.
+
+    ``model`` names what computed it: an attacker or classifier of its strength, no stronger one. ``of_input`` says
+    that the original texts were counted for it, so that a publishable report leaves it out.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: str = "share"
+    epsilon: float | None = None
+    deviation: float | None = None
+    repeats: int = 1
+    model: str = ""
+    note: str = ""
+    floor: float | None = None
+    of_input: bool = False
+
+    def __str__(self) -> str:
+        told = _written(self.value, self.unit)
+        return told if self.deviation is None else f"{told} ± {_written(self.deviation, self.unit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text and what became of it: (what was done, text) each."""
+
+    original: str
+    versions: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that a report shows. ``examples`` hold original text."""
+
+    title: str
+    documents: int
+    looked_at: int
+    guarantee: tuple[str, ...]
+    disclosed: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    examples: tuple[Example, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    configuration: dict[str, Any] = field(default_factory=dict)
+
+    def publishable(self) -> Findings:
+        """Return the same without texts and without what was counted in the input."""
+        measures = tuple(one for one in self.measures if not one.of_input)
+        return dataclasses.replace(self, examples=(), measures=measures, documents=0, looked_at=0, seconds=0.0)
+
+    def at(self, name: str, epsilon: float | None = None) -> Measure:
+        """Return a figure by its name. Raises KeyError when there is none."""
+        for one in self.measures:
+            if (one.name, one.epsilon) == (name, epsilon):
+                return one
+        raise KeyError(name)
+
+    def as_json(self) -> bytes:
+        """Return everything but the texts."""
+        told = {name: value for name, value in dataclasses.asdict(self).items() if name != "examples"}
+        return (json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+    def as_csv(self) -> bytes:
+        """Return the figures, one a line."""
+        names = [one.name for one in dataclasses.fields(Measure)]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([getattr(one, name) for name in names] for one in self.measures)
+        return out.getvalue().encode()
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
