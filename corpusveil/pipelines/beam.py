@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import UserError
+from corpusveil.pipelines import runners
+from corpusveil.pipelines.local import LocalEngine
 from corpusveil.transforms.handshake import SameVersions
 
 DEFAULT_RUNNER = "FnApiRunner"
-_LOSES_OUTPUT = "DaskRunner"
 
 
 @contextlib.contextmanager
@@ -27,6 +29,30 @@ def _quiet(runner: str) -> Iterator[None]:
         logging.disable(before)
 
 
+def build(
+    pipeline: Any, function: Callable[[Any], None], tasks: Sequence[Any], then: Callable[[Any], Any] | None = None
+) -> None:
+    """Add the work to a pipeline: one element a task, parted among workers, and ``then`` once when all are done.
+
+    The function, what it draws from included, travels as a part of the job's graph; the space goes by its address.
+    """
+    import apache_beam as beam
+
+    done = (
+        pipeline
+        | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
+        | "One a worker" >> beam.Reshuffle()
+        | "Privatize shards" >> beam.Map(SameVersions.of(function))
+    )
+    if then is not None:
+        waited = done | "Done" >> beam.Map(_one_key) | "All of them" >> beam.GroupByKey()
+        _ = waited | "Finish the release" >> beam.Map(SameVersions.of(then))
+
+
+def _one_key(_: Any) -> tuple[int, int]:
+    return 0, 0
+
+
 @dataclass(frozen=True, slots=True)
 class BeamEngine:
     """Runs tasks as a Beam pipeline; ``options`` go to the runner as they are, ``workers`` is for local runners."""
@@ -36,30 +62,48 @@ class BeamEngine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.runner == _LOSES_OUTPUT:
-            raise UserError("--runner DaskRunner: this runner loses output (Beam 2.77); choose another one.")
+        runners.refuse(self.runner)
+
+    @property
+    def detached(self) -> bool:
+        """Say that the job goes on after the call has returned: for a template, and where it is not waited for."""
+        return any(option.startswith(("--template_location", "--no_wait_until_finish")) for option in self.options)
 
     def run(self, function: Callable[[Any], None], tasks: Sequence[Any]) -> None:
-        """Run ``function`` on every task. Raises UserError without Beam, WorkError when the pipeline fails."""
+        """Run ``function`` on every task. Raises UserError without Beam, WorkError when the pipeline fails.
+
+        What has to be over when this returns is done on this machine where the job would go on afterwards.
+        """
+        if self.detached:
+            LocalEngine(os.cpu_count() or 1).run(function, tasks)
+        else:
+            self.launch(function, tasks)
+
+    def launch(
+        self, function: Callable[[Any], None], tasks: Sequence[Any], then: Callable[[Any], Any] | None = None
+    ) -> None:
+        """Run a pipeline that does the tasks and ``then`` what is left; return when it ends, or when it has begun."""
+        pipeline = self.pipeline()
+        build(pipeline, function, tasks, then)
+        try:
+            with _quiet(self.runner), pipeline:
+                pass
+        except Exception as error:  # noqa: BLE001 - engines raise what they like
+            raise runners.failure(error, self.runner) from None
+
+    def pipeline(self) -> Any:
+        """Return an empty pipeline with the options. Raises UserError without Beam and for what it does not take."""
         try:
             with _quiet(self.runner):
                 import apache_beam as beam
-                from apache_beam.options.pipeline_options import PipelineOptions
         except ImportError:
             raise UserError("--engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
-        flags = [f"--runner={self.runner}", *self.options]
+        flags = list(self.options)
         if self.workers > 1:
             flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
-        try:
-            with _quiet(self.runner), beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-                _ = (
-                    pipeline
-                    | "Shard tasks" >> beam.Create(list(tasks))
-                    | "One a worker" >> beam.Reshuffle()
-                    | "Privatize shards" >> beam.Map(SameVersions.of(function))
-                )
-        except Exception as error:  # noqa: BLE001 - engines raise what they like
-            told = f"{type(error).__name__}: {error}".splitlines()
-            known = [line.split("Error: ")[-1] for line in told if "WorkError: " in line or "UserError: " in line]
-            sentence = known[-1].split(" [while running")[0] if known else f"{type(error).__name__}."
-            raise WorkError(f"The Beam pipeline failed: {sentence} What was finished is kept; run again.") from None
+        with _quiet(self.runner):
+            options = runners.options_of(self.runner, flags)
+            try:
+                return beam.Pipeline(options=options)
+            except (ValueError, ImportError, AttributeError) as error:
+                raise runners.wrong_call(error, self.runner) from None

@@ -7,7 +7,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import orjson
 
@@ -20,7 +20,7 @@ from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
-from corpusveil.transforms.manifest import write_manifest
+from corpusveil.transforms.manifest import draft, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
@@ -30,7 +30,11 @@ DROPS, COPIES = "drops", "copies"
 
 
 class Engine(Protocol):
-    """Maps a function over shard tasks, somewhere; what the function writes is the result."""
+    """Maps a function over shard tasks, somewhere; what the function writes is the result.
+
+    An engine may also be ``detached`` and have a ``launch(function, tasks, then)``, which starts a job that does the
+    tasks and then calls ``then``, and returns at once.
+    """
 
     def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None: ...
 
@@ -41,8 +45,50 @@ class Outcome:
 
     counts: Counts
     shards: int
-    content_sha256: str
+    content_sha256: str | None
+    """None where a job goes on by itself, and finishes the release."""
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What is left when all tasks are done. It holds what the job holds, and no key."""
+
+    job: ShardJob
+    tasks: Sequence[ShardTask]
+    drafted: Mapping[str, Any]
+
+    def __call__(self, _: Any) -> None:
+        """Finish the release in a job, which may call this again."""
+        if files.exists(files.join(self.job.output, "manifest.json")):
+            self._tidy()
+        else:
+            self.finish()
+
+    def finish(self) -> tuple[Counts, str]:
+        """Join pieces, write the manifest and the pages; return totals and content digest.
+
+        Raises UserError when the input of a task was wrong.
+        """
+        job = self.job
+        _refuse_failures(job.records)
+        by_shard: dict[int, list[ShardTask]] = {}
+        for task in self.tasks:
+            if task.piece is not None:
+                by_shard.setdefault(task.shard, []).append(task)
+        for pieces in by_shard.values():
+            job.assemble(pieces)
+        for name in files.listing(job.records.address("pieces")):  # of a run that was split in another way
+            files.remove(job.records.address("pieces", name))
+        _sweep(job)
+        found = write_manifest(self.drafted, job.output, job.records, _wholes(self.tasks), _copies(job, self.tasks))
+        self._tidy()
+        return found
+
+    def _tidy(self) -> None:
+        for part in (COPIES, DROPS):
+            files.remove_folder(self.job.records.address(part))
+        write_pages(self.job.output, self.job.records)
 
 
 def privatize_corpus(
@@ -111,12 +157,14 @@ def privatize_corpus(
         write_pages(output, folder)
         return outcome
     job = _prepare(spending, release, job, tasks, engine, fresh=fresh)
-    _run(job, tasks, engine, watch)
-    _sweep(job)
-    totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks), _copies(job, tasks))
-    for part in (COPIES, DROPS):
-        files.remove_folder(folder.address(part))
-    write_pages(output, folder)
+    finish = Finish(job, tasks, draft(release, job.columns))
+    left = _left(job, tasks)
+    if left and getattr(engine, "detached", False):
+        cast("Any", engine).launch(job, left, finish)
+        return Outcome(Counts(), len(shards), None, time.monotonic() - began)
+    with watch(job.records, left) if watch is not None else contextlib.nullcontext():
+        engine.run(job, left)
+    totals, content = finish.finish()
     return Outcome(totals, len(shards), content, time.monotonic() - began)
 
 
@@ -175,21 +223,11 @@ def _refuse_failures(records: Records) -> None:
         raise UserError(failures[0]["sentence"] + more)
 
 
-def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) -> None:
+def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
+    """Return the tasks without pieces of shards that have been joined already."""
     whole = {task.shard: task for task in _wholes(tasks)}
     joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
-    left = [task for task in tasks if task.piece is None or task.shard not in joined]
-    with watch(job.records, left) if watch is not None else contextlib.nullcontext():
-        engine.run(job, left)
-    _refuse_failures(job.records)
-    by_shard: dict[int, list[ShardTask]] = {}
-    for task in tasks:
-        if task.piece is not None:
-            by_shard.setdefault(task.shard, []).append(task)
-    for pieces in by_shard.values():
-        job.assemble(pieces)
-    for name in files.listing(job.records.address("pieces")):  # of a run that was split in another way
-        files.remove(job.records.address("pieces", name))
+    return [task for task in tasks if task.piece is None or task.shard not in joined]
 
 
 def _sweep(job: ShardJob) -> None:
