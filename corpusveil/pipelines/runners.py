@@ -48,6 +48,14 @@ def options_of(runner: str, flags: Sequence[str]) -> Any:
     return options
 
 
+def parted(runner: str, flags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part options, each ``--name=value``, into those that Beam knows and those that it would discard."""
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    left = _left_over(PipelineOptions([f"--runner={runner}", *flags]), flags)
+    return [flag for flag in flags if flag not in left], left
+
+
 def _left_over(options: Any, flags: Sequence[str]) -> list[str]:
     """Return the words that Beam would discard with a warning. Raises UserError for a value of the wrong kind."""
     parsers: list[Any] = []
