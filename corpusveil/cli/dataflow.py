@@ -68,7 +68,7 @@ def _patterns() -> dict[str, str]:
         "weights": _several("(?:[0-9]{1,6}:)?[0-9]{1,6}"),
         "field_weights": _several(named),
         "only_release": "[0-9a-f]{16}-[0-9a-f]{16}",
-        "format": _one_of(["same", *FORMATS]),
+        "format": _one_of(FORMATS),
     }
 
 

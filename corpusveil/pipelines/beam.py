@@ -15,6 +15,9 @@ from corpusveil.pipelines.local import LocalEngine
 from corpusveil.transforms.handshake import SameVersions
 
 DEFAULT_RUNNER = "FnApiRunner"
+DATAFLOW = "DataflowRunner"
+MOST_BYTES = 8 << 20
+"""Dataflow takes requests of 10 MB. A graph has some 30 KB and about 1 KB an input shard."""
 
 
 @contextlib.contextmanager
@@ -85,6 +88,11 @@ class BeamEngine:
         """Run a pipeline that does the tasks and ``then`` what is left; return when it ends, or when it has begun."""
         pipeline = self.pipeline()
         build(pipeline, function, tasks, then)
+        if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
+            raise UserError(
+                f"The graph of this Dataflow job has {size >> 20:,} MiB, and it may have {MOST_BYTES >> 20}; use fewer "
+                "inputs, and a space that was saved."
+            )
         try:
             with _quiet(self.runner), pipeline:
                 pass
