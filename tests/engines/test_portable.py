@@ -1,4 +1,4 @@
-"""Runners behind a job server: Beam's own one for Python, in a process of its own; and what they say when all is wrong."""
+"""Runners behind a job server, Beam's own one for Python; and what is said of a runner that can't be called so."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from corpusveil.cli.main import run as run_here
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.engines.corpora import Ground, make_release, release_files, run
@@ -74,12 +75,11 @@ def test_what_neither_beam_nor_the_server_knows_is_refused(server: str, ground: 
     ],
 )  # fmt: skip
 def test_a_wrong_call_is_one_sentence(
-    more: tuple[str, ...], status: int, said: str, ground: Ground, tmp_path: Path
+    more: tuple[str, ...], status: int, said: str, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It names what is wrong, before anything is written."""
-    done = run(*ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more), home=tmp_path)
-    assert done.returncode == status
-    last = done.stderr.strip().splitlines()[-1]
+    assert run_here(ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more)) == status
+    last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("corpusveil: ")
     assert said in last
     assert not list(tmp_path.glob("out*"))
@@ -94,19 +94,25 @@ def test_a_wrong_call_is_one_sentence(
     ],
 )
 def test_a_program_that_can_t_be_downloaded_is_named(
-    runner: str, option: str, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runner: str,
+    option: str,
+    ground: Ground,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Such a runner fetches its program first; without the net that is said, and how to name a copy."""
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    done = run(
-        *ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--runner", runner), home=tmp_path
-    )
-    assert done.returncode == 1
-    assert "could not be downloaded" in done.stderr
-    assert f"{option}=PATH" in done.stderr
+    monkeypatch.setenv("HOME", str(tmp_path))
+    arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--runner", runner)
+    assert run_here(arguments) == 1
+    said = capsys.readouterr().err
+    assert "could not be downloaded" in said
+    assert f"{option}=PATH" in said
 
 
+@pytest.mark.slow
 def test_a_job_that_is_not_waited_for_finishes_its_release(ground: Ground, tmp_path: Path) -> None:
     """With passes before it, which count copies, on this machine; afterwards it is known to be finished."""
     arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--duplicates", "drop")
