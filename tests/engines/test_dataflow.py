@@ -107,7 +107,7 @@ def test_what_travels_is_small(job: Job, ground: Ground) -> None:
 def test_a_graph_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
     monkeypatch.setattr(engine_module, "MOST_BYTES", 1 << 20)
-    with pytest.raises(UserError, match=r"has 1 MiB, and it may have 1"):
+    with pytest.raises(UserError, match=r"has 4 MiB, and it may have 1"):
         engine(tmp_path).launch(print, [os.urandom(1_200_000)])
     assert not (tmp_path / "job_object").exists()
 
