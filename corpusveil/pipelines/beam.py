@@ -17,7 +17,7 @@ from corpusveil.transforms.handshake import SameVersions
 DEFAULT_RUNNER = "FnApiRunner"
 DATAFLOW = "DataflowRunner"
 MOST_BYTES = 8 << 20
-"""Dataflow takes requests of 10 MB. A graph has some 30 KB and about 1 KB an input shard."""
+"""Dataflow takes requests of 10 MB. A graph has 27 KB and some 40 bytes an input shard: 420 KB for 10,000."""
 
 
 @contextlib.contextmanager
