@@ -69,8 +69,8 @@ class BeamEngine:
 
     @property
     def detached(self) -> bool:
-        """Say that the job goes on after the call has returned: for a template, and where it is not waited for."""
-        return any(option.startswith(("--template_location", "--no_wait_until_finish")) for option in self.options)
+        """Say whether the job goes on after the call has returned."""
+        return runners.goes_on_alone(self.options)
 
     def run(self, function: Callable[[Any], None], tasks: Sequence[Any]) -> None:
         """Run ``function`` on every task. Raises UserError without Beam, WorkError when the pipeline fails.

@@ -29,6 +29,11 @@ def refuse(runner: str) -> None:
         raise UserError("--runner DaskRunner: this runner loses output (Beam 2.77); choose another one.")
 
 
+def goes_on_alone(options: Sequence[str]) -> bool:
+    """Say whether a job goes on after the call has returned: for a template, and where it is not waited for."""
+    return any(_name(option) in ("--template_location", "--no_wait_until_finish") for option in options)
+
+
 def options_of(runner: str, flags: Sequence[str]) -> Any:
     """Return Beam's options. Raises UserError for unknown ones, bad values and a job endpoint that does not answer."""
     from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions

@@ -21,7 +21,7 @@ from corpusveil.cli import dataflow, main
 from corpusveil.errors import UserError
 from corpusveil.pipelines import dataflow as template
 from corpusveil.storage import files
-from tests.engines.corpora import TEST_KEY
+from tests.engines.corpora import ROOT, TEST_KEY
 
 IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
 PARAMETERS = {one.name: one for one in dataflow.parameters()}
@@ -116,6 +116,10 @@ class TestParameters:
         from apache_beam.options.pipeline_options import PipelineOptions
 
         assert not set(PARAMETERS) & set(PipelineOptions([]).get_all_options())
+
+    def test_the_page_names_each(self) -> None:
+        (table,) = re.findall(r"^\| parameters.*?\n\n", (ROOT / "docs" / "dataflow.md").read_text(), re.S | re.M)
+        assert set(re.findall(r"`([a-zA-Z]+)`", table)) == set(PARAMETERS)
 
     @pytest.mark.parametrize("name", PARAMETERS)
     def test_values_are_checked(self, name: str) -> None:
