@@ -118,7 +118,9 @@ class TestParameters:
         assert not set(PARAMETERS) & set(PipelineOptions([]).get_all_options())
 
     def test_the_page_names_each(self) -> None:
-        (table,) = re.findall(r"^\| parameters.*?\n\n", (ROOT / "docs" / "dataflow.md").read_text(), re.S | re.M)
+        (table,) = re.findall(
+            r"^\| parameters.*?\n\n", (ROOT / "docs" / "dataflow.md").read_text(), re.DOTALL | re.MULTILINE
+        )
         assert set(re.findall(r"`([a-zA-Z]+)`", table)) == set(PARAMETERS)
 
     @pytest.mark.parametrize("name", PARAMETERS)

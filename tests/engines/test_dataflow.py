@@ -18,11 +18,13 @@ from apache_beam.portability import common_urns, python_urns
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
-from corpusveil.errors import UserError
+from corpusveil.cli import dataflow as template
+from corpusveil.errors import UserError, WorkError
 from corpusveil.pipelines import beam as engine_module
 from corpusveil.pipelines.beam import BeamEngine
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.transforms.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.counts import Counts
 from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, release_files
 
 IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
@@ -155,3 +157,67 @@ def test_the_graph_makes_the_release_by_itself(job: Job, ground: Ground, tmp_pat
     assert release_files(found) == release_files(tmp_path / "local")
     page, expected = (folder.with_name(f"{folder.name}.report.html") for folder in (found, tmp_path / "local"))
     assert page.read_bytes() == expected.read_bytes()
+
+
+def test_finishing_twice_changes_nothing(ground: Ground, tmp_path: Path) -> None:
+    """Dataflow may call the last step again, also after it was cut off behind the manifest."""
+    output = tmp_path / "out"
+
+    class Twice:
+        detached = True
+
+        def launch(self, function: Any, tasks: Any, then: Any) -> None:
+            LocalEngine().run(function, tasks)
+            then(None)
+            (tmp_path / "out.report.html").unlink()  # as if it had stopped before the pages
+            then(None)
+
+    first = privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(output), Twice())
+    assert first.content_sha256 is None
+    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
+    assert release_files(output) == release_files(tmp_path / "local")
+    assert (tmp_path / "out.report.html").read_bytes() == (tmp_path / "local.report.html").read_bytes()
+    totals = [json.loads((tmp_path / f"{name}.records" / "totals.json").read_bytes()) for name in ("out", "local")]
+    assert {**totals[0], "seconds": 0} == {**totals[1], "seconds": 0}
+    assert not (tmp_path / "out.records" / "copies").exists()
+
+
+def test_a_wrong_row_fails_the_job_with_its_sentence(ground: Ground, tmp_path: Path) -> None:
+    """The last step says what was wrong, quotes nothing, and writes no manifest."""
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.jsonl").write_text('{"text": "zzcanary"}\n{"text": 3}\n')
+    (source / "b.jsonl").write_text('{"text": "ba"}\n')
+    detached = BeamEngine(options=("--no_wait_until_finish",))
+    with pytest.raises(WorkError, match=r"a\.jsonl, row 2: column 'text' is not text") as told:
+        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), detached)
+    assert "zzcanary" not in str(told.value)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_the_launcher_of_the_template_makes_the_job(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of it, from parameters to graph; only addresses are on this disk, which the regexes forbid otherwise."""
+    monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
+    monkeypatch.setattr(template, "_URL", "/[^ ]*")
+    monkeypatch.setattr(template, "_GLOB_URL", "/[^ ]*")
+    monkeypatch.setattr(template, "read_key", lambda _location: TEST_KEY.hex())
+    monkeypatch.setenv("CORPUSVEIL_IMAGE", IMAGE)
+    monkeypatch.setenv("CORPUSVEIL_KEY", "")
+    given = {
+        "input": ground.corpus, "space": ground.space_folder, "output": tmp_path / "out", "epsilon": "1",
+        "mechanism": "ring-geometric", "key": "projects/p/secrets/s/versions/1", "rowsPerTask": BLOCK,
+    }  # fmt: skip
+    beam = [word for word in engine(tmp_path / "job").options if not word.startswith("--sdk")]
+    assert (
+        template.launch([*(f"--{name}={value}" for name, value in given.items()), "--runner=DataflowRunner", *beam])
+        == 0
+    )
+    said = capsys.readouterr()
+    assert "5 shards are handed over; the job writes the manifest" in said.out
+    assert TEST_KEY.hex() not in said.out + said.err
+    made = Job(tmp_path / "job", Outcome(Counts(), 5, None, 0.0))
+    assert made.request["environment"]["workerPools"][0]["workerHarnessContainerImage"] == IMAGE
+    assert TEST_KEY.hex() not in made.text
+    assert TEST_KEY.hex().encode() not in made.graph
