@@ -114,7 +114,7 @@ if { [ -e .venv ] || [ -L .venv ]; } && [ "$(base_of .venv/bin/python)" != "$(ba
 pip_python=$(find_pip)
 find_uv
 
-extras="--extra spark --extra connect --extra beam --extra s3"
+extras="--extra spark --extra connect --extra beam --extra dataflow --extra s3"
 java_is_new_enough || extras="$extras --extra jre"
 
 say "making .venv with $("$python" --version) ($extras); the first time takes a few minutes"

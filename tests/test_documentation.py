@@ -106,6 +106,14 @@ def test_an_example_that_does_not_hold_is_found(place: Path) -> None:
         run_apart(wrong, place)
 
 
+def test_the_program_of_streaming_runs(place: Path) -> None:
+    """Its asserts hold: a retry and a late pane change nothing, an edit is a further release."""
+    (program,) = blocks("docs/streaming.md")
+    assert "assert" in program
+    run_apart(program, place)
+    assert len(list(Path("private").glob("*.jsonl"))) == 4
+
+
 def test_the_readme_s_python_runs(place: Path) -> None:
     """Where the space, the key and the table that it names are there, every line of it does what it says."""
     (example,) = blocks("README.md")

@@ -19,7 +19,9 @@ def make_engine(
     if name == "beam":
         from corpusveil.pipelines.beam import BeamEngine
 
-        return BeamEngine(runner, workers or 1, options)
+        made = BeamEngine(runner, workers or 1, options)
+        made.pipeline()  # refuses what Beam does not take, before anything is written
+        return made
     from corpusveil.pipelines.local import LocalEngine
 
     return LocalEngine(workers or 1)

@@ -7,26 +7,46 @@ from typing import Annotated, Literal
 
 import typer
 
+from corpusveil.cli import dataflow
 from corpusveil.cli.options import OutputOption
-from corpusveil.jobs.package import commands, package_spark
+from corpusveil.errors import UserError
+from corpusveil.jobs import package as spark
+from corpusveil.pipelines import dataflow as template
 
 
 def package(
-    kind: Annotated[Literal["spark"], typer.Argument(help="The kind of cluster.")],
+    kind: Annotated[Literal["spark", "dataflow"], typer.Argument(help="The kind of cluster.")],
     output: OutputOption,
     extra: Annotated[
-        list[str] | None, typer.Option(help="Clients of object stores: s3, gcs, azure (repeatable).", metavar="NAME")
+        list[str] | None,
+        typer.Option(help="For spark: clients of object stores: s3, gcs, azure (repeatable).", metavar="NAME"),
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option(help="For dataflow: REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG, the image to build."),
     ] = None,
 ) -> None:
-    """Build one file with corpusveil and its dependencies, and say how to submit with it.
+    """Write what a cluster needs, and say how to build and submit with it.
 
-    It takes minutes, and the package index; the machines of the cluster need neither, only a Python of this version.
+    For Spark one file with corpusveil and its dependencies, which takes minutes and the package index; the machines of
+    the cluster need neither, only a Python of this version. For Dataflow the folder of a Flex Template.
 
     Example: corpusveil package spark --output packed --extra s3
+
+    Example: corpusveil package dataflow --output template --image europe-docker.pkg.dev/project/private/corpusveil:1
     """
+    if kind == "dataflow" and image is None:
+        raise UserError("package dataflow needs --image REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
+    if (kind == "spark") != (image is None) or (kind == "dataflow" and extra):
+        raise UserError("--image is for package dataflow, --extra for package spark; leave out the other.")
     print(f"building for {kind}", file=sys.stderr)
-    for path in package_spark(output, extra or []):
+    if image is None:
+        made, commands = spark.package_spark(output, extra or []), spark.commands(output)
+    else:
+        made = template.package_dataflow(output, image, dataflow.metadata())
+        commands = template.commands(output, image)
+    for path in made:
         size = path.stat().st_size >> 20
         print(f"{path} ({size:,} MiB)" if size else path)
-    for name, command in commands(output).items():
+    for name, command in commands.items():
         print(f"\n{name}:\n  {command}")

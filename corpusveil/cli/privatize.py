@@ -226,6 +226,10 @@ def privatize(
         on_bad_rows=on_bad_rows, debug=context.obj["debug"], spending=spending,
         watch=watcher(progress),
     )  # fmt: skip
+    if outcome.content_sha256 is None:
+        print(f"{output}: {outcome.shards} shards are handed over; the job writes the manifest when all are done")
+        print(f"private records (do not publish): {records or output.rstrip('/') + '.records'}")
+        return
     print(
         f"{output}: {outcome.shards} shards, {outcome.counts.documents:,} documents, "
         f"{outcome.counts.tokens_written:,} tokens, {outcome.seconds:.1f} s"

@@ -18,6 +18,7 @@ from corpusveil.cli.run import behind, engine_arguments, privatize_arguments
 from corpusveil.errors import CorpusveilError, UserError
 from corpusveil.jobs.definitions import KINDS, MARK, Call, parse_times
 from corpusveil.jobs.schedule import Plan, Schedule, go_on, note, prometheus
+from corpusveil.pipelines.runners import goes_on_alone
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
@@ -77,6 +78,10 @@ def _check(configuration: Configuration) -> None:
             "[key]",
             "a schedule needs one key for all its releases, or what comes again is noised and spent again; "
             "make one with 'corpusveil key new PATH' and name it with key.path",
+        )
+    if goes_on_alone(configuration.values.get("engine", {}).get("options", [])):
+        raise configuration.fault(
+            "engine.options", "a schedule waits for its runs; leave out --no_wait_until_finish and --template_location"
         )
 
 

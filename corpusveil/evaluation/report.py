@@ -19,7 +19,7 @@ CHARTS = {
     "Privacy and utility by epsilon": (
         ("words unchanged", "words guessed from context", "similarity of meaning", "accuracy, private to private",
          "attribute, adaptive"),
-        "Bars: standard deviations over seeds. Each point is a privatization of its own, by a key that was thrown away.",
+        "Bars: standard deviations over seeds. Each point is a privatization of its own, by a key thrown away.",
     ),
 }  # fmt: skip
 

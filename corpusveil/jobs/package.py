@@ -8,18 +8,15 @@ of driver and workers (``transforms/handshake.py``) agrees.
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from importlib import metadata
+from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from corpusveil.errors import UserError, WorkError
+from corpusveil.transforms.environment import installed, requirement
 
 ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
 EXTRAS = ("s3", "gcs", "azure")
@@ -41,7 +38,7 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".packing-", dir=folder) as work:
         constraints = Path(work) / "constraints.txt"
-        constraints.write_text("".join(f"{line}\n" for line in installed()))
+        constraints.write_text("".join(f"{line}\n" for line in installed(LEFT_OUT)))
         made = Path(work) / ENVIRONMENT
         command = [sys.executable, "-m", "pex", requirement(extras), "--constraints", str(constraints)]
         command += ["--inherit-path=fallback", "--python", sys.executable, "--output-file", str(made)]
@@ -52,27 +49,6 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
         made.replace(folder / ENVIRONMENT)
     shutil.copyfile(Path(__file__).with_name(SUBMIT), folder / SUBMIT)
     return [folder / ENVIRONMENT, folder / SUBMIT]
-
-
-def requirement(extras: Sequence[str]) -> str:
-    """Return what pex installs: this version, or the folder that this one was installed from."""
-    wanted = f"[{','.join(extras)}]" if extras else ""
-    distribution = metadata.distribution("corpusveil")
-    told = distribution.read_text("direct_url.json")
-    url = json.loads(told)["url"] if told else ""
-    if url.startswith("file:"):
-        return url2pathname(urlparse(url).path) + wanted
-    return f"corpusveil{wanted}=={distribution.version}"
-
-
-def installed() -> Iterator[str]:
-    """Yield the versions of this environment, as constraints."""
-    seen: set[str] = set()
-    for distribution in metadata.distributions():
-        name = distribution.metadata["Name"]
-        if name and name.lower() not in (*LEFT_OUT, *seen) and "+" not in distribution.version:
-            seen.add(name.lower())
-            yield f"{name}=={distribution.version}"
 
 
 def commands(folder: str) -> dict[str, str]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import UserError
+from corpusveil.pipelines import runners
+from corpusveil.pipelines.local import LocalEngine
 from corpusveil.transforms.handshake import SameVersions
 from corpusveil.transforms.metrics import NAMES, NAMESPACE
 
 DEFAULT_RUNNER = "FnApiRunner"
-_LOSES_OUTPUT = "DaskRunner"
+DATAFLOW = "DataflowRunner"
+_SLOTS_ELSEWHERE = 64
+MOST_BYTES = 8 << 20
+"""Dataflow takes requests of 10 MB. A graph has 27 KB and some 40 bytes an input shard: 420 KB for 10,000."""
 
 
 @contextlib.contextmanager
@@ -26,6 +32,30 @@ def _quiet(runner: str) -> Iterator[None]:
         yield
     finally:
         logging.disable(before)
+
+
+def build(
+    pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any], then: Callable[[Any], Any] | None = None
+) -> None:
+    """Add the work to a pipeline: one element a task, parted among workers, and ``then`` once when all are done.
+
+    The function, what it draws from included, travels as a part of the job's graph; the space goes by its address.
+    """
+    import apache_beam as beam
+
+    done = (
+        pipeline
+        | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
+        | "One a worker" >> beam.Reshuffle()
+        | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function)))
+    )
+    if then is not None:
+        waited = done | "Done" >> beam.Map(_one_key) | "All of them" >> beam.GroupByKey()
+        _ = waited | "Finish the release" >> beam.Map(SameVersions.of(then))
+
+
+def _one_key(_: Any) -> tuple[int, int]:
+    return 0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,41 +90,58 @@ class BeamEngine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.runner == _LOSES_OUTPUT:
-            raise UserError("--runner DaskRunner: this runner loses output (Beam 2.77); choose another one.")
+        runners.refuse(self.runner)
+
+    @property
+    def detached(self) -> bool:
+        """Say whether the job goes on after the call has returned."""
+        return runners.goes_on_alone(self.options)
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once, as far as it is known here."""
-        return self.workers
+        """Return how many tasks can be done at once; a runner elsewhere is taken for one with many workers."""
+        return self.workers if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
         """Run ``function`` on every task; return the sums of what it measured, which are the pipeline's counters.
 
-        Raises UserError without Beam, WorkError when the pipeline fails.
+        Raises UserError without Beam, WorkError when the pipeline fails. What has to be over when this returns is done
+        on this machine where the job would go on afterwards.
         """
+        if self.detached:
+            return LocalEngine(os.cpu_count() or 1).run(function, tasks)
+        return self.launch(function, tasks)
+
+    def launch(
+        self, function: Callable[[Any], Any], tasks: Sequence[Any], then: Callable[[Any], Any] | None = None
+    ) -> dict[str, int]:
+        """Run a pipeline that does the tasks and ``then`` what is left; return when it ends, or when it has begun."""
+        pipeline = self.pipeline()
+        build(pipeline, function, tasks, then)
+        if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
+            raise UserError(
+                f"The graph of this Dataflow job has {size >> 20:,} MiB, and it may have {MOST_BYTES >> 20}; use fewer "
+                "inputs, and a space that was saved."
+            )
+        try:
+            with _quiet(self.runner), pipeline:
+                pass
+            return {} if self.detached else _sums(pipeline.result)
+        except Exception as error:  # noqa: BLE001 - engines raise what they like
+            raise runners.failure(error, self.runner) from None
+
+    def pipeline(self) -> Any:
+        """Return an empty pipeline with the options. Raises UserError without Beam and for what it does not take."""
         try:
             with _quiet(self.runner):
                 import apache_beam as beam
-                from apache_beam.options.pipeline_options import PipelineOptions
         except ImportError:
             raise UserError("--engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
-        flags = [f"--runner={self.runner}", *self.options]
+        flags = list(self.options)
         if self.workers > 1:
             flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
-        try:
-            with _quiet(self.runner):
-                pipeline = beam.Pipeline(options=PipelineOptions(flags))
-                _ = (
-                    pipeline
-                    | "Shard tasks" >> beam.Create(list(tasks))
-                    | "One a worker" >> beam.Reshuffle()
-                    | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function)))
-                )
-                result = pipeline.run()
-                result.wait_until_finish()
-                return _sums(result)
-        except Exception as error:  # noqa: BLE001 - engines raise what they like
-            told = f"{type(error).__name__}: {error}".splitlines()
-            known = [line.split("Error: ")[-1] for line in told if "WorkError: " in line or "UserError: " in line]
-            sentence = known[-1].split(" [while running")[0] if known else f"{type(error).__name__}."
-            raise WorkError(f"The Beam pipeline failed: {sentence} What was finished is kept; run again.") from None
+        with _quiet(self.runner):
+            options = runners.options_of(self.runner, flags)
+            try:
+                return beam.Pipeline(options=options)
+            except (ValueError, ImportError, AttributeError) as error:
+                raise runners.wrong_call(error, self.runner) from None

@@ -7,7 +7,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import orjson
 
@@ -20,7 +20,7 @@ from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
-from corpusveil.transforms.manifest import write_manifest
+from corpusveil.transforms.manifest import draft, write_manifest
 from corpusveil.transforms.metrics import Measured
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.passes import Pass
@@ -31,7 +31,11 @@ DROPS, COPIES = "drops", "copies"
 
 
 class Engine(Protocol):
-    """Maps a function over shard tasks, somewhere; what the function writes is the result."""
+    """Maps a function over shard tasks, somewhere; what the function writes is the result.
+
+    An engine may also be ``detached`` and have a ``launch(function, tasks, then)``, which starts a job that does the
+    tasks and then calls ``then``, and returns at once.
+    """
 
     def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> Measured | None:
         """Run it on every task; return the sums of what it measured, as far as the engine keeps them."""
@@ -46,11 +50,53 @@ class Outcome:
 
     counts: Counts
     shards: int
-    content_sha256: str
+    content_sha256: str | None
+    """None where a job goes on by itself, and finishes the release."""
     seconds: float
     run: str
     measured: Measured = field(default_factory=dict)
     """What this run did, by the names of ``transforms.metrics``: less than ``counts`` when it went on with another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What is left when all tasks are done. It holds what the job holds, and no key."""
+
+    job: ShardJob
+    tasks: Sequence[ShardTask]
+    drafted: Mapping[str, Any]
+
+    def __call__(self, _: Any) -> None:
+        """Finish the release in a job, which may call this again."""
+        if files.exists(files.join(self.job.output, "manifest.json")):
+            self._tidy()
+        else:
+            self.finish()
+
+    def finish(self) -> tuple[Counts, str]:
+        """Join pieces, write the manifest and the pages; return totals and content digest.
+
+        Raises UserError when the input of a task was wrong.
+        """
+        job = self.job
+        _refuse_failures(job.records)
+        by_shard: dict[int, list[ShardTask]] = {}
+        for task in self.tasks:
+            if task.piece is not None:
+                by_shard.setdefault(task.shard, []).append(task)
+        for pieces in by_shard.values():
+            job.assemble(pieces)
+        for name in files.listing(job.records.address("pieces")):  # of a run that was split in another way
+            files.remove(job.records.address("pieces", name))
+        _sweep(job)
+        found = write_manifest(self.drafted, job.output, job.records, _wholes(self.tasks), _copies(job, self.tasks))
+        self._tidy()
+        return found
+
+    def _tidy(self) -> None:
+        for part in (COPIES, DROPS):
+            files.remove_folder(self.job.records.address(part))
+        write_pages(self.job.output, self.job.records)
 
 
 def privatize_corpus(
@@ -121,12 +167,14 @@ def privatize_corpus(
         write_pages(output, folder)
         return outcome
     job = _prepare(spending, release, job, tasks, engine, fresh=fresh)
-    measured = _run(job, tasks, engine, watch)
-    _sweep(job)
-    totals, content = write_manifest(release, job.columns, output, folder, _wholes(tasks), _copies(job, tasks))
-    for part in (COPIES, DROPS):
-        files.remove_folder(folder.address(part))
-    write_pages(output, folder)
+    finish = Finish(job, tasks, draft(release, job.columns))
+    left = _left(job, tasks)
+    if left and getattr(engine, "detached", False):
+        cast("Any", engine).launch(job, left, finish)
+        return Outcome(Counts(), len(shards), None, time.monotonic() - began, job.run)
+    with watch(job.records, left, job.run) if watch is not None else contextlib.nullcontext():
+        measured = engine.run(job, left) or {}
+    totals, content = finish.finish()
     seconds = time.monotonic() - began
     events.tell("run_ends", job.run, seconds=round(seconds, 3), **measured)
     return Outcome(totals, len(shards), content, seconds, job.run, measured)
@@ -187,23 +235,15 @@ def _refuse_failures(records: Records) -> None:
         raise UserError(failures[0]["sentence"] + more)
 
 
-def _run(job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, watch: Any) -> Measured:
+def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
+    """Return the tasks without pieces of shards that have been joined already, the longest first.
+
+    So none of those is begun when all others are done.
+    """
     whole = {task.shard: task for task in _wholes(tasks)}
     joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
     left = [task for task in tasks if task.piece is None or task.shard not in joined]
-    left.sort(key=lambda task: -task.size)  # the longest first, so that none is begun when all others are done
-    with watch(job.records, left, job.run) if watch is not None else contextlib.nullcontext():
-        measured = engine.run(job, left)
-    _refuse_failures(job.records)
-    by_shard: dict[int, list[ShardTask]] = {}
-    for task in tasks:
-        if task.piece is not None:
-            by_shard.setdefault(task.shard, []).append(task)
-    for pieces in by_shard.values():
-        job.assemble(pieces)
-    for name in files.listing(job.records.address("pieces")):  # of a run that was split in another way
-        files.remove(job.records.address("pieces", name))
-    return measured or {}
+    return sorted(left, key=lambda task: -task.size)
 
 
 def _sweep(job: ShardJob) -> None:

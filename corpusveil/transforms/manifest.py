@@ -21,35 +21,9 @@ from corpusveil.transforms.statement import statement
 NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 
 
-def write_manifest(
-    release: Release,
-    columns: Columns,
-    output: str,
-    records: Records,
-    tasks: Sequence[ShardTask],
-    noted: Mapping[str, Any],
-) -> tuple[Counts, str]:
-    """Write ``totals.json`` to the records, with what else was ``noted``, and then ``manifest.json`` to the release.
-
-    Returns the totals and the SHA-256 over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
-    Raises WorkError when a shard has no record.
-    """
-    totals = Counts()
-    shards: list[dict[str, Any]] = []
-    overall = hashlib.sha256()
-    seconds = 0.0
-    for task in tasks:
-        record = records.read(f"shards/{task.record_name}")
-        if record is None or record["release"] != release.digest or record["task"][0] != release.key.fingerprint():
-            raise WorkError(f"{records.url}: shard {task.shard} was not done by this release; run again.")
-        counts = Counts.of(record["counts"])
-        totals += counts
-        seconds += record["seconds"]
-        overall.update(record["output"]["sha256"].encode() + b"\n")
-        shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record["output"]["sha256"]})
-    records.write("totals.json", {**totals.private(), **noted, "seconds": round(seconds, 3)})
-    content = overall.hexdigest()
-    manifest = {
+def draft(release: Release, columns: Columns) -> dict[str, Any]:
+    """Return the manifest as far as it is known before the work. Nothing in it is secret."""
+    return {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),
         "kind": "release",
         "version": 1,
@@ -63,6 +37,35 @@ def write_manifest(
         **statement(release),
         "spends": {"name": release.name, "metric": metric_of(release)},
         "kept_columns": "Kept columns stand in the clear, outside every guarantee." if columns.keep else "none",
+    }
+
+
+def write_manifest(
+    drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask], noted: Mapping[str, Any]
+) -> tuple[Counts, str]:
+    """Write ``totals.json`` to the records, with what else was ``noted``, and then ``manifest.json`` to the release.
+
+    Returns the totals and the SHA-256 over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
+    Raises WorkError when a shard has no record.
+    """
+    totals = Counts()
+    shards: list[dict[str, Any]] = []
+    overall = hashlib.sha256()
+    seconds = 0.0
+    mine = (drafted["release"], drafted["key_fingerprint"])
+    for task in tasks:
+        record = records.read(f"shards/{task.record_name}")
+        if record is None or (record["release"], record["task"][0]) != mine:
+            raise WorkError(f"{records.url}: shard {task.shard} was not done by this release; run again.")
+        counts = Counts.of(record["counts"])
+        totals += counts
+        seconds += record["seconds"]
+        overall.update(record["output"]["sha256"].encode() + b"\n")
+        shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record["output"]["sha256"]})
+    records.write("totals.json", {**totals.private(), **noted, "seconds": round(seconds, 3)})
+    content = overall.hexdigest()
+    manifest = {
+        **drafted,
         **totals.public(),
         "content_sha256": content,
         "checksums": formats.find(tasks[0].suffix).checksum,

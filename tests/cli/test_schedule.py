@@ -78,6 +78,13 @@ def metrics(folder: Path) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in (folder / "out.schedule" / "metrics.jsonl").read_bytes().splitlines()]
 
 
+def test_a_run_that_nobody_waits_for_is_refused(ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A schedule notes what a run did, so it can't begin one and leave it."""
+    engine = {"engine": {"name": "beam", "options": ["--no_wait_until_finish"]}}
+    assert run(["schedule", save(ground / "s.toml", settings(ground) | engine), *START]) == 2
+    assert "engine.options: a schedule waits for its runs" in capsys.readouterr().err
+
+
 class TestWhatIsNew:
     def test_is_released_once(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """New shards make a release of their own; without any there is none."""

@@ -19,14 +19,15 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs import package
-from corpusveil.jobs.package import commands, installed, package_spark, requirement
+from corpusveil.jobs.package import LEFT_OUT, commands, package_spark
+from corpusveil.transforms.environment import installed, requirement
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
 
 
 def test_versions_are_those_of_this_environment() -> None:
     """Each package once, without the engines, which the cluster has, and without corpusveil itself."""
-    lines = list(installed())
+    lines = list(installed(LEFT_OUT))
     names = [line.split("==")[0].lower() for line in lines]
     assert len(names) == len(set(names))
     assert {"numpy", "pyarrow", "numba", "gensim"} <= set(names)

@@ -1,0 +1,350 @@
+"""The Flex Template: its folder, its parameters and what its launcher makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from importlib import metadata as distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dockerfile_parse import DockerfileParser
+from google.cloud.dataflow import TemplateMetadata
+from google.protobuf import json_format
+from packaging.requirements import Requirement
+
+from corpusveil.cli import dataflow, main
+from corpusveil.errors import UserError
+from corpusveil.pipelines import dataflow as template
+from corpusveil.storage import files
+from tests.engines.corpora import ROOT, TEST_KEY
+
+IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
+PARAMETERS = {one.name: one for one in dataflow.parameters()}
+SECRET = "projects/project-one/secrets/release-key/versions/3"
+GIVEN = {
+    "input": "gs://bucket/c4/c4-train.*.json.gz",
+    "space": "gs://bucket/spaces/glove",
+    "output": "gs://bucket/private/2026-11",
+    "mechanism": "ring-geometric",
+    "epsilon": "1.5",
+    "key": SECRET,
+}
+VALID = {
+    **GIVEN,
+    "parameter": "gamma=18,candidates=20",
+    "profile": "pypantera",
+    "strategy": "s3",
+    "averageWords": "52",
+    "per": "document",
+    "allocation": "word-share",
+    "weights": "10:3,20:2,1",
+    "fieldWeights": "title:1,body:3",
+    "tokenizer": "gst",
+    "collocations": "gs://bucket/collocations",
+    "text": "review body",
+    "id": "review_id",
+    "root": "gs://bucket/c4/",
+    "keep": "stars,review.date",
+    "records": "gs://private.example-1/records",
+    "ledger": "gs://private/ledger",
+    "corpus": "reviews",
+    "onlyRelease": "0123456789abcdef-0123456789abcdef",
+    "cap": "30",
+    "capToken": "3.5",
+    "capLdp": "100",
+    "rowsPerTask": "65536",
+    "format": "json.gz",
+    "onBadRows": "quarantine",
+    "duplicates": "same-noise",
+    "unknownWords": "mask",
+    "stopWords": "keep",
+    "numbers": "drop",
+    "contacts": "mask",
+    "punctuation": "keep",
+    "other": "drop",
+    "layout": "keep",
+    "case": "restore",
+    "acceptNoGuarantee": "true",
+}
+BROKEN = [
+    "",
+    " ",
+    "..",
+    "$(reboot)",
+    "`id`",
+    ";",
+    "|",
+    "&",
+    ">",
+    "<",
+    "\\",
+    '"',
+    "'",
+    "\n",
+    "\r",
+    "\t",
+    "\0",
+    "../x",
+    "{a}",
+]
+
+
+def words(given: dict[str, str], *more: str) -> list[str]:
+    return [*(f"--{name}={value}" for name, value in given.items()), *more]
+
+
+class TestParameters:
+    def test_every_option_is_one_or_is_left_out_for_a_reason(self) -> None:
+        options = set(dataflow.options())
+        assert set(dataflow.LEFT_OUT) <= options
+        assert all(dataflow.LEFT_OUT.values())
+        assert len(PARAMETERS) == len(options) - len(dataflow.LEFT_OUT)
+        assert set(VALID) == set(PARAMETERS), "each has an example here"
+
+    def test_a_new_option_without_a_form_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = dataflow.options()
+        monkeypatch.setattr(dataflow, "options", lambda: {**found, "new": (str, found["text"][1], False)})
+        with pytest.raises(KeyError, match="new"):
+            dataflow.parameters()
+
+    def test_none_has_the_name_of_an_option_of_beam(self) -> None:
+        from apache_beam.options.pipeline_options import PipelineOptions
+
+        assert not set(PARAMETERS) & set(PipelineOptions([]).get_all_options())
+
+    def test_the_page_names_each(self) -> None:
+        (table,) = re.findall(
+            r"^\| parameters.*?\n\n", (ROOT / "docs" / "dataflow.md").read_text(), re.DOTALL | re.MULTILINE
+        )
+        assert set(re.findall(r"`([a-zA-Z]+)`", table)) == set(PARAMETERS)
+
+    @pytest.mark.parametrize("name", PARAMETERS)
+    def test_values_are_checked(self, name: str) -> None:
+        """What is right passes; with a piece of a shell, a line break or two dots in it, nothing does."""
+        one = PARAMETERS[name]
+        (regex,) = one.described()["regexes"]
+        assert regex.startswith("^")
+        assert regex.endswith("$")
+        assert re.fullmatch(regex, VALID[name])
+        assert one.words(VALID[name])
+        for piece in BROKEN:
+            for value in (piece, VALID[name] + piece, piece + VALID[name]) if piece else ("",):
+                assert not re.fullmatch(regex, value), value
+                with pytest.raises(UserError, match=name):
+                    one.words(value)
+
+    def test_a_key_is_never_a_value(self) -> None:
+        """Neither the key in hexadecimal nor a path on the launcher's disk is taken for the key's location."""
+        for value in (TEST_KEY.hex(), "release.key", "/release.key", "gs://bucket", "projects/p/secrets/s"):
+            with pytest.raises(UserError):
+                PARAMETERS["key"].words(value)
+
+
+class TestMetadata:
+    def test_it_obeys_google_s_schema(self) -> None:
+        """Google's own message for it takes every field; names are camelCase, regexes compile, texts are there."""
+        told = dataflow.metadata()
+        read = json_format.Parse(json.dumps(told), TemplateMetadata.pb()())  # refuses names that it does not know
+        assert [one.name for one in read.parameters] == list(PARAMETERS)
+        for one in told["parameters"]:
+            assert set(one) == {"name", "label", "helpText", "isOptional", "regexes"}
+            assert re.fullmatch("[a-z]+([A-Z][a-z]+)*", one["name"])
+            assert one["label"]
+            assert one["helpText"]
+            assert isinstance(one["isOptional"], bool)
+            assert all(re.compile(regex) for regex in one["regexes"])
+            assert not any("(?=" in regex or "(?!" in regex for regex in one["regexes"]), "RE2 has no look-ahead"
+        needed = {one["name"] for one in told["parameters"] if not one["isOptional"]}
+        assert needed == set(GIVEN)
+
+    def test_a_field_that_google_does_not_know_is_found(self) -> None:
+        with pytest.raises(json_format.ParseError):
+            json_format.Parse('{"name": "x", "parameters": [{"help_me": "x"}]}', TemplateMetadata.pb()())
+
+
+class TestLauncher:
+    @pytest.fixture
+    def launched(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The command line that the launcher runs, in place of running it."""
+        found: list[str] = []
+        monkeypatch.setattr(main, "run", lambda arguments: found.extend(arguments) or 0)
+        monkeypatch.setattr(dataflow, "read_key", lambda _location: TEST_KEY.hex())
+        monkeypatch.setenv("CORPUSVEIL_IMAGE", IMAGE)
+        monkeypatch.setenv("CORPUSVEIL_KEY", "before")
+        return found
+
+    def test_it_runs_a_privatize_on_dataflow(self, launched: list[str]) -> None:
+        """Parameters before ``--``, what Beam knows behind it, the key in the environment and in no argument."""
+        beam = ["--project=p", "--runner=DataflowRunner", "--template_location=gs://b/object", "--machine_type", "n2"]
+        assert dataflow.launch(words(VALID, *beam)) == 0
+        at = launched.index("--")
+        own, passed = launched[:at], launched[at + 1 :]
+        assert own[:2] == ["privatize", GIVEN["input"]]
+        assert {"--space=gs://bucket/spaces/glove", "--rows-per-task=65536", "--accept-no-guarantee"} <= set(own)
+        assert [word for word in own if word.startswith("--keep")] == ["--keep=stars", "--keep=review.date"]
+        assert passed[:4] == ["--project=p", "--template_location=gs://b/object", "--machine_type", "n2"]
+        assert passed[4:] == [f"--sdk_container_image={IMAGE}", "--sdk_location=container"]
+        assert os.environ["CORPUSVEIL_KEY"] == TEST_KEY.hex()
+        assert TEST_KEY.hex() not in " ".join(launched)
+        assert SECRET not in own
+
+    def test_the_command_line_is_one_that_privatize_parses(self, launched: list[str], tmp_path: Path) -> None:
+        dataflow.launch(words(VALID))
+        import typer
+
+        command: Any = typer.main.get_command(main.app)
+        own = launched[1 : launched.index("--")]
+        context = command.commands["privatize"].make_context("privatize", list(own), resilient_parsing=False)
+        assert context.params["epsilon"] == 1.5
+        assert context.params["runner"] == "DataflowRunner"
+        assert context.params["keep"] == ["stars", "review.date"]
+        assert context.params["key_environment"] == "CORPUSVEIL_KEY"
+
+    def test_what_beam_does_not_know_is_left_out_and_said(
+        self, launched: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The launcher is Google's, and may hand over what this Beam has not heard of."""
+        assert dataflow.launch(words(GIVEN, "--brand_new_option=1")) == 0
+        assert "--brand_new_option=1" not in launched
+        assert "--brand_new_option: Beam has no such option" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            (words({name: value for name, value in GIVEN.items() if name != "key"}), "Parameter key is missing"),
+            (words(GIVEN, "--epsilon=2"), "Parameter epsilon: it is given twice"),
+            (words({**GIVEN, "output": "gs://b/$(id)"}), "Parameter output: this value is not allowed"),
+            (words(GIVEN, "--text"), "Parameter text: its value is missing"),
+        ],
+    )
+    def test_what_is_wrong_is_named(
+        self, launched: list[str], given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert dataflow.launch(given) == 2
+        assert said in capsys.readouterr().err
+        assert not launched
+
+
+class TestKey:
+    @pytest.mark.parametrize("data", [TEST_KEY, TEST_KEY.hex().encode(), TEST_KEY.hex().upper().encode() + b"\n"])
+    def test_it_is_read_from_a_store(self, data: bytes) -> None:
+        files.write_bytes("memory://keys/release.key", data)
+        assert bytes.fromhex(template.read_key("memory://keys/release.key")) == TEST_KEY
+
+    def test_it_is_read_from_a_secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from google.cloud import secretmanager
+
+        class Client:
+            def access_secret_version(self, name: str) -> Any:
+                assert name == SECRET
+                return secretmanager.AccessSecretVersionResponse(payload={"data": TEST_KEY})
+
+        monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
+        assert template.read_key(SECRET) == TEST_KEY.hex()
+
+    def test_a_secret_that_may_not_be_read_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from google.api_core.exceptions import PermissionDenied
+        from google.cloud import secretmanager
+
+        class Client:
+            def access_secret_version(self, name: str) -> Any:
+                raise PermissionDenied(name)
+
+        monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
+        with pytest.raises(UserError, match=r"versions/3: .*PermissionDenied.*Secret Accessor"):
+            template.read_key(SECRET)
+
+    def test_what_is_no_key_is_not_quoted(self) -> None:
+        files.write_bytes("memory://keys/other", b"zzcanary")
+        with pytest.raises(UserError, match="this is neither") as told:
+            template.read_key("memory://keys/other")
+        assert "zzcanary" not in str(told.value)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder, with a file in place of the wheel, whose making needs the package index."""
+    made = tmp_path_factory.mktemp("template")
+    wheel = made / "corpusveil-0.1.0-py3-none-any.whl"
+    wheel.write_bytes(b"")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(template, "build_wheel", lambda _folder: wheel)
+        paths = template.package_dataflow(str(made), IMAGE, dataflow.metadata())
+    assert sorted(path.name for path in paths) == sorted(path.name for path in made.iterdir())
+    return made
+
+
+class TestFolder:
+    def test_the_dockerfile_parses_and_installs_everything(self, folder: Path) -> None:
+        """Launcher and worker in one: Google's launcher image, Beam's start program, all packages, nothing staged."""
+        parser = DockerfileParser(str(folder), env_replace=False)
+        steps = [(one["instruction"], one["value"]) for one in parser.structure if one["instruction"] != "COMMENT"]
+        assert {name for name, _ in steps} == {"ARG", "FROM", "COPY", "WORKDIR", "RUN", "ENV", "ENTRYPOINT"}
+        python = ".".join(map(str, sys.version_info[:2]))
+        arguments = dict(value.split("=", 1) for name, value in steps if name == "ARG")
+        launcher = f"gcr.io/dataflow-templates-base/python{python.replace('.', '')}-template-launcher-base:latest"
+        beam = distributions.version("apache-beam")
+        assert arguments == {"LAUNCHER": launcher, "WORKER": f"apache/beam_python{python}_sdk:{beam}"}
+        assert parser.parent_images == [arguments["WORKER"], arguments["LAUNCHER"]]
+        assert parser.envs["CORPUSVEIL_IMAGE"] == IMAGE
+        assert parser.envs["FLEX_TEMPLATE_PYTHON_PY_FILE"] == "/template/main.py"
+        assert not {"FLEX_TEMPLATE_PYTHON_REQUIREMENTS_FILE", "FLEX_TEMPLATE_PYTHON_SETUP_FILE"} & set(parser.envs)
+        copied = [word for name, value in steps if name == "COPY" for word in shlex.split(value)[:-1]]
+        assert all((folder / word).is_file() for word in copied if not word.startswith(("-", "/")))
+        assert json.loads(dict(steps)["ENTRYPOINT"]) == ["/opt/apache/beam/boot"]
+
+    def test_requirements_are_whole_and_agree(self, folder: Path) -> None:
+        """Each once, with Beam and Google's packages, without Spark and tests' tools; what each needs is among them."""
+        lines = (folder / "requirements.txt").read_text().splitlines()
+        versions = dict(line.split("==") for line in lines)
+        names = {re.sub("[-_.]+", "-", name).lower(): version for name, version in versions.items()}
+        assert len(names) == len(lines)
+        wanted = {"apache-beam", "gcsfs", "google-cloud-dataflow-client", "google-cloud-secret-manager", "numba"}
+        assert wanted <= set(names)
+        assert not {"pyspark", "corpusveil", "pytest", "pex", "ruff"} & set(names)
+        for name in versions:
+            for line in distributions.requires(name) or []:
+                one = Requirement(line)
+                if one.marker is None or one.marker.evaluate({"extra": ""}):
+                    assert one.specifier.contains(names[re.sub("[-_.]+", "-", one.name).lower()], prereleases=True), (
+                        line
+                    )
+
+    def test_the_launcher_s_file_is_a_program(self, folder: Path) -> None:
+        compile((folder / "main.py").read_text(), "main.py", "exec")
+        assert json.loads((folder / "metadata.json").read_text()) == dataflow.metadata()
+
+    def test_commands_name_what_was_written_and_what_is_needed(self, folder: Path) -> None:
+        told = template.commands(str(folder), IMAGE)
+        assert all(shlex.split(command)[0] == "gcloud" for command in told.values())
+        assert f"--metadata-file {folder}/metadata.json" in told["template"]
+        given = dict(word.split("=", 1) for word in shlex.split(told["run"]) if "=" in word)
+        assert set(given) == set(GIVEN)
+
+    @pytest.mark.parametrize("image", ["corpusveil", "gcr.io/p/i", "gcr.io/p/i:1\nRUN x", "gcr.io/p/i:$X", "-x"])
+    def test_another_kind_of_image_is_refused(self, image: str, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match="--image"):
+            template.package_dataflow(str(tmp_path / "out"), image, {})
+        assert not (tmp_path / "out").exists()
+
+    def test_options_of_the_other_kind_are_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for more in (["dataflow"], ["dataflow", "--image", IMAGE, "--extra", "s3"], ["spark", "--image", IMAGE]):
+            assert main.run(["package", *more, "--output", str(tmp_path / "out")]) == 2
+        assert "--image" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_wheel_is_built_with_the_templates(tmp_path: Path) -> None:
+    """By a pip, from where corpusveil was installed; a second time in place of the first."""
+    import zipfile
+
+    wheel = template.build_wheel(tmp_path)
+    assert template.build_wheel(tmp_path) == wheel
+    assert [path.name for path in tmp_path.iterdir()] == [wheel.name]
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {f"corpusveil/pipelines/template/{name}.in" for name in ("Dockerfile", "main.py")} <= set(names)

@@ -1,0 +1,223 @@
+"""The job for Dataflow: what Beam's own code would send to Google, made offline, looked at, and run to the end."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("google.cloud.dataflow")
+
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+from apache_beam.portability import common_urns, python_urns
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from corpusveil.cli import dataflow as template
+from corpusveil.errors import UserError, WorkError
+from corpusveil.pipelines import beam as engine_module
+from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.transforms.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.counts import Counts
+from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, release_files
+
+IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
+
+
+def engine(folder: Path, *more: str) -> BeamEngine:
+    """An engine with the options that the launcher of a Flex Template gives, and places on this disk for staging."""
+    (folder / "staging").mkdir(parents=True)
+    options = (
+        "--project=project-one", "--region=europe-west1", "--job_name=release", "--no_auth",
+        f"--temp_location={folder}/temp", f"--staging_location={folder}/staging",
+        f"--template_location={folder}/job_object", "--machine_type=n2-highmem-4", "--max_num_workers=40",
+        f"--sdk_container_image={IMAGE}", "--sdk_location=container",
+    )  # fmt: skip
+    return BeamEngine("DataflowRunner", options=(*options, *more))
+
+
+class Job:
+    """What was written for Dataflow: the request and the graph."""
+
+    def __init__(self, folder: Path, outcome: Outcome) -> None:
+        self.folder, self.outcome = folder, outcome
+        self.text = (folder / "job_object").read_text()
+        self.request: dict[str, Any] = json.loads(self.text)
+        self.graph = (folder / "staging" / "pipeline.pb").read_bytes()
+        self.pipeline = beam_runner_api_pb2.Pipeline.FromString(self.graph)
+        self.transforms = self.pipeline.components.transforms
+
+    def steps(self) -> list[tuple[str, str]]:
+        """The outermost steps, in the order in which each needs what the one before makes."""
+        (root,) = (self.transforms[name] for name in self.pipeline.root_transform_ids)
+        left = [self.transforms[name] for name in root.subtransforms]
+        found, there = [], set()
+        while left:
+            step = next(one for one in left if set(one.inputs.values()) <= there)
+            left.remove(step)
+            there |= set(step.outputs.values())
+            found.append((step.unique_name, step.spec.urn))
+        return found
+
+
+@pytest.fixture(scope="module")
+def job(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job for the ground's corpus, in tasks of one block, by the code that runs in the launcher of a template."""
+    folder = tmp_path_factory.mktemp("dataflow")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])  # it asks Google about buckets
+        outcome = privatize_corpus(
+            make_release(ground.space), [str(ground.corpus)], str(folder / "out"), engine(folder / "job"),
+            rows_per_task=BLOCK,
+        )  # fmt: skip
+    return Job(folder / "job", outcome)
+
+
+def test_the_steps_and_their_order(job: Job) -> None:
+    """Shards are parted among workers before the work, and what finishes the release waits for all of them."""
+    reshuffle, group = common_urns.composites.RESHUFFLE.urn, common_urns.primitives.GROUP_BY_KEY.urn
+    assert [name for name, _ in job.steps()] == [
+        "Shard tasks", "One a worker", "Privatize shards", "Done", "All of them", "Finish the release",
+    ]  # fmt: skip
+    kinds = dict(job.steps())
+    assert kinds["One a worker"] == reshuffle
+    assert kinds["All of them"] == group
+
+
+def test_nothing_is_copied_to_each_element(job: Job) -> None:
+    """There is no side input, no state and no timer."""
+    for transform in job.transforms.values():
+        if transform.spec.urn == common_urns.primitives.PAR_DO.urn:
+            payload = beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload)
+            assert not payload.side_inputs
+            assert not payload.state_specs
+            assert not payload.timer_family_specs
+
+
+def test_what_travels_is_small(job: Job, ground: Ground) -> None:
+    """The job goes with the graph, the space by its address."""
+    assert len(job.graph) < 60_000
+    assert ground.space.vectors[:4].tobytes() not in job.graph
+
+
+def test_a_graph_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
+    monkeypatch.setattr(engine_module, "MOST_BYTES", 1 << 20)
+    with pytest.raises(UserError, match=r"has 4 MiB, and it may have 1"):
+        engine(tmp_path).launch(print, [os.urandom(1_200_000)])
+    assert not (tmp_path / "job_object").exists()
+
+
+def test_no_key_can_be_read_in_it(job: Job, ground: Ground) -> None:
+    """The key is nowhere; what was derived from it is not in names, display data and the request, which people see."""
+    release = make_release(ground.space)
+    derived = [release.key.derive(name) for name in ("records", "copies")]
+    shown = job.text.encode() + b"".join(
+        transform.unique_name.encode() + b"".join(one.payload for one in transform.display_data)
+        for transform in job.transforms.values()
+    )
+    for secret in (TEST_KEY, *derived):
+        for form in (secret, secret.hex().encode(), base64.b64encode(secret)[:-2], repr(secret)[2:-1].encode()):
+            assert form not in shown
+    assert TEST_KEY not in job.graph
+    assert b"Privatize shards" in shown
+
+
+def test_workers_get_the_image_as_asked_and_nothing_to_install(job: Job) -> None:
+    (pool,) = job.request["environment"]["workerPools"]
+    assert pool["workerHarnessContainerImage"] == IMAGE
+    assert [one["containerImage"] for one in pool["sdkHarnessContainerImages"]] == [IMAGE]
+    assert pool["machineType"] == "n2-highmem-4"
+    assert pool["autoscalingSettings"]["maxNumWorkers"] == 40
+    assert not pool.get("packages")
+    assert [path.name for path in (job.folder / "staging").iterdir()] == ["pipeline.pb"]
+    assert all(not one.dependencies for one in job.pipeline.components.environments.values())
+    assert job.request["type"] == "JOB_TYPE_BATCH"
+
+
+def test_the_launcher_ends_before_the_work(job: Job) -> None:
+    """A launcher writes the graph and ends: no data, no manifest, and no claim that there is one."""
+    assert job.outcome.content_sha256 is None
+    assert not (job.folder.parent / "out").exists()
+
+
+def test_the_graph_makes_the_release_by_itself(job: Job, ground: Ground, tmp_path: Path) -> None:
+    """Run as it would be sent, but on this machine: the bytes of the local engine, manifest and page included."""
+    for environment in job.pipeline.components.environments.values():
+        environment.urn, environment.payload = python_urns.EMBEDDED_PYTHON, b""
+    FnApiRunner().run_via_runner_api(job.pipeline, PipelineOptions()).wait_until_finish()
+    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
+    found = job.folder.parent / "out"
+    assert release_files(found) == release_files(tmp_path / "local")
+    page, expected = (folder.with_name(f"{folder.name}.report.html") for folder in (found, tmp_path / "local"))
+    assert page.read_bytes() == expected.read_bytes()
+
+
+def test_finishing_twice_changes_nothing(ground: Ground, tmp_path: Path) -> None:
+    """Dataflow may call the last step again, also after it was cut off behind the manifest."""
+    output = tmp_path / "out"
+
+    class Twice:
+        detached = True
+
+        def launch(self, function: Any, tasks: Any, then: Any) -> None:
+            LocalEngine().run(function, tasks)
+            then(None)
+            (tmp_path / "out.report.html").unlink()  # as if it had stopped before the pages
+            then(None)
+
+    first = privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(output), Twice())
+    assert first.content_sha256 is None
+    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
+    assert release_files(output) == release_files(tmp_path / "local")
+    assert (tmp_path / "out.report.html").read_bytes() == (tmp_path / "local.report.html").read_bytes()
+    totals = [json.loads((tmp_path / f"{name}.records" / "totals.json").read_bytes()) for name in ("out", "local")]
+    assert {**totals[0], "seconds": 0} == {**totals[1], "seconds": 0}
+    assert not (tmp_path / "out.records" / "copies").exists()
+
+
+def test_a_wrong_row_fails_the_job_with_its_sentence(ground: Ground, tmp_path: Path) -> None:
+    """The last step says what was wrong, quotes nothing, and writes no manifest."""
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.jsonl").write_text('{"text": "zzcanary"}\n{"text": 3}\n')
+    (source / "b.jsonl").write_text('{"text": "ba"}\n')
+    detached = BeamEngine(options=("--no_wait_until_finish",))
+    with pytest.raises(WorkError, match=r"a\.jsonl, row 2: column 'text' is not text") as told:
+        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), detached)
+    assert "zzcanary" not in str(told.value)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_the_launcher_of_the_template_makes_the_job(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of it, from parameters to graph; only addresses are on this disk, which the regexes forbid otherwise."""
+    monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
+    monkeypatch.setattr(template, "_URL", "/[^ ]*")
+    monkeypatch.setattr(template, "_GLOB_URL", "/[^ ]*")
+    monkeypatch.setattr(template, "read_key", lambda _location: TEST_KEY.hex())
+    monkeypatch.setenv("CORPUSVEIL_IMAGE", IMAGE)
+    monkeypatch.setenv("CORPUSVEIL_KEY", "")
+    given = {
+        "input": ground.corpus, "space": ground.space_folder, "output": tmp_path / "out", "epsilon": "1",
+        "mechanism": "ring-geometric", "key": "projects/p/secrets/s/versions/1", "rowsPerTask": BLOCK,
+    }  # fmt: skip
+    beam = [word for word in engine(tmp_path / "job").options if not word.startswith("--sdk")]
+    assert (
+        template.launch([*(f"--{name}={value}" for name, value in given.items()), "--runner=DataflowRunner", *beam])
+        == 0
+    )
+    said = capsys.readouterr()
+    assert "5 shards are handed over; the job writes the manifest" in said.out
+    assert TEST_KEY.hex() not in said.out + said.err
+    made = Job(tmp_path / "job", Outcome(Counts(), 5, None, 0.0))
+    assert made.request["environment"]["workerPools"][0]["workerHarnessContainerImage"] == IMAGE
+    assert TEST_KEY.hex() not in made.text
+    assert TEST_KEY.hex().encode() not in made.graph

@@ -1,0 +1,127 @@
+"""Runners behind a job server, Beam's own one for Python; and what is said of a runner that can't be called so."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corpusveil.cli.main import run as run_here
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.transforms.corpus import privatize_corpus
+from tests.engines.corpora import Ground, make_release, release_files, run
+from tests.engines.processes import end_session, free_port, start, wait_until
+
+SUBPROCESS = (
+    "--environment_type=beam:env:harness_subprocess_python:v1",
+    f"--environment_config={sys.executable} -m apache_beam.runners.worker.sdk_worker_main",
+)
+PORTABLE = ("--engine", "beam", "--runner", "PortableRunner")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a job server."""
+    folder, port = tmp_path_factory.mktemp("server"), free_port()
+    command = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "--port", str(port)]
+    process = start([*command, "--staging_dir", str(folder / "staging")], folder, folder / "log")
+
+    def answers() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        wait_until(answers, every=0.1)
+        yield f"127.0.0.1:{port}"
+    finally:
+        end_session(process)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [("--environment_type=LOOPBACK",), SUBPROCESS], ids=["loopback", "subprocess"])
+def test_a_job_server_writes_the_same_bytes(
+    server: str, where: tuple[str, ...], ground: Ground, tmp_path: Path
+) -> None:
+    """In the process of the call, and in processes that the server starts."""
+    arguments = ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, "--", f"--job_endpoint={server}", *where)
+    done = run(*arguments, home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
+    assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
+
+
+def test_what_neither_beam_nor_the_server_knows_is_refused(server: str, ground: Ground, tmp_path: Path) -> None:
+    more = ("--", f"--job_endpoint={server}", "--environment_typo=LOOPBACK")
+    done = run(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more), home=tmp_path)
+    assert done.returncode == 2
+    assert "--environment_typo: no option of Beam or of PortableRunner" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "said"),
+    [
+        (("--runner", "NoSuchRunner"), 2, "--runner NoSuchRunner: Beam has no such runner; it may be "),
+        (("--runner", "no.such.Runner"), 2, "--runner no.such.Runner: there is no such class here"),
+        (("--", "--no_such_option=3"), 2, "--no_such_option: no option of Beam or of FnApiRunner"),
+        (("--", "stray"), 2, "stray: no option of Beam"),
+        (("--", "--direct_num_workers=many"), 2, "argument --direct_num_workers: invalid int value: 'many'"),
+        (("--runner", "PortableRunner"), 2, "--job_endpoint=HOST:PORT"),
+        (("--runner", "PortableRunner", "--", "--job_endpoint=127.0.0.1:1"), 2, "no job server answers there"),
+        (("--runner", "PortableRunner", "--", "--job_endpoint=nonsense"), 2, "no job server answers there"),
+        (("--runner", "DataflowRunner"), 2, "Missing required option: project"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_one_sentence(
+    more: tuple[str, ...], status: int, said: str, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It names what is wrong, before anything is written."""
+    assert run_here(ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more)) == status
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("corpusveil: ")
+    assert said in last
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize(
+    ("runner", "option"),
+    [
+        ("PrismRunner", "--prism_location"),
+        ("FlinkRunner", "--flink_job_server_jar"),
+        ("SparkRunner", "--spark_job_server_jar"),
+    ],
+)
+def test_a_program_that_can_t_be_downloaded_is_named(
+    runner: str,
+    option: str,
+    ground: Ground,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Such a runner fetches its program first; without the net that is said, and how to name a copy."""
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--runner", runner)
+    assert run_here(arguments) == 1
+    said = capsys.readouterr().err
+    assert "could not be downloaded" in said
+    assert f"{option}=PATH" in said
+
+
+@pytest.mark.slow
+def test_a_job_that_is_not_waited_for_finishes_its_release(ground: Ground, tmp_path: Path) -> None:
+    """With passes before it, which count copies, on this machine; afterwards it is known to be finished."""
+    arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--duplicates", "drop")
+    done = run(*arguments, "--", "--no_wait_until_finish", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "5 shards are handed over" in done.stdout
+    told = run(*ground.arguments(ground.corpus, tmp_path / "local", "--duplicates", "drop"), home=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
+    again = run(*arguments, home=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.splitlines()[-2] == told.stdout.splitlines()[-2]  # the digest of all content
