@@ -29,6 +29,7 @@ LEFT_OUT: Mapping[str, str] = {
     "master": "it is for Spark",
     "plan": "it makes no job; run 'corpusveil privatize --plan' anywhere",
     "plan_duplicates": "it makes no job; run it anywhere",
+    "log": "it is a file of one machine; Dataflow keeps what workers log",
     "progress": "a launcher has no terminal; Dataflow's console shows the steps",
 }
 """The options of ``privatize`` that are no parameters, and why."""

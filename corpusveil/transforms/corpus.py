@@ -53,7 +53,7 @@ class Outcome:
     content_sha256: str | None
     """None where a job goes on by itself, and finishes the release."""
     seconds: float
-    run: str
+    run: str = ""
     measured: Measured = field(default_factory=dict)
     """What this run did, by the names of ``transforms.metrics``: less than ``counts`` when it went on with another."""
 
@@ -141,7 +141,7 @@ def privatize_corpus(
         raise UserError(
             f"{public_page(output)}: a file is where this release's page would be; choose another --output."
         )
-    tasks = plan(shards, suffix, rows_per_task, engine.slots)
+    tasks = plan(shards, suffix, rows_per_task, lambda: engine.slots())
     job = ShardJob(
         release.kernel(whole_corpus=True),
         columns,
