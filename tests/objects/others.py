@@ -178,6 +178,7 @@ def served(command: list[str], port: int, log: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def google(folder: Path) -> Iterator[Other]:
     """Run Google's store."""
+    os.environ.update(google_settings(""))  # gcsfs looks once, when it is imported, which client it is
     from gcsfs import GCSFileSystem
 
     port = free_port()
