@@ -138,8 +138,12 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
             f"{url}: no valid credentials for this address were found ({reason}); set them, or renew what has expired."
         )
     if isinstance(error, PermissionError) or status == 403:
-        return UserError(f"{url}: no permission to {_VERBS[doing]} ({reason}); check credentials and rights.")
-    if (names & _BAD_ADDRESS and not isinstance(error, OSError)) or code in _BAD_NAME:
+        return UserError(
+            f"{url}: no permission to {_VERBS[doing]} ({reason}); check the credentials, whether they have "
+            "expired, and their rights."
+        )
+    damaged = "JSONDecodeError" in names or "Content-Range" in reason  # an answer that is none is a ValueError too
+    if (names & _BAD_ADDRESS and not isinstance(error, OSError) and not damaged) or code in _BAD_NAME:
         return UserError(f"{url}: not an address that can be used ({reason}).")
     if "FileExpired" in names:
         return WorkError(f"{url}: changed while it was read; run again.")

@@ -107,7 +107,7 @@ def listing(url: str) -> list[str]:
 
 def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
     """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
-    found = fs.find(path, detail=True)
+    found = fs.find(path, detail=True, withdirs=True)
     return [one for one in found.values() if posixpath.dirname(one["name"]) == path] if isinstance(found, dict) else []
 
 

@@ -29,13 +29,14 @@ ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """The account and the key that Microsoft's emulator documents: everybody knows them."""
 AZURITE = Path(os.environ.get("CORPUSVEIL_AZURITE", ROOT / ".tools/azurite/node_modules/.bin/azurite-blob"))
-PAGE = 1000
-"""The most that Google answers to one question for a list, as its client asks for it."""
 _numbers = itertools.count()
 
 
+@dataclass
 class GoogleDialect(Dialect):
     """Google's, and what its store does and the emulator does not: decide conditions, and list in pages."""
+
+    page: int = 1000
 
     def named(self, path: str, body: bytes) -> str:
         found = re.search(rb'\n\r?\n(\{"name".*?\})\r?\n--', body) if "uploadType=multipart" in path else None
@@ -58,11 +59,13 @@ class GoogleDialect(Dialect):
                 return ask(asked)
         answer = ask(asked)
         if asked.method == "GET" and answer.status == 200 and re.fullmatch(r"/storage/v1/b/[^/]+/o", url.path):
-            return self._page(answer, int(query.get("maxResults", PAGE)), int(query.get("pageToken", 0)))
+            return self._cut(
+                answer, min(self.page, int(query.get("maxResults", self.page))), int(query.get("pageToken", 0))
+            )
         return answer
 
     @staticmethod
-    def _page(answer: Answer, length: int, start: int) -> Answer:
+    def _cut(answer: Answer, length: int, start: int) -> Answer:
         told = json.loads(answer.data)
         whole = sorted(
             [(one["name"], "items", one) for one in told["items"]] + [(p, "prefixes", p) for p in told["prefixes"]]
