@@ -492,7 +492,7 @@ class TestOneSentence:
             monkeypatch.setenv(name, value)
         said = told(place.arguments(), 1, tmp_path)
         assert f"{place.root}/" in said
-        assert "Cannot connect to host" in said
+        assert re.search(r"could not be read \(.*[Cc]onnect .*127\.0\.0\.1", said), said
         assert ACCOUNT_KEY not in said
 
 
@@ -553,16 +553,10 @@ class TestAzureCredentials:
         for secret in (wrong, "c2VjcmV0", ACCOUNT_KEY, expired.rpartition("sig=")[2], another.rpartition("sig=")[2]):
             assert secret not in err + caplog.text
 
-    def test_a_token_that_may_only_add_creates_all_the_same(
-        self, place: Place, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        value = token(place.bucket, rights="rlc")
-        account = f"BlobEndpoint={proxy.url}/devstoreaccount1;SharedAccessSignature={value}"
-        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", account)
-        forget(place.other)
-        assert files.create_bytes(f"{place.root}/x", b"1")
-        assert not files.create_bytes(f"{place.root}/x", b"2")
-        assert files.read_bytes(f"{place.root}/x") == b"1"
+    def test_a_token_without_the_right_to_overwrite_tells_what_is_there(self, url: str, proxy: Proxy) -> None:
+        """In Azure's own words, which Azurite does not use."""
+        proxy.rule("PUT", "/a$", "refuse", status=403, code="UnauthorizedBlobOverwrite")
+        assert not files.create_bytes(f"{url}/a", b"1")
 
 
 @pytest.mark.parametrize("other", ["gs"], indirect=True)
