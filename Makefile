@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults definitions packaged lint bench clean
+.PHONY: help setup demo test faults definitions packaged stores lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -16,7 +16,7 @@ demo: setup ## run the whole flow on bundled text and say where the report is
 	@$(BIN)/corpusveil demo
 
 test: lint ## lint, then the whole test suite
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "not faults and not airflow and not packaged"
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "not faults and not airflow and not packaged and not stores"
 
 faults: setup ## kill workers, drivers and machines of a cluster in the middle, and compare
 	$(BIN)/python -m pytest -m faults
@@ -28,6 +28,10 @@ definitions: setup ## install an Airflow beside, and let it read what a schedule
 
 packaged: setup ## pack an environment for Spark, and submit it to a cluster from an empty home
 	$(BIN)/python -m pytest -m packaged
+
+stores: setup ## install emulators of Google's and Azure's stores, and run everything that concerns them
+	@sh scripts/stores.sh
+	$(BIN)/python -m pytest tests/objects -m stores
 
 lint: setup ## style, types and the direction of imports
 	$(BIN)/ruff check

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -16,10 +18,27 @@ EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "
 _VERBS: dict[Doing, str] = {"read": "read it", "written": "write it", "listed": "list it", "removed": "remove it"}
 _NO_CREDENTIALS = {
     "NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound",
-    "DefaultCredentialsError", "RefreshError", "ClientAuthenticationError",
+    "GoogleAuthError", "ClientAuthenticationError", "CredentialUnavailableError", "AzureSigningError",
 }  # fmt: skip
 _BAD_ADDRESS = {"ParamValidationError", "ValueError", "InvalidBucketName"}
+_BAD_NAME = {"InvalidResourceName", "OutOfRangeInput", "InvalidUri"}
+"""Azure's words for a name that no container or blob has."""
+_NO_BUCKET = {"NoSuchBucket": "bucket", "ContainerNotFound": "container"}
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}
+_SKEWED = {"RequestTimeTooSkewed", "RequestInTheFuture"}
+_BUSY = {"SlowDown", "ServerBusy", "Throttling", "ThrottlingException", "RequestLimitExceeded", "429", "503"}
+_FORBIDDEN = "Forbidden: "
+"""How gcsfs begins the text of an answer 403, which is an OSError of no further kind."""
+_SECRET = re.compile(
+    r"(?i)(\?|\bBearer |\b(?:AccountKey|SharedAccessSignature|access_token|client_secret|refresh_token|sig)=)"
+    r"[^\s;&'\")]+"
+)
+"""What follows a question mark in an address, and what follows the name of a secret."""
 _REASON_LENGTH = 200
+
+for _client in ("gcsfs", "google", "adlfs", "azure"):
+    # They log errors with tracebacks, which Python prints where nobody configured logging; who did still gets them.
+    logging.getLogger(_client).addHandler(logging.NullHandler())
 
 
 @contextlib.contextmanager
@@ -39,12 +58,37 @@ def told(url: str, doing: Doing) -> Iterator[None]:
 
 
 def code_of(error: BaseException) -> str:
-    """Return the code of an S3 error, also behind the exception that s3fs makes of it; else ''."""
-    for one in (error, error.__cause__):
+    """Return the store's code for an error, also behind the exceptions that a client makes of it; else ''."""
+    for one in _chain(error):
         response = getattr(one, "response", None)
-        if isinstance(response, dict):
+        if isinstance(response, dict):  # botocore
             return str(response.get("Error", {}).get("Code", ""))
+        code = getattr(one, "error_code", None) or getattr(one, "code", None)  # azure; gcsfs
+        if isinstance(code, str | int):
+            return str(getattr(code, "value", code))
     return ""
+
+
+def missing_bucket(url: str, kind: str = "bucket") -> UserError:
+    """Return the sentence about an address in a bucket that is not there."""
+    return UserError(f"{url}: there is no such {kind}; make it, or name another one.")
+
+
+def names_no_bucket(error: BaseException) -> bool:
+    """Say whether a store said that the bucket is missing, not only what was looked for in it."""
+    return code_of(error) in _NO_BUCKET
+
+
+def unopened(url: str, error: Exception) -> CorpusveilError:
+    """Return the sentence about an address whose client can't be made."""
+    if EXTRAS.get(url.partition("://")[0].split("::")[-1].lower()) == "azure" and "account" in str(error):
+        return UserError(
+            f"{url}: no storage account can be opened for this address ({_reason(error)}); set "
+            "AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME and a credential."
+        )
+    if isinstance(error, ValueError | TypeError):
+        return UserError(f"{url}: not an address that can be opened ({_reason(error)}).")
+    return _sentence(error, url, "read")
 
 
 def missing_package(url: str, error: ImportError) -> UserError:
@@ -55,29 +99,69 @@ def missing_package(url: str, error: ImportError) -> UserError:
     return UserError(f"{url}: this kind of address needs a package that is missing ({error}); install it.")
 
 
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that it was made of."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _status_of(error: BaseException) -> int:
+    """Return the status of a store's answer, also behind the exceptions that a client makes of it; else 0."""
+    for one in _chain(error):
+        status = getattr(one, "status_code", None) or getattr(one, "code", None)  # azure; gcsfs
+        if isinstance(status, int):
+            return status
+        if type(one) is OSError and str(one).startswith(_FORBIDDEN):
+            return 403
+    return 0
+
+
 def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
     names = {kind.__name__ for kind in type(error).__mro__}
-    if code_of(error) == "NoSuchBucket":
-        return UserError(f"{url}: there is no such bucket; make it, or name another one.")
-    if isinstance(error, FileNotFoundError):
+    below = {kind.__name__ for one in _chain(error) for kind in type(one).__mro__}
+    code, status, reason = code_of(error), _status_of(error), _reason(error)
+    if code in _NO_BUCKET:
+        return missing_bucket(url, _NO_BUCKET[code])
+    if code in _EXPIRED:
+        return UserError(f"{url}: the credentials have expired ({reason}); renew them and run the same command again.")
+    if code in _SKEWED:
+        return UserError(f"{url}: the clock of this machine is not that of the store ({reason}); set it and run again.")
+    if isinstance(error, FileNotFoundError) or status == 404:
         return UserError(f"{url}: there is no such {'file' if doing == 'read' else 'bucket or folder'}.")
     if isinstance(error, IsADirectoryError):
         return UserError(f"{url}: this is a folder, a file is needed.")
-    if isinstance(error, (NotADirectoryError, FileExistsError)):
+    if isinstance(error, (NotADirectoryError, FileExistsError)) and code in {"", "412"}:
         return UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
-    if isinstance(error, PermissionError):
-        return UserError(f"{url}: no permission to {_VERBS[doing]} ({_reason(error)}); check credentials and rights.")
-    if names & _NO_CREDENTIALS:
-        return UserError(f"{url}: no valid credentials for this address were found ({_reason(error)}).")
-    if names & _BAD_ADDRESS and not isinstance(error, OSError):
-        return UserError(f"{url}: not an address that can be used ({_reason(error)}).")
+    if (below & _NO_CREDENTIALS and "TransportError" not in below) or status == 401:
+        return UserError(
+            f"{url}: no valid credentials for this address were found ({reason}); set them, or renew what has expired."
+        )
+    if isinstance(error, PermissionError) or status == 403:
+        return UserError(
+            f"{url}: no permission to {_VERBS[doing]} ({reason}); check the credentials, whether they have "
+            "expired, and their rights."
+        )
+    damaged = "JSONDecodeError" in names or "Content-Range" in reason  # an answer that is none is a ValueError too
+    if (names & _BAD_ADDRESS and not isinstance(error, OSError) and not damaged) or code in _BAD_NAME:
+        return UserError(f"{url}: not an address that can be used ({reason}).")
     if "FileExpired" in names:
         return WorkError(f"{url}: changed while it was read; run again.")
-    return WorkError(f"{url}: could not be {doing} ({_reason(error)}); run again when that is mended.")
+    if code in _BUSY or status in {429, 503}:
+        return WorkError(
+            f"{url}: could not be {doing} ({reason}); the store asks for fewer requests: run again later, or with "
+            "fewer workers."
+        )
+    return WorkError(f"{url}: could not be {doing} ({reason}); run again when that is mended.")
 
 
 def _reason(error: BaseException) -> str:
-    """Return what a client says, on one line: it speaks of addresses and rights, never of a file's content."""
+    """Return what a client says, on one line: of addresses and rights, never of a file's content, nor a secret."""
+    if isinstance(error, RuntimeError) and error.__cause__ is not None:  # adlfs says there what it did, not why
+        error = error.__cause__
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    line = " ".join(text.split()).rstrip(".")
+    text = text.partition("\n")[2] if text.startswith(_FORBIDDEN) else text
+    if hasattr(error, "error_code"):  # azure goes on with the numbers of the request, and quotes what was signed
+        text = f"{text.partition(chr(10))[0].rstrip('.')}, {code_of(error)}" if code_of(error) else text
+    line = " ".join(_SECRET.sub(r"\1…", text).split()).rstrip(".")
     return line[:_REASON_LENGTH] or type(error).__name__

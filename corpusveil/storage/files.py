@@ -26,15 +26,17 @@ from fsspec.implementations.local import LocalFileSystem
 from corpusveil.errors import UserError, WorkError
 from corpusveil.storage import failures
 from corpusveil.storage.failures import told
-from corpusveil.storage.remote import RemoteReader, RemoteWriter, shown_whole
+from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
 
 PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{32}\.part")
 _BUFFER = 1 << 20
 _CONFLICTS = {"ConditionalRequestConflict", "OperationAborted", "409"}
-_TAKEN = {"PreconditionFailed", "412"}
+_TAKEN = {"PreconditionFailed", "412", "BlobAlreadyExists", "UnauthorizedBlobOverwrite"}
 _CREATE_SECONDS = 20.0
+_PLAIN_SCHEMES = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
+_SYNONYM = re.compile(rf"^({'|'.join(_PLAIN_SCHEMES)})(?=://)")
 
 
 def resolve(url: str) -> tuple[Any, str]:
@@ -49,10 +51,10 @@ def resolve(url: str) -> tuple[Any, str]:
         fs, path = cast("tuple[Any, str]", fsspec.core.url_to_fs(url, **options))
     except ImportError as error:
         raise failures.missing_package(url, error) from None
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # noqa: BLE001 - a client is made, which looks for credentials
         if scheme in failures.EXTRAS and "not known" in str(error):  # a name that fsspec learns from the package
             raise failures.missing_package(url, ImportError()) from None
-        raise UserError(f"{url}: not an address that can be opened ({error}).") from None
+        raise failures.unopened(url, error) from None
     if is_url and not isinstance(fs, LocalFileSystem) and {".", ".."} & set(rest.split("/")):
         raise UserError(f"{url}: '.' and '..' mean nothing at a store; write the address without them.")
     return fs, path
@@ -97,8 +99,16 @@ def listing(url: str) -> list[str]:
             entries = fs.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError):
             return []
+        if "abfs" in protocols(fs) and [one["name"] for one in entries] == [path]:
+            entries = _beside_marker(fs, path)
     names = (entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
     return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
+
+
+def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
+    """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
+    found = fs.find(path, detail=True, withdirs=True)
+    return [one for one in found.values() if posixpath.dirname(one["name"]) == path] if isinstance(found, dict) else []
 
 
 class _LocalReader(io.FileIO):
@@ -139,7 +149,7 @@ def read_if_there(url: str) -> bytes | None:
         try:
             return cast("bytes", fs.cat_file(path))
         except FileNotFoundError as error:
-            if failures.code_of(error) == "NoSuchBucket":
+            if failures.names_no_bucket(error):
                 raise
             return None
 
@@ -230,8 +240,8 @@ def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
 def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
     """Write ``data`` only where nothing is yet; say whether this call made the file. Of several at once, one does.
 
-    An object store decides it (on S3 by ``If-None-Match``). When its answer was lost on the way and asked for again,
-    the file that the call itself made counts as there.
+    An object store decides it: S3 and Azure by ``If-None-Match``, Google by ``ifGenerationMatch``. When its answer was
+    lost on the way and asked for again, the file that the call itself made counts as there.
     """
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
@@ -243,12 +253,11 @@ def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
         while True:
             try:
                 fs.pipe_file(path, data, mode="create")
-            except FileExistsError:
-                return False
-            except OSError as error:
-                if failures.code_of(error) in _TAKEN:
+            except Exception as error:
+                code = failures.code_of(error)
+                if code in _TAKEN or (isinstance(error, FileExistsError) and not code):
                     return False
-                if failures.code_of(error) not in _CONFLICTS or time.monotonic() > end:
+                if code not in _CONFLICTS or time.monotonic() > end:  # adlfs takes any conflict for a file
                     raise
                 time.sleep(0.2)  # another conditional write is just being decided
             else:
@@ -338,4 +347,4 @@ def absolute(url: str) -> str:
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
         return os.path.abspath(path)
-    return re.sub("^s3a://", "s3://", url).rstrip("/")
+    return _SYNONYM.sub(lambda found: _PLAIN_SCHEMES[found[0]], url).rstrip("/")

@@ -20,6 +20,8 @@ from corpusveil.storage.failures import told
 from corpusveil.storage.remote import protocols
 
 Entry = dict[str, Any]
+_LISTED_WHOLE = {"s3", "gs", "abfs"}
+"""Stores that list all below a folder in pages, instead of one folder after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ def _expand(pattern: str) -> dict[str, Entry]:
             entries = [one for one in _below(fs, path) if not _hidden(posixpath.relpath(one["name"], path))]
         elif glob.has_magic(path):
             entries = _matching(fs, path)
-        elif not isinstance(fs, LocalFileSystem):
-            _list(fs, path)  # says whether it is the bucket that is missing
+        if not entries and not isinstance(fs, LocalFileSystem):
+            _require_bucket(fs, path.split("*", 1)[0].rstrip("/"), pattern)
     return {_address(pattern, fs, one["name"]): one for one in entries}
 
 
@@ -132,15 +134,26 @@ def _list(fs: Any, folder: str) -> list[Entry]:
     try:
         return list(fs.ls(folder, detail=True))
     except (FileNotFoundError, NotADirectoryError) as error:
-        if failures.code_of(error) == "NoSuchBucket":
+        if failures.names_no_bucket(error):
             raise
         return []
 
 
+def _require_bucket(fs: Any, path: str, url: str) -> None:
+    """Say that it is the bucket that is missing, where it is."""
+    _list(fs, path)
+    if "gs" in protocols(fs):  # Google's client keeps of the answer only that something is missing
+        try:
+            fs.ls(path.split("/", 1)[0], max_results=1)
+        except FileNotFoundError:
+            raise failures.missing_bucket(url) from None
+
+
 def _below(fs: Any, folder: str) -> Iterator[Entry]:
     """Yield every file below a folder."""
-    if "s3" in protocols(fs):  # one listing of all, in pages, instead of one a folder
-        yield from (one for one in fs.find(folder, detail=True).values() if _is_file(one))
+    if protocols(fs) & _LISTED_WHOLE:
+        found = fs.find(folder, detail=True, withdirs="abfs" in protocols(fs))  # so Azure's marks of folders are none
+        yield from (one for one in found.values() if _is_file(one))
         return
     waiting = [folder]
     while waiting:

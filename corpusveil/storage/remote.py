@@ -22,6 +22,8 @@ _DAMAGED = "FlexibleChecksumError"
 """botocore's word for an answer without the checksum that it came with, which no client asks for again."""
 _STREAMED = {"s3"}
 """Stores whose uploads in parts show nothing until they are committed, and nothing at all when discarded."""
+_UNPINNED = {"gs", "abfs"}
+"""Stores whose clients read each part of a file from what is there at that moment."""
 _SHOWN_WHOLE = {"s3", "gs", "gcs", "abfs", "abfss", "az", "memory"}
 """Stores that show what is sent in one call only when it is complete; elsewhere a file is moved to its name."""
 
@@ -40,7 +42,8 @@ class RemoteReader(io.RawIOBase):
     """A file at a store, of exactly the length that the store told when it was opened.
 
     An answer that is shorter or longer than what was asked for is asked for again, and refused when it stays so: some
-    clients take an empty answer for the end of the file.
+    clients take an empty answer for the end of the file. What was replaced meanwhile is refused too: the client of S3
+    says so, the others are asked after each answer what is there now.
     """
 
     def __init__(self, fs: Any, path: str, url: str) -> None:
@@ -52,6 +55,8 @@ class RemoteReader(io.RawIOBase):
             if info.get("type") == "directory":
                 raise IsADirectoryError
         size = info.get("size")
+        self._fs, self._path = fs, path
+        self._version = _version(info) if protocols(fs) & _UNPINNED else None
         self._size: int | None = None if size is None else int(size)
         self._position = 0
 
@@ -114,6 +119,7 @@ class RemoteReader(io.RawIOBase):
                     if type(error).__name__ == _DAMAGED and attempt < ATTEMPTS:
                         continue
                     raise
+            self._refuse_another()
             if len(data) == wanted:
                 self._position += wanted
                 return bytes(data)
@@ -121,6 +127,19 @@ class RemoteReader(io.RawIOBase):
             f"{self._url}: could not be read (the store gave {len(data):,} bytes for the {wanted:,} from byte "
             f"{self._position:,} on); run again when it answers rightly."
         )
+
+    def _refuse_another(self) -> None:
+        if self._version is None:
+            return
+        with told(self._url, "read"):
+            now = _version(self._fs.info(self._path))
+        if now != self._version:
+            raise WorkError(f"{self._url}: changed while it was read; run again.")
+
+
+def _version(info: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what of a store's description of a file changes when it is written again."""
+    return info.get("size"), info.get("generation"), info.get("etag")
 
 
 class RemoteWriter(io.RawIOBase):

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -50,11 +50,55 @@ class Rule:
         return max(0.0, min(self.seen - self.after, self.times))
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What the store answered."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    data: bytes
+
+    def header(self, name: str) -> str | None:
+        """Return a header, None when there is none."""
+        return next((value for one, value in self.headers if one.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request; ``named`` is its address with what only its body says of the object."""
+
+    method: str
+    path: str
+    named: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Dialect:
+    """What differs from store to store; this one is S3's."""
+
+    def named(self, path: str, body: bytes) -> str:
+        """Return an address in plain letters, with the object's name in it."""
+        return unquote(path)
+
+    def refusal(self, rule: Rule) -> tuple[dict[str, str], bytes]:
+        """Return headers and body of a refusal."""
+        said = f"<Error><Code>{rule.code}</Code><Message>said by the store</Message></Error>"
+        return {"Content-Type": "application/xml"}, said.encode()
+
+    def answer(self, asked: Asked, ask: Callable[[Asked], Answer], deciding: threading.Lock) -> Answer:
+        """Ask the store."""
+        # S3 decides conditional writes one after the other; moto looks first and writes then.
+        with deciding if "If-None-Match" in asked.headers else contextlib.nullcontext():
+            return ask(asked)
+
+
 @dataclass
 class Proxy:
     """The proxy: its address, the rules in force and what passed through."""
 
     behind: str
+    dialect: Dialect = field(default_factory=Dialect)
     rules: list[Rule] = field(default_factory=list)
     log: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     url: str = ""
@@ -96,7 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         body = self._body()
-        rule = self.proxy.pick(self.command, unquote(self.path), dict(self.headers))
+        named = self.proxy.dialect.named(self.path, body)
+        rule = self.proxy.pick(self.command, named, dict(self.headers))
         if rule is not None and rule.how == "refuse":
             self._refuse(rule)
             return
@@ -107,16 +152,15 @@ class _Handler(BaseHTTPRequestHandler):
             headers["Content-Length"] = str(len(body))
         if rule is not None and rule.how == "whole":
             headers = {name: value for name, value in headers.items() if name.lower() != "range"}
-        # S3 decides conditional writes one after the other; moto looks first and writes then.
-        with self.proxy.deciding if "If-None-Match" in headers else contextlib.nullcontext():
-            answer, data = self._ask(body, headers)
-        self._pass_on(rule.how if rule is not None else None, answer, data)
+        asked = Asked(self.command, self.path, named, headers, body)
+        answer = self.proxy.dialect.answer(asked, self._ask, self.proxy.deciding)
+        self._pass_on(rule.how if rule is not None else None, answer)
 
-    def _ask(self, body: bytes, headers: dict[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
+    def _ask(self, asked: Asked) -> Answer:
         with contextlib.closing(http.client.HTTPConnection(self.proxy.behind, timeout=30)) as connection:
-            connection.request(self.command, self.path, body, headers)
+            connection.request(asked.method, asked.path, asked.body, asked.headers)
             answer = connection.getresponse()
-            return answer, answer.read()
+            return Answer(answer.status, answer.getheaders(), answer.read())
 
     def _body(self) -> bytes:
         if "chunked" not in self.headers.get("Transfer-Encoding", ""):
@@ -129,15 +173,17 @@ class _Handler(BaseHTTPRequestHandler):
         return b"".join(pieces)
 
     def _refuse(self, rule: Rule) -> None:
-        said = f"<Error><Code>{rule.code}</Code><Message>said by the store</Message></Error>".encode()
+        headers, said = self.proxy.dialect.refusal(rule)
         self.send_response(rule.status)
-        self.send_header("Content-Type", "application/xml")
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(said)
 
-    def _pass_on(self, how: str | None, answer: http.client.HTTPResponse, data: bytes) -> None:
+    def _pass_on(self, how: str | None, answer: Answer) -> None:
+        data = answer.data
         if how == "lose":
             self._end()
             return
@@ -148,11 +194,11 @@ class _Handler(BaseHTTPRequestHandler):
         if how == "garble":
             data = bytes([data[0] ^ 1]) + data[1:]
         self.send_response(answer.status)
-        for name, value in answer.getheaders():
+        for name, value in answer.headers:
             unsaid = how in ("shorten", "empty", "whole") and re.match("content-range|x-amz-checksum", name.lower())
             if name.lower() not in _HOP and not unsaid:
                 self.send_header(name, value)
-        length = answer.getheader("Content-Length") if self.command == "HEAD" else str(len(data))
+        length = answer.header("Content-Length") if self.command == "HEAD" else str(len(data))
         self.send_header("Content-Length", length or "0")
         self.end_headers()
         if self.command == "HEAD":
@@ -181,9 +227,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def proxied(behind: str) -> Iterator[Proxy]:
+def proxied(behind: str, dialect: Dialect | None = None) -> Iterator[Proxy]:
     """Run a proxy in front of ``host:port``."""
-    proxy = Proxy(behind)
+    proxy = Proxy(behind, dialect or Dialect())
     methods = {f"do_{method}": _Handler.answer for method in ("GET", "HEAD", "PUT", "POST", "DELETE")}
     handler = type("Handler", (_Handler,), {"proxy": proxy, **methods})
     server = _Server(("127.0.0.1", 0), handler)

@@ -10,8 +10,11 @@ import pytest
 import s3fs
 
 from corpusveil.cli.main import run
+from corpusveil.errors import CorpusveilError
+from corpusveil.storage import files
 from tests.engines.processes import free_port
 from tests.objects.conftest import Place
+from tests.objects.proxy import Proxy
 from tests.objects.store import Store, use
 
 pytestmark = pytest.mark.usefixtures("hasty")
@@ -85,6 +88,36 @@ class TestOneSentence:
         s3fs.S3FileSystem.clear_instance_cache()
         assert "no valid credentials for this address were found" in told(place.arguments(), 2, capsys)
         s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exits", "says"),
+    [
+        (400, "ExpiredToken", 2, "the credentials have expired .*; renew them and run the same command again"),
+        (403, "ExpiredTokenException", 2, "the credentials have expired .*; renew them and run the same command again"),
+        (403, "RequestTimeTooSkewed", 2, "the clock of this machine is not that of the store .*; set it and run again"),
+        (503, "SlowDown", 1, "asks for fewer requests: run again later, or with fewer workers"),
+    ],
+)
+def test_what_to_do_is_said(store: Store, proxy: Proxy, status: int, code: str, exits: int, says: str) -> None:
+    url = f"s3://{store.bucket()}/a"
+    store.client.pipe_file(url, b"here")
+    proxy.rule("GET PUT", "/a$", "refuse", status=status, code=code)
+    for use_it in (files.read_bytes, lambda url: files.write_bytes(url, b""), lambda url: files.create_bytes(url, b"")):
+        with pytest.raises(CorpusveilError, match=f"^{url}: .*{says}") as told:
+            use_it(url)
+        assert told.value.exit_status == exits
+
+
+def test_a_store_that_is_busy_several_times_is_asked_until_it_serves(
+    store: Store, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 5)
+    url = f"s3://{store.bucket()}/busy"
+    rules = [proxy.rule(method, "/busy$", "refuse", times=4) for method in ("GET", "PUT")]
+    files.write_bytes(url, b"served")
+    assert files.read_bytes(url) == b"served"
+    assert [rule.hits for rule in rules] == [4, 4]
 
 
 def test_an_endpoint_that_nobody_listens_on(
