@@ -86,6 +86,7 @@ class TestSentenceEncoder:
         with pytest.raises(UserError, match="extra 'encoder'"):
             SentenceEncoder("carries-one")
 
+    @pytest.mark.slow
     def test_all_minilm_from_its_package(self) -> None:
         """The figures of the model's own page, of three sentences, and the reading of empty texts."""
         pytest.importorskip("sentence_transformers")
