@@ -1,0 +1,123 @@
+"""The words of sets of texts as numbers, by corpusveil's own tokeniser: word class, lower case.
+
+A mask that a release writes (``[word]``, ``[number]`` ...) is no word of anybody's: it is read as one symbol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.collocations.words import WordCounter
+from corpusveil.errors import UserError
+from corpusveil.spaces.vocabulary import Vocabulary
+from corpusveil.text.classes import WORD
+from corpusveil.text.policy import MASKS
+from corpusveil.text.tokens import Tokenizer, Tokens
+from corpusveil.text.words import WordTable
+
+BATCH = 1 << 14
+"""Texts that are tokenised at once."""
+_MASK = re.compile("|".join(re.escape(mask) for mask in MASKS))
+_SYMBOL = " □ "
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """D texts as numbers.
+
+    ``ids`` int32 [T] has all tokens, -1 for what is no word, and ``offsets`` int64 [D + 1] says which are a text's.
+    """
+
+    ids: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    def texts(self) -> npt.NDArray[np.int64]:
+        """Return the text that each token is of; int64 [T]."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def words(self) -> Terms:
+        """Return the same without the tokens that are no words."""
+        return self.only(self.ids >= 0)
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> Terms:
+        """Return the same with some tokens only; bool [T]."""
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
+        return Terms(self.ids[kept], before[self.offsets])
+
+    def pairs(self, words: int) -> npt.NDArray[np.int64]:
+        """Return the different (text, word) pairs as ``text * words + word``, sorted; int64."""
+        kept = self.words()
+        keys = kept.texts() * words + kept.ids
+        keys.sort()  # np.unique hashes integers, and takes a hundred times as long
+        return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if keys.size else keys
+
+
+def check_texts(texts: Sequence[str], name: str = "texts") -> Sequence[str]:
+    """Return the texts. Raises UserError where they are one text, or not all of them are text."""
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise UserError(
+            f"{name}: a list of texts is needed, each of them text; give an empty one where one is missing."
+        )
+    return texts
+
+
+def check_pairs(originals: Sequence[str], privates: Sequence[str]) -> None:
+    """Raise UserError unless there is one private text for each original one, and one at all."""
+    check_texts(originals, "originals")
+    check_texts(privates, "privates")
+    if len(originals) != len(privates) or not len(originals):
+        raise UserError(f"{len(originals):,} originals and {len(privates):,} privates; give one private text for each.")
+
+
+def batches(texts: Sequence[str], tokenizer: Tokenizer) -> Iterator[Tokens]:
+    """Tokenise texts, some thousands at a time, masks as symbols."""
+    for start in range(0, len(texts), BATCH):
+        yield tokenizer.tokenize([_MASK.sub(_SYMBOL, text) for text in texts[start : start + BATCH]])
+
+
+def count_words(*sets: Sequence[str], min_count: int = 1) -> tuple[Vocabulary, int]:
+    """Return the words that occur ``min_count`` times in all texts together, with counts, and the number of all tokens.
+
+    Most frequent first, ties in the order of the alphabet (of code points).
+    """
+    counter, plain = WordCounter(), Tokenizer.of_words([])
+    tables: list[pa.Table] = []
+    for texts in sets:
+        for tokens in batches(texts, plain):
+            tables += counter.add(tokens)
+    table = pa.concat_tables([*tables, counter.take()]).group_by("word").aggregate([("count", "sum")])
+    total = int(pc.sum(table["count_sum"]).as_py() or 0)
+    table = table.filter(pc.greater_equal(table["count_sum"], min_count))
+    table = table.sort_by([("count_sum", "descending"), ("word", "ascending")])
+    return Vocabulary.from_words(table["word"].to_pylist(), table["count_sum"].to_numpy().astype(np.int64)), total
+
+
+def tokenizer_of(vocabulary: Vocabulary) -> Tokenizer:
+    """Return a tokenizer that gives the words of a vocabulary their ids."""
+    return Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets))
+
+
+def terms_of(texts: Sequence[str], tokenizer: Tokenizer) -> Terms:
+    """Return texts as numbers; a word that the tokenizer's vocabulary lacks is -1 like what is no word."""
+    ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+    for tokens in batches(texts, tokenizer):
+        ids.append(np.where(tokens.classes == WORD, tokens.ids, -1).astype(np.int32))
+        lengths.append(np.diff(tokens.offsets))
+    return Terms(np.concatenate(ids), np.cumsum(np.concatenate(lengths)))
+
+
+def joint_terms(*sets: Sequence[str]) -> tuple[Vocabulary, list[Terms]]:
+    """Return the words of all sets together, and each set as numbers of these."""
+    vocabulary, _ = count_words(*sets)
+    tokenizer = tokenizer_of(vocabulary)
+    return vocabulary, [terms_of(texts, tokenizer) for texts in sets]
