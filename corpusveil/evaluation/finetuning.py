@@ -46,6 +46,7 @@ class FineTuned:
             import transformers
         except ImportError:
             raise UserError("Fine-tuning needs PyTorch: pip install 'corpusveil[transformers]'.") from None
+        train.require_classes()
         torch.manual_seed(seed)
         classes = train.classes
         tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)

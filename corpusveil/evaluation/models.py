@@ -134,6 +134,7 @@ def _rows(task: Task, features: Callable[[Sequence[str]], Any]) -> Any:
 
 
 def _logistic(features: Callable[[Task], Any], train: Task, strength: float, *, scaled: bool) -> Predictor:
+    train.require_classes()
     steps: list[Any] = [_sklearn("preprocessing").StandardScaler()] if scaled else []
     steps.append(_sklearn("linear_model").LogisticRegression(C=strength, max_iter=ITERATIONS))
     fitted = _sklearn("pipeline").make_pipeline(*steps).fit(features(train), np.array(train.labels))

@@ -31,7 +31,7 @@ class Task:
 
     ``labels`` are text, whatever they were in the file; ``pairs`` are the second texts, None where there are none;
     ``split`` says of each row whether it is of the part ``train``, ``dev`` or ``test``, None where that is not given.
-    Raises UserError where these are not N each, for an empty label, and for fewer than two different ones.
+    Raises UserError where these are not N each, for what is no text, and for an empty label.
     """
 
     texts: Sequence[str]
@@ -58,10 +58,6 @@ class Task:
                         f"{self.name}, row {number + 1}: of the {field} this is no text; leave the row out."
                     )
         object.__setattr__(self, "labels", tuple(_label(value, self.name, n) for n, value in enumerate(self.labels)))
-        if len(self.classes) < 2:
-            raise UserError(
-                f"{self.name}: {len(self.classes)} label among {len(self):,} rows; at least two are needed."
-            )
         if self.split is not None:
             object.__setattr__(self, "split", tuple(_part(value, self.name, n) for n, value in enumerate(self.split)))
 
@@ -73,6 +69,13 @@ class Task:
     def classes(self) -> tuple[str, ...]:
         """The different labels, in alphabetical order."""
         return tuple(sorted(set(self.labels)))
+
+    def require_classes(self) -> None:
+        """Raise UserError unless there is something to tell apart: two different labels."""
+        if len(self.classes) < 2:
+            raise UserError(
+                f"{self.name}: {len(self.classes)} label among {len(self):,} rows; at least two are needed."
+            )
 
     def take(self, rows: npt.NDArray[np.int64]) -> Task:
         """Return some rows, by number, in this order."""
@@ -157,7 +160,9 @@ def read_task(
     if not texts:
         raise UserError(f"{url}: there are no rows.")
     pairs, parts = (None if one is None else kept[one] for one in (second, split))
-    return Task(texts, kept[label], pairs, name, parts)
+    task = Task(texts, kept[label], pairs, name, parts)
+    task.require_classes()
+    return task
 
 
 def _label(value: Any, name: str, number: int) -> str:

@@ -26,7 +26,7 @@ def texts(rows: int = 50) -> list[str]:
 
 
 def release(epsilon: float = 1.0, **more: object) -> Release:
-    return Release(make("santext", small_space(words=WORDS)), Budget.token(epsilon), key=KEY, **more)  # type: ignore[arg-type]
+    return Release(make("santext", small_space(words=WORDS)), Budget(epsilon), key=KEY, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("duplicates", ["independent", "same-noise"])
@@ -55,7 +55,7 @@ def test_a_guess_that_is_wrong_anywhere_confirms_nothing() -> None:
 
 def test_what_any_key_confirms_is_shown_as_chance() -> None:
     """Texts without a word, and an epsilon that changes none: the control says that it was no leak."""
-    nothing = ["1 2 3"] * 5
+    nothing = ["?! ..."] * 5
     found = replay(release(), privatize(nothing, release()), nothing, OTHER)
     assert found.share == found.by_chance == 1
     kept = replay(release(1e4), texts(), texts(), OTHER)

@@ -73,7 +73,6 @@ def test_a_split_by_seed_is_pinned() -> None:
     ("arguments", "said"),
     [
         ({"texts": ["a"], "labels": ["x", "y"]}, "2 labels for 1 texts"),
-        ({"texts": ["a", "b"], "labels": ["x", "x"]}, "1 label among 2 rows"),
         ({"texts": ["a", "b"], "labels": ["x", None]}, "row 2: the label is missing"),
         ({"texts": ["a", "b"], "labels": ["x", " "]}, "row 2: the label is missing"),
         ({"texts": ["a", "b"], "labels": [0.5, 1.0]}, "row 1: the label"),
@@ -97,6 +96,9 @@ def test_files_that_hold_no_task_are_refused(tmp_path: Path) -> None:
     (tmp_path / "plain.txt").write_text("a\n")
     with pytest.raises(UserError, match="plain text has no labels"):
         read_task(str(tmp_path / "plain.txt"))
+    (tmp_path / "same.csv").write_text("text,label\na,x\nb,x\n")
+    with pytest.raises(UserError, match="1 label among 2 rows"):
+        read_task(str(tmp_path / "same.csv"))
     (tmp_path / "none.jsonl").write_text("")
     with pytest.raises(UserError, match="no rows"):
         read_task(str(tmp_path / "none.jsonl"))

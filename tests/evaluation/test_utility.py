@@ -31,18 +31,19 @@ def space() -> Space:
 
 
 def made(rows: int = 300, seed: int = 0, *, pairs: bool = False) -> Task:
-    """Return texts of 12 words whose first half of the vocabulary tells the label, or pairs that agree or do not."""
+    """Return texts of 12 words whose half of the vocabulary tells the label, or pairs of equal or other words."""
     rng = np.random.default_rng(seed)
     labels = (rng.random(rows) < 0.7).astype(int)
 
-    def text(about: int) -> str:
-        return " ".join(WORDS[30 * about + n] for n in rng.integers(0, 30, 12))
+    def text(words: slice) -> str:
+        return " ".join(rng.choice(WORDS[words], 12))
 
     if not pairs:
-        return Task([text(label) for label in labels], labels.tolist(), name="made")
-    about = rng.integers(0, 2, rows)
-    second = np.where(labels == 1, about, 1 - about)
-    return Task([text(one) for one in about], labels.tolist(), [text(one) for one in second], "pairs")
+        return Task([text(slice(30 * label, 30 * label + 30)) for label in labels], labels.tolist(), name="made")
+    first = [text(slice(None)) for _ in labels]
+    same = [" ".join(sorted(one.split())) for one in first]
+    second = [one if label else text(slice(None)) for one, label in zip(same, labels, strict=True)]
+    return Task(first, labels.tolist(), second, "pairs")
 
 
 def noise(task: Task, seed: int) -> list[str]:
@@ -174,7 +175,7 @@ def test_seeds_are_enough_and_paired() -> None:
         ([task.texts] * 4, None, "at least 5"),
         ([task.texts] * 5, [1, 2], "2 seeds for 5"),
         ([task.texts] * 5, [1, 1, 2, 3, 4], "a seed of its own"),
-        ([task.texts[:-1]] * 5, None, "60 labels for 59 texts"),
+        ([task.texts[:-1]] * 5, None, "59 texts"),
     ]:
         with pytest.raises(UserError, match=said):
             utility(task, privates, "private-private", Tfidf(), seeds)
@@ -192,6 +193,7 @@ def test_models_say_what_they_lack(space: Space, tmp_path: Path) -> None:
     task = Task(["a", "b"], ["x", "y"])
     for call, said in [
         (lambda: model_of("vectors"), "give one"),
+        (lambda: Tfidf().fit(task.with_labels(["x", "x"]), 0), "1 label among 2 rows"),
         (lambda: model_of("bert"), "tfidf or vectors"),
         (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), "nothing to learn"),
         (lambda: Tfidf().fit(task, 0)(Task(["a", "b"], ["x", "y"], ["c", "d"])), "trained on texts"),
