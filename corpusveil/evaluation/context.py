@@ -3,7 +3,9 @@
 For released words u_1 ... u_n the most likely originals maximise ``sum_i log P[w_i, u_i] + log p(w_i | w_i-2, w_i-1)``,
 by the assumption that words are replaced independently. The language model stands where the prior of the single-word
 attacker stands. The search is a beam over histories; two that end in the same two words are one (which costs nothing
-under a model of three words), so with all candidates and no limit it is Viterbi's exact search.
+under a model of three words), so with all candidates and no limit it is Viterbi's exact search. It seeks the likeliest
+sentence, not the most right words; and what context adds is only that where prior and language model come from the
+same text.
 """
 
 from __future__ import annotations
