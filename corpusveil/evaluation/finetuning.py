@@ -49,10 +49,13 @@ class FineTuned:
         train.require_classes()
         torch.manual_seed(seed)
         classes = train.classes
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            self.folder, local_files_only=True, num_labels=len(classes), ignore_mismatched_sizes=True
-        )
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+            model = transformers.AutoModelForSequenceClassification.from_pretrained(
+                self.folder, local_files_only=True, num_labels=len(classes), ignore_mismatched_sizes=True
+            )
+        except (OSError, ValueError):
+            raise UserError(f"{self.folder}: no model and tokenizer that transformers can read.") from None
         device = "cuda" if torch.cuda.is_available() else "cpu"
         model.to(device).train()
         labels = torch.tensor([classes.index(label) for label in train.labels])
