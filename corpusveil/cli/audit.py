@@ -13,8 +13,9 @@ from corpusveil.cli.options import SpaceOption
 from corpusveil.cli.privatize import mechanism_parameters
 from corpusveil.errors import UserError
 from corpusveil.evaluation.audit import LEVEL, PAIRS, WORDS, audit
-from corpusveil.evaluation.curve import EPSILONS, INPUTS, AtRisk, Point, at_equal_risk, curve, prior_of
+from corpusveil.evaluation.curve import EPSILONS, AtRisk, Point, at_equal_risk, curve
 from corpusveil.evaluation.pages import render_curve
+from corpusveil.evaluation.prior import INPUTS, prior_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.registry import parameters
 from corpusveil.spaces import load_space

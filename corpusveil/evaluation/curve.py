@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.evaluation.prior import INPUTS, Prior, prior_of
+from corpusveil.evaluation.reconstruction import bayes_token
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.metrics import euclidean
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)
-INPUTS = 1000
 LOOKED_AT = 100
 """Words over which distances and distinct outputs are taken, drawn by the prior."""
 RUNS = 100
@@ -57,33 +57,6 @@ class Point:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
         return dataclasses.asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """The words that may be inputs, int64 [N], their public probabilities, float64 [N], and how much they cover."""
-
-    words: npt.NDArray[np.int64]
-    shares: npt.NDArray[np.float64]
-    covered: float
-
-    @property
-    def guess(self) -> float:
-        """The risk without looking at the output: the share of the most frequent word."""
-        return float(self.shares.max())
-
-
-def prior_of(space: Space, inputs: int = INPUTS) -> Prior:
-    """Return the public prior of a space's most frequent words; all alike where it has no counts (of the first ids)."""
-    if inputs < 2:
-        raise UserError(f"inputs = {inputs}: it is 2 or more.")
-    counts = space.counts
-    values = np.ones(len(space)) if counts is None else counts.astype(np.float64)
-    if not values.sum() > 0:
-        values = np.ones(len(space))
-    words = np.sort(np.argsort(-values, kind="stable")[:inputs])
-    chosen = values[words]
-    return Prior(words, chosen / chosen.sum(), float(chosen.sum() / values.sum()))
 
 
 def curve(mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int = INPUTS) -> list[Point]:
@@ -125,18 +98,13 @@ def point(mechanism: Mechanism, epsilon: float, prior: Prior) -> Point:
 def _exact(
     mechanism: Mechanism, epsilon: float, prior: Prior, looked_at: npt.NDArray[np.int64]
 ) -> tuple[float, float, float | None, float]:
-    best = np.zeros(len(mechanism.space))
-    retention = 0.0
-    for word, share in zip(prior.words.tolist(), prior.shares.tolist(), strict=True):
-        law = mechanism.distribution(word, epsilon)
-        retention += share * float(law[word])
-        np.maximum(best, share * law, out=best)
+    found = bayes_token(mechanism, epsilon, prior)
     distinct, distances = [], []
     for word in looked_at.tolist():
         law = mechanism.distribution(word, epsilon)
         distinct.append(float(-np.expm1(RUNS * np.log1p(-np.minimum(law, 1 - 2.0**-53))).sum()))
         distances.append(float(law @ euclidean(mechanism.space, word)))
-    return retention, float(np.mean(distinct)), _mean(distances), float(best.sum())
+    return found.unchanged, float(np.mean(distinct)), _mean(distances), found.recovered[0]
 
 
 def _sampled(

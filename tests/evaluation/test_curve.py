@@ -12,7 +12,8 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.evaluation.charts import line_chart
-from corpusveil.evaluation.curve import Point, at_equal_risk, curve, point, prior_of
+from corpusveil.evaluation.curve import Point, at_equal_risk, curve, point
+from corpusveil.evaluation.prior import prior_of
 from corpusveil.mechanisms import make
 from corpusveil.spaces import Space, build_space
 from corpusveil.spaces.vectors import Vectors

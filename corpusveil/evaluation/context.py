@@ -1,0 +1,208 @@
+"""An attacker who reads context: the mechanism's exact law times a language model over the sentence.
+
+For released words u_1 ... u_n the most likely originals maximise ``sum_i log P[w_i, u_i] + log p(w_i | w_i-2, w_i-1)``,
+by the assumption that words are replaced independently. The language model stands where the prior of the single-word
+attacker stands. The search is a beam over histories; two that end in the same two words are one (which costs nothing
+under a model of three words), so with all candidates and no limit it is Viterbi's exact search. It seeks the likeliest
+sentence, not the most right words; and what context adds is only that where prior and language model come from the
+same text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import UserError
+from corpusveil.evaluation.prior import Prior
+from corpusveil.evaluation.reconstruction import laws
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces import Space
+from corpusveil.text.classes import WORD
+from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.words import WordTable
+
+NOTHING = -1
+"""In a context: before the sentence, or a word that nothing is known about. In a guess: no word of the prior fits."""
+
+Ids = npt.NDArray[np.integer[Any]]
+
+
+class Language(Protocol):
+    """A language model over the ids of a space."""
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: Ids) -> npt.NDArray[np.float64]:
+        """Return the natural logarithms of p(candidate | context), float64 [n, k].
+
+        ``contexts`` int64 [n, 2] are the two words before, the nearer one last, -1 where there is none;
+        ``candidates`` int64 [k] are ids.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Shares of the attacked words, 0 to 1.
+
+    ``without_context``: by the Bayes-optimal guess from the word alone; ``with_context``: by the search over the
+    sentence; ``unchanged``: the released word is the original; ``covered``: the original is in the prior at all, so
+    that it could be guessed. ``error`` is the standard error of ``given_back``, sentences being independent.
+    """
+
+    words: int
+    sentences: int
+    without_context: float
+    with_context: float
+    unchanged: float
+    covered: float
+    error: float
+
+    @property
+    def given_back(self) -> float:
+        """What context adds."""
+        return self.with_context - self.without_context
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidates:
+    """Of U released words: the inputs that explain each best, int64 [U, C], -1 behind the last; log P, float64."""
+
+    words: npt.NDArray[np.int64]
+    logs: npt.NDArray[np.float64]
+    rows: dict[int, int]
+
+    def of(self, released: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        row = self.rows[released]
+        some = self.words[row] >= 0
+        return self.words[row][some], self.logs[row][some]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContextAttacker:
+    """Reconstructs sentences from their released words.
+
+    ``candidates``: so many inputs are considered at each place, those of the largest posterior under the ``prior``;
+    ``width``: so many histories are followed. Larger is stronger and slower. Where the mechanism has no exact law, an
+    attack raises NoClosedForm.
+    """
+
+    mechanism: Mechanism
+    epsilon: float
+    prior: Prior
+    language: Language
+    candidates: int = 50
+    width: int = 100
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        for name, value in (("candidates", self.candidates), ("width", self.width)):
+            if value < 1:
+                raise UserError(f"{name} = {value}: it is 1 or more.")
+
+    def guesses(self, released: Sequence[Ids]) -> list[npt.NDArray[np.int64]]:
+        """Return the likeliest originals of each sentence, int64, as many as released words.
+
+        A sentence is ids, -1 for a word that was not replaced by the mechanism; that stays, and is no context.
+        """
+        table = self._table(released)
+        return [self._search(sentence, table) for sentence in released]
+
+    def attack(self, originals: Sequence[Ids], released: Sequence[Ids]) -> Recovery:
+        """Attack sentences and say how much was recovered, over the places where both are words of the space."""
+        if [len(one) for one in originals] != [len(one) for one in released]:
+            raise UserError("The released sentences have other lengths than the originals; give them word by word.")
+        table = self._table(released)
+        inputs = set(self.prior.words.tolist())
+        counts = np.zeros((len(originals), 5), dtype=np.int64)
+        for number, (original, sentence) in enumerate(zip(originals, released, strict=True)):
+            both = (np.asarray(original) >= 0) & (np.asarray(sentence) >= 0)
+            truth, seen = np.asarray(original)[both], np.asarray(sentence)[both]
+            alone = np.array([table.words[table.rows[one], 0] for one in seen.tolist()], dtype=np.int64)
+            found = self._search(sentence, table)[both]
+            known = sum(word in inputs for word in truth.tolist())
+            right = [int((guess == truth).sum()) for guess in (alone, found, seen)]
+            counts[number] = truth.size, *right, known
+        words, *shares = counts.sum(axis=0).tolist()
+        if not words:
+            raise UserError("No word of these sentences was replaced by the mechanism; there is nothing to attack.")
+        without, within, unchanged, covered = (share / words for share in shares)
+        more = counts[:, 2] - counts[:, 1] - (within - without) * counts[:, 0]
+        some = len(originals)
+        error = math.sqrt(some / (some - 1) * float((more**2).sum())) / words if some > 1 else math.nan
+        return Recovery(words, some, without, within, unchanged, covered, error)
+
+    def _table(self, released: Sequence[Ids]) -> _Candidates:
+        whole = np.concatenate([np.asarray(one, dtype=np.int64) for one in released] or [np.empty(0, np.int64)])
+        outputs = np.unique(whole[whole >= 0])
+        if outputs.size:
+            self.mechanism.check_id(int(outputs[-1]))
+        if not outputs.size:
+            return _Candidates(np.empty((0, 1), np.int64), np.empty((0, 1)), {})
+        likelihood = np.array([law[outputs] for _, _, law in laws(self.mechanism, self.epsilon, self.prior)])
+        joint = likelihood * self.prior.shares[:, None]
+        best = np.argsort(-joint, axis=0, kind="stable")[: self.candidates]  # [C, U]
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.take_along_axis(likelihood, best, axis=0))
+        words = np.where(np.take_along_axis(joint, best, axis=0) > 0, self.prior.words[best], NOTHING)
+        return _Candidates(words.T, logs.T, {output: row for row, output in enumerate(outputs.tolist())})
+
+    def _search(self, released: Ids, table: _Candidates) -> npt.NDArray[np.int64]:
+        contexts, scores = np.full((1, 2), NOTHING, dtype=np.int64), np.zeros(1)
+        steps: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+        for output in np.asarray(released).tolist():
+            words, logs = table.of(output) if output >= 0 else (np.empty(0, np.int64), np.empty(0))
+            if words.size:
+                total = scores[:, None] + logs + self._spoken(contexts, words)
+            else:
+                words, total = np.array([NOTHING], dtype=np.int64), scores[:, None]
+            before = np.unique(contexts[:, 1], return_inverse=True)[1]
+            ending = (before[:, None] * words.size + np.arange(words.size)).ravel()
+            order = np.argsort(-total.ravel(), kind="stable")
+            first = np.unique(ending[order], return_index=True)[1]  # of histories that end alike, the best
+            kept = order[np.sort(first)[: self.width]]
+            parents, chosen = kept // words.size, words[kept % words.size]
+            steps.append((parents, chosen))
+            contexts, scores = np.stack([contexts[parents, 1], chosen], axis=1), total.ravel()[kept]
+        found = np.empty(len(steps), dtype=np.int64)
+        at = 0
+        for place in range(len(steps) - 1, -1, -1):
+            parents, chosen = steps[place]
+            found[place], at = chosen[at], int(parents[at])
+        return found
+
+    def _spoken(self, contexts: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        logs = np.asarray(self.language.log_probabilities(contexts, words), dtype=np.float64)
+        if logs.shape != (len(contexts), words.size) or np.isnan(logs).any() or (logs == math.inf).any():
+            raise UserError(f"The language model gave no log-probabilities of shape {(len(contexts), words.size)}.")
+        return logs
+
+
+def released_words(mechanism: Mechanism, epsilon: float, originals: Sequence[Ids], key: Key) -> list[Ids]:
+    """Replace the words of sentences as a release would, for an attack on them; ids of -1 stay."""
+    whole = np.concatenate([np.asarray(one, dtype=np.int32) for one in originals] or [np.empty(0, np.int32)])
+    known = np.flatnonzero(whole >= 0)
+    draws = Draws.of_tokens(DrawKey.derive(key, "33" * 32), known.size)
+    whole[known] = mechanism.privatize(whole[known], epsilon, draws)
+    ends = np.cumsum([len(one) for one in originals])[:-1]
+    return list(np.split(whole, ends)) if len(originals) else []
+
+
+def sentence_ids(space: Space, texts: Sequence[str]) -> list[Ids]:
+    """Return the words of each sentence of some texts as ids, int32; -1 for a word that the space has not.
+
+    Numbers and punctuation are left out, and so are sentences without a word.
+    """
+    vocabulary = space.vocabulary
+    tokens = Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))).tokenize(texts)
+    after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[:-1]  # sentences before each token
+    words = np.flatnonzero(tokens.classes == WORD)
+    cuts = np.flatnonzero(np.diff(after[words])) + 1
+    return list(np.split(tokens.ids[words], cuts)) if words.size else []

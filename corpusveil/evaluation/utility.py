@@ -1,0 +1,241 @@
+"""What private texts are still good for: models trained and tested on them, in the three modes of the studies.
+
+``private-private``: trained and tested on private texts (Meisenbacher et al. 2024); ``private-original``: trained on
+private texts, tested on the original; ``original-private``: trained on the original, tested on private texts
+(pyPANTERA: De Faveri, Faggioli, Ferro 2024). Beside every figure stand the same model on the original texts and a
+classifier that says the most frequent training label whatever the text: utility at that floor is none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy import stats
+
+from corpusveil.errors import UserError
+from corpusveil.evaluation.models import Model, Predictor
+from corpusveil.evaluation.tasks import SHARES, Task
+
+Mode = Literal["private-private", "private-original", "original-private"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Measure = Literal["accuracy", "micro_f1", "macro_f1"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+FEWEST = 5
+"""Seeds; the studies have three to five."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """How often a classifier is right, and what a constant one reaches on the same rows; all from 0 to 1.
+
+    F1 as in scikit-learn: over the labels that occur or are predicted, 0 where one is never right. The constant one
+    says the most frequent label of the training rows (the first in the alphabet of several).
+    """
+
+    accuracy: float
+    micro_f1: float
+    macro_f1: float
+    floor_accuracy: float
+    floor_macro_f1: float
+
+    def floor(self, measure: Measure) -> float:
+        """Return the constant classifier's score; its micro F1 is its accuracy."""
+        return self.floor_macro_f1 if measure == "macro_f1" else self.floor_accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Scores of one measure over seeds: of private texts, of the original ones, and of the constant classifier."""
+
+    mode: str
+    model: str
+    measure: Measure
+    seeds: tuple[int, ...]
+    scores: tuple[Scores, ...]
+    originals: tuple[Scores, ...]
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """One a seed."""
+        return tuple(getattr(one, self.measure) for one in self.scores)
+
+    @property
+    def baselines(self) -> tuple[float, ...]:
+        """The same model, trained and tested on the original texts; one a seed."""
+        return tuple(getattr(one, self.measure) for one in self.originals)
+
+    @property
+    def floors(self) -> tuple[float, ...]:
+        """The constant classifier; one a seed."""
+        return tuple(one.floor(self.measure) for one in self.scores)
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.values))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over seeds (n - 1 in the denominator), nan of a single one."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else math.nan
+
+    @property
+    def baseline(self) -> float:
+        return float(np.mean(self.baselines))
+
+    @property
+    def floor(self) -> float:
+        return float(np.mean(self.floors))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return fields and figures by name, for JSON."""
+        figures = ("values", "mean", "deviation", "baseline", "floor")
+        return {**dataclasses.asdict(self), **{name: getattr(self, name) for name in figures}}
+
+
+def train_and_test(train: Task, test: Task, model: Model, seed: int = 0) -> Scores:
+    """Train on some rows and score on others."""
+    return score(model.fit(train, seed)(test), test.labels, train.labels)
+
+
+def score(found: Sequence[str], labels: Sequence[str], trained: Sequence[str]) -> Scores:
+    """Score predicted labels against the true ones; ``trained`` are the labels that the model was trained on."""
+    often = Counter(trained)
+    constant = [min(often, key=lambda label: (-often[label], label))] * len(labels)
+    accuracy, floor = (float(np.mean(np.array(some) == np.array(labels))) for some in (found, constant))
+    return Scores(accuracy, accuracy, macro_f1(found, labels), floor, macro_f1(constant, labels))
+
+
+def macro_f1(found: Sequence[str], labels: Sequence[str]) -> float:
+    """Return the mean over labels of 2 TP / (predicted + true), of labels that occur or are predicted."""
+    right = Counter(label for label, guess in zip(labels, found, strict=True) if label == guess)
+    both = Counter(labels) + Counter(found)
+    return float(np.mean([2 * right[label] / both[label] for label in both]))
+
+
+def utility(
+    original: Task,
+    privates: Sequence[Sequence[str] | Task],
+    mode: Mode,
+    model: Model,
+    seeds: Sequence[int] | None = None,
+    *,
+    measure: Measure = "accuracy",
+    fewest: int = FEWEST,
+    shares: Sequence[float] = SHARES,
+    originals: Sequence[Scores] | None = None,
+) -> Summary:
+    """Score a model over private versions of a task, one for each seed.
+
+    ``privates`` are releases of the same rows under as many keys (never publish more than one), each as texts, or as a
+    task where second texts are private too; a seed decides training and, where none is given, the split, and the i-th
+    belongs to the i-th key. ``seeds`` are 0, 1, ... by default, at least ``fewest``. ``originals`` are ``baselines`` of
+    the same seeds, where they are known. Raises UserError for rows that are not those of the original.
+    """
+    seeds = checked_seeds(privates, seeds, fewest)
+    if mode not in MODES:
+        raise UserError(f"mode = {mode!r}: it may be {', '.join(MODES)}.")
+    if measure not in MEASURES:
+        raise UserError(f"measure = {measure!r}: it may be {', '.join(MEASURES)}.")
+    if originals is None:
+        originals = baselines(original, model, seeds, shares=shares)
+    elif len(originals) != len(seeds):
+        raise UserError(f"{len(originals)} baselines for {len(seeds)} seeds; give one a seed.")
+    found: list[Scores] = []
+    learnt = _Learnt(original, model, shares)
+    for private, seed in zip(privates, seeds, strict=True):
+        released = _released(original, private)
+        train, test = original.train_and_test(seed, shares)
+        predict = learnt(seed) if mode == "original-private" else model.fit(released.take(train), seed)
+        tested = (original if mode == "private-original" else released).take(test)
+        found.append(score(predict(tested), tested.labels, [original.labels[row] for row in train.tolist()]))
+    return Summary(mode, model.name, measure, tuple(seeds), tuple(found), tuple(originals))
+
+
+def baselines(
+    original: Task, model: Model, seeds: Sequence[int], *, shares: Sequence[float] = SHARES
+) -> tuple[Scores, ...]:
+    """Return the scores of a model trained and tested on the original texts, one a seed."""
+    learnt = _Learnt(original, model, shares)
+    found = []
+    for seed in seeds:
+        train, test = original.train_and_test(seed, shares)
+        tested = original.take(test)
+        found.append(score(learnt(seed)(tested), tested.labels, [original.labels[row] for row in train.tolist()]))
+    return tuple(found)
+
+
+class _Learnt:
+    """Classifiers of the original texts: one a seed, or one for all where no seed makes a difference."""
+
+    __slots__ = ("_fitted", "_model", "_original", "_shares")
+
+    def __init__(self, original: Task, model: Model, shares: Sequence[float]) -> None:
+        self._original, self._model, self._shares = original, model, shares
+        self._fitted: dict[int | None, Predictor] = {}
+
+    def __call__(self, seed: int) -> Predictor:
+        which = seed if self._model.seeded or self._original.split is None else None
+        if which not in self._fitted:
+            train, _ = self._original.train_and_test(seed, self._shares)
+            self._fitted = {which: self._model.fit(self._original.take(train), seed)}
+        return self._fitted[which]
+
+
+def checked_seeds(privates: Sequence[Any], seeds: Sequence[int] | None, fewest: int = FEWEST) -> tuple[int, ...]:
+    """Return a seed for each private version. Raises UserError unless they are enough, different, and as many."""
+    chosen = tuple(range(len(privates)) if seeds is None else seeds)
+    if len(chosen) != len(privates) or len(set(chosen)) < len(chosen):
+        raise UserError(f"{len(chosen)} seeds for {len(privates)} private versions; give each a seed of its own.")
+    if len(chosen) < max(fewest, 1):
+        raise UserError(f"{len(chosen)} seeds: at least {fewest} are needed, each with a release under its own key.")
+    return chosen
+
+
+def _released(original: Task, private: Sequence[str] | Task) -> Task:
+    if not isinstance(private, Task):
+        return original.with_texts(private)
+    if private.labels != original.labels or (private.pairs is None) != (original.pairs is None):
+        raise UserError(f"{original.name}: the labels of a private version are others; give the same rows in order.")
+    return original.with_texts(private.texts, private.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The mean of paired differences, and an interval that holds the true one with ``confidence`` (Student's t)."""
+
+    mean: float
+    low: float
+    high: float
+    deviation: float
+    p: float
+    pairs: int
+    confidence: float
+
+
+def paired_difference(
+    a: Summary | Sequence[float], b: Summary | Sequence[float], confidence: float = 0.95
+) -> Difference:
+    """Compare two summaries, a less b, seed by seed.
+
+    The interval is about noise and training at these texts. It does not cover which texts were at hand; and where seeds
+    split the rows anew, training sets overlap and it is somewhat too narrow.
+    """
+    if isinstance(a, Summary) and isinstance(b, Summary) and (a.seeds, a.measure) != (b.seeds, b.measure):
+        raise UserError("The summaries are of different seeds or measures; compare equal ones.")
+    first, second = (np.array(one.values if isinstance(one, Summary) else one, dtype=np.float64) for one in (a, b))
+    if first.shape != second.shape or first.size < 2:
+        raise UserError(f"{first.size} and {second.size} values: pairs are needed, two at least.")
+    if not 0 < confidence < 1:
+        raise UserError(f"confidence = {confidence}: it is between 0 and 1.")
+    apart = first - second
+    mean, deviation = float(apart.mean()), float(apart.std(ddof=1))
+    error, free = deviation / math.sqrt(apart.size), apart.size - 1
+    half = float(stats.t.ppf((1 + confidence) / 2, free)) * error
+    p = float(2 * stats.t.sf(abs(mean) / error, free)) if error else float(mean == 0)
+    return Difference(mean, mean - half, mean + half, deviation, p, apart.size, confidence)

@@ -1,0 +1,184 @@
+"""The context attacker: against exhaustive search, against the single-word attacker, and with a model that knows."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.evaluation.context import ContextAttacker, released_words, sentence_ids
+from corpusveil.evaluation.prior import Prior, prior_of
+from corpusveil.evaluation.reconstruction import bayes_token
+from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space, build_space
+from corpusveil.spaces.vectors import Vectors
+from tests.contracts.mechanism import matrix
+from tests.contracts.spaces import words_of
+from tests.mechanisms.spaces import normal
+
+SIZE = 12
+
+
+@dataclass(frozen=True)
+class Unigrams:
+    """The prior as a language model."""
+
+    prior: Prior
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> np.ndarray:
+        shares = self.prior.shares[np.searchsorted(self.prior.words, candidates)]
+        return np.tile(np.log(shares), (len(contexts), 1))
+
+
+@dataclass(frozen=True)
+class Trigrams:
+    """Any p(c | a, b); a row of its own where there is no word before."""
+
+    table: np.ndarray
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> np.ndarray:
+        return np.log(self.table[contexts[:, 0], contexts[:, 1]][:, candidates])
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    counts = np.random.default_rng(3).integers(1, 300, SIZE)
+    return build_space(Vectors(words_of(SIZE), normal(SIZE, 3), counts=counts))
+
+
+@pytest.fixture(scope="module")
+def trigrams() -> Trigrams:
+    table = np.random.default_rng(9).gamma(0.15, size=(SIZE + 1, SIZE + 1, SIZE)) + 1e-6
+    return Trigrams(table / table.sum(axis=2, keepdims=True))
+
+
+def sentences(trigrams: Trigrams, count: int, length: int, seed: int = 0) -> list[npt.NDArray[np.int64]]:
+    """Draw sentences from the model."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(count):
+        words = [-1, -1]
+        for _ in range(length):
+            words.append(int(rng.choice(SIZE, p=trigrams.table[words[-2], words[-1]])))
+        out.append(np.array(words[2:]))
+    return out
+
+
+@pytest.mark.parametrize("name", ["santext", "ring-geometric", "custext"])
+def test_a_wide_beam_finds_what_exhaustive_search_finds(space: Space, trigrams: Trigrams, name: str) -> None:
+    mechanism, prior = make(name, space), prior_of(space, SIZE)
+    attacker = ContextAttacker(mechanism, 1.0, prior, trigrams, candidates=SIZE, width=SIZE * SIZE)
+    with np.errstate(divide="ignore"):
+        law = np.log(matrix(mechanism, 1.0))
+    narrow_differs = False
+    narrow = ContextAttacker(mechanism, 1.0, prior, trigrams, candidates=SIZE, width=1)
+    for number, sentence in enumerate(sentences(trigrams, 12, 4)):
+        (seen,) = released_words(mechanism, 1.0, [sentence], Key(hashlib.sha256(bytes([number])).digest()))
+        best, score = None, -np.inf
+        for words in itertools.product(range(SIZE), repeat=4):
+            before = [-1, -1, *words]
+            told = sum(np.log(trigrams.table[before[n], before[n + 1], words[n]]) for n in range(4))
+            total = told + sum(law[word, one] for word, one in zip(words, seen, strict=True))
+            if total > score:
+                best, score = words, total
+        (found,) = attacker.guesses([seen])
+        assert found.tolist() == list(best or ())
+        narrow_differs |= narrow.guesses([seen])[0].tolist() != list(best or ())
+    assert narrow_differs or name == "custext"  # a beam of one history is greedy, and would not have passed
+
+
+@pytest.mark.parametrize("width", [1, 5, 200])
+def test_with_the_prior_for_a_language_model_context_adds_nothing(space: Space, width: int) -> None:
+    """Place by place the guess of Bayes for a single word, whatever the width."""
+    mechanism, prior = make("santext", space), prior_of(space, 8)
+    originals = [np.random.default_rng(1).integers(0, SIZE, 9) for _ in range(20)]
+    seen = released_words(mechanism, 1.0, originals, Key.for_tests())
+    attacker = ContextAttacker(mechanism, 1.0, prior, Unigrams(prior), candidates=8, width=width)
+    best = bayes_token(mechanism, 1.0, prior).guesses[:, 0]
+    for found, sentence in zip(attacker.guesses(seen), seen, strict=True):
+        assert found.tolist() == best[sentence].tolist()
+    told = attacker.attack(originals, seen)
+    assert told.given_back == 0
+    assert told.error == 0
+    assert told.words == 180
+
+
+def test_an_informative_model_gives_words_back(space: Space, trigrams: Trigrams) -> None:
+    """Shares by hand, and a gain far beyond its error; single words of the same text as a model give none."""
+    mechanism = make("santext", space)
+    seen_before = np.bincount(np.concatenate(sentences(trigrams, 1000, 8, seed=1)), minlength=SIZE)
+    prior = Prior(np.arange(SIZE), (seen_before + 1) / (seen_before + 1).sum(), 1.0)
+    originals = sentences(trigrams, 150, 8)
+    seen = released_words(mechanism, 2.0, originals, Key.for_tests())
+    attacker = ContextAttacker(mechanism, 2.0, prior, trigrams, candidates=SIZE, width=100)
+    told = attacker.attack(originals, seen)
+    truth, out = np.concatenate(originals), np.concatenate(seen)
+    alone = bayes_token(mechanism, 2.0, prior).guesses[out, 0]
+    assert told.unchanged == pytest.approx(np.mean(truth == out))
+    assert told.without_context == pytest.approx(np.mean(truth == alone))
+    assert told.with_context == pytest.approx(np.mean(np.concatenate(attacker.guesses(seen)) == truth))
+    assert told.given_back > 0.1
+    assert told.given_back > 5 * told.error
+    assert told.covered == 1
+    same = Trigrams(np.broadcast_to(prior.shares, (SIZE + 1, SIZE + 1, SIZE)))
+    assert ContextAttacker(mechanism, 2.0, prior, same, candidates=SIZE).attack(originals, seen).given_back == 0
+    shuffled = Trigrams(np.roll(trigrams.table, 5, axis=1))
+    assert ContextAttacker(mechanism, 2.0, prior, shuffled, candidates=SIZE).attack(originals, seen).given_back < 0
+
+
+def test_the_error_is_that_of_sentences(space: Space, trigrams: Trigrams) -> None:
+    """Over fresh batches the gain varies as the error says."""
+    mechanism, prior = make("santext", space), prior_of(space, SIZE)
+    attacker = ContextAttacker(mechanism, 1.0, prior, trigrams, candidates=SIZE)
+    told = []
+    for batch in range(30):
+        originals = sentences(trigrams, 40, 5, seed=batch)
+        key = Key(hashlib.sha256(bytes([batch])).digest())
+        told.append(attacker.attack(originals, released_words(mechanism, 1.0, originals, key)))
+    spread = np.std([one.given_back for one in told], ddof=1)
+    assert np.mean([one.error for one in told]) == pytest.approx(spread, rel=0.45)
+
+
+def test_words_that_nothing_is_known_about_are_left_out(space: Space, trigrams: Trigrams) -> None:
+    """An id of -1 stays and cuts the context; a word outside the prior is never recovered, and counted."""
+    mechanism, prior = make("custext", space), prior_of(space, 4)
+    attacker = ContextAttacker(mechanism, 5.0, prior, trigrams)
+    originals = [np.array([0, -1, 3]), np.arange(SIZE)]
+    seen = released_words(mechanism, 5.0, originals, Key.for_tests())
+    assert seen[0][1] == -1
+    assert [one.size for one in attacker.guesses(seen)] == [3, SIZE]
+    assert attacker.guesses(seen)[0][1] == -1
+    told = attacker.attack(originals, seen)
+    assert told.words == SIZE + 2
+    assert told.with_context <= told.covered < 1
+
+
+def test_sentences_become_ids(space: Space) -> None:
+    words = [space.word(n) for n in range(3)]
+    text = f"{words[0].title()} {words[1]}, 7 unknownword {words[2]}. {words[2].title()}!"
+    assert [one.tolist() for one in sentence_ids(space, [text, "", words[0]])] == [[0, 1, -1, 2], [2], [0]]
+    assert sentence_ids(space, ["", "7"]) == []
+
+
+def test_what_can_not_be_attacked_is_said(space: Space, trigrams: Trigrams) -> None:
+    prior = prior_of(space, SIZE)
+    with pytest.raises(NoClosedForm, match="cmp: reconstruction needs the exact law"):
+        ContextAttacker(make("cmp", space), 1.0, prior, trigrams).guesses([np.array([1])])
+    attacker = ContextAttacker(make("santext", space), 1.0, prior, trigrams)
+    with pytest.raises(UserError, match="word by word"):
+        attacker.attack([np.array([1])], [np.array([1, 2])])
+    with pytest.raises(UserError, match="nothing to attack"):
+        attacker.attack([np.array([-1])], [np.array([-1])])
+    with pytest.raises(UserError, match="id 99"):
+        attacker.guesses([np.array([99])])
+    with pytest.raises(UserError, match="width = 0"):
+        ContextAttacker(make("santext", space), 1.0, prior, trigrams, width=0)
+    wrong = Trigrams(np.full((SIZE + 1, SIZE + 1, SIZE), np.nan))
+    with pytest.raises(UserError, match="language model"):
+        ContextAttacker(make("santext", space), 1.0, prior, wrong).guesses([np.array([1])])
