@@ -141,7 +141,7 @@ def privatize_corpus(
         raise UserError(
             f"{public_page(output)}: a file is where this release's page would be; choose another --output."
         )
-    tasks = plan(shards, suffix, rows_per_task, lambda: engine.slots())
+    tasks = plan(shards, suffix, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
     job = ShardJob(
         release.kernel(whole_corpus=True),
         columns,
