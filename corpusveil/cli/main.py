@@ -14,6 +14,7 @@ from corpusveil.cli import (
     compile_tables,
     count,
     demo,
+    evaluate,
     key,
     ledger,
     mechanisms,
@@ -38,6 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(key.app, name="key")
 app.add_typer(ledger.app, name="ledger")
 app.command("count")(count.count)

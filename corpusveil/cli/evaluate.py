@@ -1,0 +1,111 @@
+"""``corpusveil evaluate``: what a release gives away, and what it is still good for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import orjson
+import typer
+
+from corpusveil.cli.options import OutputOption
+from corpusveil.collocations.table import load_collocations
+from corpusveil.errors import UserError
+from corpusveil.evaluation.matching import MOST, match
+from corpusveil.evaluation.release import Question, evaluate_release
+from corpusveil.evaluation.report import write_report
+from corpusveil.evaluation.similarity import SentenceEncoder
+from corpusveil.spaces import load_space
+from corpusveil.storage import files
+
+app = typer.Typer(help="What a release gives away, and what it is still good for.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Keep ``release`` a command of its own."""
+
+
+@app.command("release")
+def release(
+    original: Annotated[str, typer.Argument(help="The corpus: a file, folder or glob.", metavar="ORIGINAL")],
+    private: Annotated[
+        str, typer.Argument(help="What was made of it: a release's folder, or files.", metavar="PRIVATE")
+    ],
+    output: OutputOption,
+    space: Annotated[
+        str | None,
+        typer.Option(
+            help="The release's space: attackers who know the mechanism, similarity, more epsilons.", metavar="URL"
+        ),
+    ] = None,
+    collocations: Annotated[
+        str | None, typer.Option(help="The release's collocations, where it has some.", metavar="URL")
+    ] = None,
+    text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
+    private_text: Annotated[
+        str | None, typer.Option(help="The same in the private files; default: as in the original.", metavar="COLUMN")
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(help="A column of both that tells documents apart; default: position.", metavar="COLUMN"),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="A column of the original that a model should still learn.", metavar="COLUMN")
+    ] = None,
+    attribute: Annotated[
+        str | None, typer.Option(help="A column of the original that no attacker should learn.", metavar="COLUMN")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Try this epsilon too, under keys that are thrown away; repeatable.")
+    ] = None,
+    model: Annotated[
+        Literal["tfidf", "vectors"], typer.Option(help="Model and attacker, with logistic regression.")
+    ] = "tfidf",
+    seeds: Annotated[int, typer.Option(help="Splits, and keys of further epsilons.", min=2)] = 5,
+    documents: Annotated[int, typer.Option(help="Of more documents an even sample.", min=10)] = MOST,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            help="Public n-gram counts for the language model; default: half of the originals.", metavar="URL"
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="A sentence encoder on this machine: a folder or package.", metavar="PATH")
+    ] = None,
+    publishable: Annotated[
+        bool, typer.Option("--publishable", help="Leave out texts and everything that was counted in the input.")
+    ] = False,
+) -> None:
+    """Hold a release against its original: a page, JSON and CSV. They show original text: private, unless publishable.
+
+    Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
+    --attribute gender --epsilon 1 --epsilon 5 --output evaluation
+    """
+    columns = [name for name in (label, attribute) if name is not None]
+    question = Question(
+        label, attribute, tuple(sorted(epsilon or ())), seeds, model,
+        None if space is None else load_space(space),
+        None if collocations is None else load_collocations(collocations),
+        None if encoder is None else SentenceEncoder(encoder), counts,
+    )  # fmt: skip
+    manifest = _manifest(private)
+    if manifest is None and question.epsilons:
+        raise UserError(f"{private}: further epsilons are tried as the manifest says, and there is no manifest here.")
+    matched = match([original], [private], text=text, private_text=private_text, id=id, columns=columns, most=documents)
+    found = evaluate_release(matched, manifest, question)
+    for one in found.measures:
+        at = "" if one.epsilon is None else f" at epsilon {one.epsilon:g}"
+        floor = "" if one.floor is None else f" (floor {one.floor:.1%})"
+        print(f"{one.name}{at}: {one}{floor}")
+    page = write_report(found, output, publishable=publishable)
+    print(f"{page}{'' if publishable else ' (private: it shows original text)'}, {found.seconds:.0f} s")
+
+
+def _manifest(private: str) -> dict[str, object] | None:
+    address = files.join(private, "manifest.json")
+    if not files.exists(address):
+        return None
+    try:
+        return dict(orjson.loads(files.read_bytes(address)))
+    except (orjson.JSONDecodeError, TypeError, ValueError):
+        raise UserError(f"{address}: this manifest is damaged; make the release again.") from None

@@ -1,0 +1,97 @@
+"""What attackers recover of single words: from the exact law alone, and with a language model over the sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import NoClosedForm
+from corpusveil.evaluation.context import ContextAttacker, released_words, sentence_ids
+from corpusveil.evaluation.findings import Measure
+from corpusveil.evaluation.language import KneserNey
+from corpusveil.evaluation.prior import Prior
+from corpusveil.evaluation.reconstruction import bayes_token
+from corpusveil.evaluation.statistics import RUNS, word_statistics
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+
+SENTENCES = 200
+LONGEST = 40
+WORDS = 25
+"""Words of which N_w and S_w are taken, as in the studies; drawn by the prior."""
+INPUTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class OverSpace:
+    """A Kneser-Ney model asked in the ids of a space; a word that it has not seen is its unknown one."""
+
+    model: KneserNey
+    ids: npt.NDArray[np.int64]
+    """Of each word of the space, int64 [V + 1]; the last is for -1."""
+
+    @classmethod
+    def of(cls, model: KneserNey, space: Space) -> OverSpace:
+        """Return the model over a space."""
+        words = [space.word(number) for number in range(len(space))]
+        return cls(model, np.append(model.ids(words), -1).astype(np.int64))
+
+    def log_probabilities(
+        self, contexts: npt.NDArray[np.int64], candidates: npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.float64]:
+        """Return ln p, float64 [n, k]."""
+        return self.model.log_probabilities(self.ids[contexts], self.ids[np.asarray(candidates)])
+
+    def prior(self, inputs: int = INPUTS) -> Prior:
+        """Return the model's own frequencies of the words that both have, of the most frequent of them."""
+        counts = self.model.vocabulary.counts
+        assert counts is not None  # noqa: S101 - a model is made of counts
+        known = np.append(counts, 0)[self.ids[:-1]].astype(np.float64)
+        words = np.sort(np.argsort(-known, kind="stable")[:inputs])
+        words = words[known[words] > 0]
+        return Prior(words, known[words] / known[words].sum(), float(known[words].sum() / counts.sum()))
+
+
+def attack_words(
+    mechanism: Mechanism, epsilon: float, originals: Sequence[str], language: KneserNey
+) -> Iterator[Measure]:
+    """Yield N_w, S_w and what single words give away, at the epsilon of a word.
+
+    Sentences of the originals are released anew for it, by a key that is thrown away: in a release, what was replaced
+    and what was not cannot be told apart by its words alone.
+    """
+    over = OverSpace.of(language, mechanism.space)
+    prior = over.prior()
+    if prior.words.size < 2:
+        return
+    drawn = np.random.default_rng(0).choice(prior.words, WORDS, p=prior.shares)
+    told = word_statistics(mechanism, epsilon, drawn, RUNS)
+    kept = told.retention if told.retention_exact is None else told.retention_exact
+    exact = "exact" if told.retention_exact is not None else f"{RUNS} runs of {WORDS} words"
+    yield Measure("privacy", "retention of a word (N_w)", kept, model=exact, note=f"at epsilon {epsilon:.3g} a word")
+    distinct = told.distinct if told.distinct_exact is None else told.distinct_exact
+    yield Measure("privacy", f"distinct outputs of {RUNS} (S_w)", distinct, "number", model=exact)
+    sentences = [one[:LONGEST] for one in sentence_ids(mechanism.space, originals[1::2]) if one.size > 2][:SENTENCES]
+    if not sentences:
+        return
+    try:
+        guesses = bayes_token(mechanism, epsilon, prior)
+        attacker = ContextAttacker(mechanism, epsilon, prior, over)
+        found = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
+    except NoClosedForm:
+        return
+    yield Measure(
+        "attack", "words guessed, Bayes-optimal", guesses.recovered[0], model="exact law and word frequencies",
+        note=f"of the {prior.words.size:,} most frequent words", floor=guesses.unseen,
+    )  # fmt: skip
+    note = f"{found.words:,} words of {found.sentences:,} sentences, released anew"
+    yield Measure("attack", "words guessed one by one", found.without_context, note=note, of_input=True)
+    yield Measure(
+        "attack", "words guessed from context", found.with_context, model="exact law and Kneser-Ney, beam search",
+        note=f"context gives back {found.given_back:+.1%} (standard error {found.error:.1%})", of_input=True,
+    )  # fmt: skip
