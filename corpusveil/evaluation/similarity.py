@@ -10,7 +10,7 @@ import importlib.util
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,24 +44,33 @@ class AveragedVectors:
     """The mean of a space's vectors over the words of a text, each as often as it occurs; words only, lower case.
 
     Words that the space lacks count for nothing, and so do its collocations. It needs no model, and favours mechanisms
-    that measure distance on the same vectors.
+    that measure distance on the same vectors. Vectors that share a direction, as those of small corpora do, make all
+    cosines near 1: ``centred`` takes the mean of all vectors of the space away first.
     """
 
     space: Space
+    centred: bool = False
     _tokenizer: Tokenizer = field(init=False, repr=False)
-
-    label: ClassVar[str] = "averaged space vectors"
+    _origin: npt.NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.space.require_vectors(self.label)
+        origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centred
+        object.__setattr__(self, "_origin", origin)
         table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)
         object.__setattr__(self, "_tokenizer", Tokenizer(table))
+
+    @property
+    def label(self) -> str:
+        return "averaged space vectors" + (", centred" if self.centred else "")
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         words = terms_of(check_texts(texts), self._tokenizer).words()
         share = np.repeat(1 / np.maximum(np.diff(words.offsets), 1), np.diff(words.offsets))
         means = sparse.csr_matrix((share, words.ids, words.offsets), shape=(len(words), len(self.space)))
-        return np.asarray(means @ self.space.vectors, dtype=np.float32)
+        found = means @ self.space.vectors - self._origin
+        found[np.diff(words.offsets) == 0] = 0
+        return np.asarray(found, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +126,10 @@ def _sentence_transformers() -> Any:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a text that is compared never causes a request
     try:
         import sentence_transformers
+        import transformers
     except ImportError:
         raise UserError(f"A sentence encoder {NEEDS_EXTRA}") from None
+    transformers.utils.logging.disable_progress_bar()
     return sentence_transformers
 
 

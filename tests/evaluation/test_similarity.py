@@ -36,6 +36,13 @@ class TestAveragedVectors:
         texts = ["East, east north!", "unknown", "", "nowhere BETWEEN"]
         assert encoder.encode(texts) == pytest.approx(np.array([[2 / 3, 1 / 3], [0, 0], [0, 0], [0.5, 0.5]]))
 
+    def test_centred_by_hand(self, space: Space) -> None:
+        """The mean of the four vectors is (1/2, 1/2); what has no words stays without a direction."""
+        encoder = AveragedVectors(space, centred=True)
+        assert encoder.label == "averaged space vectors, centred"
+        assert encoder.encode(["east", "", "east north"]) == pytest.approx(np.array([[0.5, -0.5], [0, 0], [0, 0]]))
+        assert cosine(["east"], ["north"], encoder) == pytest.approx([-1.0])
+
     def test_cosines_by_hand_and_never_a_nan(self, space: Space) -> None:
         """Equal texts 1, even without words; otherwise 0 where a text has nothing."""
         originals = ["east", "east", "east 12", "", "12", "unknown", "east", "nowhere"]
