@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from fuzz.readers import READERS
 
 HOME = Path(".fuzz")
 SECONDS_AN_INPUT = 10
+SECONDS_TO_END = 40
+"""libFuzzer ends the process while Arrow's threads wait for Python, and then neither goes on."""
 MEGABYTES = 1024
 LONGEST = 8192
 _DONE = re.compile(rb"#(\d+)\s")
@@ -33,11 +36,13 @@ def fuzz(name: str, seconds: int) -> int:
             f"-max_len={LONGEST}", "-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={findings}/{name}-",
         ]  # fmt: skip
         command = [sys.executable, "-m", "fuzz.worker", name, str(findings), *options, str(corpus)]
-        done = subprocess.run(command, capture_output=True, check=False)
-        (HOME / f"{name}.log").write_bytes(done.stderr)
-        executions += max((int(found) for found in _DONE.findall(done.stderr)), default=0)
-        if b"INITED" not in done.stderr:
-            print(done.stderr.decode(errors="backslashreplace")[-2000:], file=sys.stderr)
+        log = HOME / f"{name}.log"
+        with log.open("wb") as told, contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, stdout=told, stderr=told, check=False, timeout=left + SECONDS_TO_END)
+        said = log.read_bytes()
+        executions += max((int(found) for found in _DONE.findall(said)), default=0)
+        if b"INITED" not in said:
+            print(f"{name}: could not begin: {log} says why", file=sys.stderr)
             return 1
     found = sorted(set(findings.glob(f"{name}-*")) - before)
     told = [path for path in found if path.suffix != ".bin"]
@@ -50,7 +55,7 @@ def fuzz(name: str, seconds: int) -> int:
 def main() -> int:
     """Run what the command line names."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
-    parser.add_argument("reader", choices=[*READERS, "all"])
+    parser.add_argument("reader", nargs="+", choices=[*READERS, "all"])
     parser.add_argument("--seconds", type=int, default=60, help="for each reader")
     parser.add_argument("--repeat", type=Path, help="check this one input, with a traceback")
     given = parser.parse_args()
@@ -58,9 +63,9 @@ def main() -> int:
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
-            READERS[given.reader].check(given.repeat.read_bytes(), Path(folder))
+            READERS[given.reader[0]].check(given.repeat.read_bytes(), Path(folder))
         return 0
-    names = list(READERS) if given.reader == "all" else [given.reader]
+    names = list(READERS) if "all" in given.reader else given.reader
     return min(1, sum(fuzz(name, given.seconds) for name in names))
 
 

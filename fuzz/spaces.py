@@ -102,7 +102,8 @@ def text_seeds() -> Iterator[bytes]:
 
 def binary_seeds() -> Iterator[bytes]:
     yield b"\0" + as_binary(WORDS, MATRIX)
-    yield b"\0" + as_binary(WORDS, MATRIX).replace(b"\n", b"", 1)
+    header, _, rows = as_binary(WORDS, MATRIX).partition(b"\n")
+    yield b"\0" + header + b"\n" + rows.replace(b"\n", b"")
 
 
 def npz_seeds() -> Iterator[bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -14,20 +16,29 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpusveil.budget import Budget
 from corpusveil.cli.configuration import read_configuration
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.table import load_collocations
 from corpusveil.jobs.schedule import Schedule, prometheus
+from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Vectors, build_space
 from corpusveil.storage import lease
 from corpusveil.storage.ledger import ROWS, Entry, Ledger, read_entry
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms import corpus as runs
+from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.pages import write_pages
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import READINGS, summary, worst
+from corpusveil.transforms.statement import statement
 from fuzz.containers import RAW, changed, one, pieces
 from fuzz.invariant import CANARY, Reader, need, refused
 
@@ -97,6 +108,7 @@ def _job(folder: Path) -> ShardJob:
     return ShardJob(kernel, Columns(), str(folder / "out"), Records(str(folder / "records")), "d" * 64, "f" * 16, b"k" * 32)
 
 
+@functools.cache
 def _records() -> dict[str, bytes]:
     """Return what a finished run leaves among its records, and its manifest."""
     record = {
@@ -104,23 +116,29 @@ def _records() -> dict[str, bytes]:
         "task": ["f" * 16, 0, None, "text", None, []],
         "input": {"path": f"{CANARY}.jsonl", "bytes": 3, "digest": "0" * 32},
         "output": {"name": "part-00000-of-00001.jsonl", "sha256": "0" * 64, "blake2b": "0" * 32, "bytes": 3},
-        "counts": {"documents": 3, "tokens_written": 9},
+        "counts": Counts().private(),
         "seconds": 0.5,
     }
     run = {
         "release": "d" * 64, "key": "f" * 16, "columns": {"text": "text", "id": None, "keep": []},
-        "input": [f"{CANARY}.jsonl"], "output": "out", "format": ".jsonl", "on_bad_rows": "fail", "ledger": None,
+        "input": ["x.jsonl"], "output": "out", "format": ".jsonl", "on_bad_rows": "fail", "ledger": None,
     }  # fmt: skip
+    space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
+    release = Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), Key(bytes(range(100, 132))))
     manifest = {
-        "configuration": {"budget": {"epsilon": 1.0, "per": "token"}, "columns": {"keep": []}, "text": {}},
-        "shards": [{"name": "data/part-00000-of-00001.jsonl", "sha256": "0" * 64}], "release": "d" * 64,
-        "key_fingerprint": "f" * 16, "documents": 3, "tokens": 9, "spends": {"name": "r"}, "content_sha256": "0" * 64,
+        "configuration": {**release.configuration(), "columns": {"text": "text", "keep": []}}, **statement(release),
+        "shards": [{"name": "data/part-00000-of-00001.jsonl", "documents": 3, "tokens": 9, "sha256": "0" * 64}],
+        "release": "d" * 64, "key_fingerprint": "f" * 16, "documents": 3, "tokens": 9, "corpusveil": "0",
+        "spends": {"name": "r", "metric": "m"}, "content_sha256": "0" * 64, "checksums": "SHA-256",
+    }  # fmt: skip
+    totals = {
+        **Counts().private(), "copies": {"copies": 0, "documents": 3, "one_in": 1, "most": 1}, "seconds": 0.5
     }  # fmt: skip
     return {
         "records/run.json": json.dumps(run).encode(),
         "records/shards/part-00000-of-00001.json": json.dumps(record).encode(),
         "records/failed/part-00000-of-00001.json": json.dumps({"sentence": "x.jsonl: wrong."}).encode(),
-        "records/totals.json": json.dumps({"tokens": {}, "privatized": 3, "copies": {"copies": 0}}).encode(),
+        "records/totals.json": json.dumps(totals).encode(),
         "out/manifest.json": json.dumps(manifest).encode(),
     }
 
@@ -208,8 +226,6 @@ def _entry() -> Entry:
 
 def check_ledger(data: bytes, folder: Path) -> None:
     """Read an entry that was changed, add up what it says, and write it again."""
-    from corpusveil.transforms.spending import READINGS, summary, worst
-
     choice, content = data[0] if data else 0, data[1:]
     path = folder / "ledger/entries/x.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -273,12 +289,10 @@ def check_checkpoint(data: bytes, folder: Path) -> None:
 
 
 def _checkpoint() -> bytes:
-    import hashlib
-
     digest = hashlib.sha256(bytes(16)).hexdigest()
     kind, keys, *rest = np.random.RandomState(0).get_state()
     state = {"mark": "m", "epoch": 1, "segment": 2, "name": "n", "arrays": {"vectors": digest}}
-    return json.dumps({**state, "random": [kind, keys.tolist()[:4], *rest]}).encode()
+    return json.dumps({**state, "random": [kind, keys.tolist(), *rest]}).encode()
 
 
 def _numbered(parts: Mapping[str, bytes]) -> Iterator[bytes]:
@@ -298,7 +312,7 @@ def _schedule_seeds() -> Iterator[bytes]:
 
 
 def readers() -> Iterator[Reader]:
-    told = orjson.dumps({"kind": "counts", "version": 1, "tokenizer": 1, "options": {"max_n": 3}, "digest": "0" * 64})
+    told = orjson.dumps({"kind": "counts", "version": 1, "tokenizer": TOKENIZER_VERSION, "options": {"max_n": 3}, "digest": "0" * 64})
     holder = orjson.dumps({"host": "h", "machine": "m", "process": 1, "began": 0.5})
     beat = orjson.dumps({"time": 0.5, "mark": "00"})
     seeds: dict[str, tuple[Callable[[bytes, Path], None], list[bytes]]] = {
