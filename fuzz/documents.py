@@ -182,7 +182,11 @@ def _table(content: bytes) -> bytes:
     size = given.ConsumeIntInRange(0, 20)
     table = {}
     for name in ("text", "id", "a"):
-        kind = KINDS[given.ConsumeIntInRange(0, 24) % len(KINDS)] if name != "text" else KINDS[given.ConsumeIntInRange(0, 5)]
+        kind = (
+            KINDS[given.ConsumeIntInRange(0, 24) % len(KINDS)]
+            if name != "text"
+            else KINDS[given.ConsumeIntInRange(0, 5)]
+        )
         table[name] = _column(given, kind, size)
     sink = io.BytesIO()
     pq.write_table(

@@ -151,9 +151,15 @@ def check_space(data: bytes, folder: Path) -> None:
     space = refused(lambda: load_space(str(where), verify=not choice & 0x20), where)
     if space is None:
         return
-    need(space.vectors.dtype == np.float32 and len(space.vectors) == len(space) == len(set(space.vocabulary.words)), "a wrong space")
+    need(
+        space.vectors.dtype == np.float32 and len(space.vectors) == len(space) == len(set(space.vocabulary.words)),
+        "a wrong space",
+    )
     need(choice & 0x20 or np.isfinite(space.vectors).all(), "a vector that is not finite")
-    need(all(word and BLANKS.isdisjoint(word) for word in space.vocabulary.words), "a word that is empty or holds a blank")
+    need(
+        all(word and BLANKS.isdisjoint(word) for word in space.vocabulary.words),
+        "a word that is empty or holds a blank",
+    )
     need((np.sort(space.lists, axis=1) == np.arange(len(space))).all() or space.places is not None, "a list with gaps")
     space.positions  # noqa: B018 - computed
     if not choice & 0x20:
@@ -236,7 +242,9 @@ def _vocabulary_of(url: str) -> object:
 
 def _ngrams() -> bytes:
     sink = io.BytesIO()
-    pq.write_table(pa.table({"ngram": ["der", "b c", "17"], "n": [1, 2, 1], "count": [5, 3, 2]}), sink, compression="none")
+    pq.write_table(
+        pa.table({"ngram": ["der", "b c", "17"], "n": [1, 2, 1], "count": [5, 3, 2]}), sink, compression="none"
+    )
     return sink.getvalue()
 
 

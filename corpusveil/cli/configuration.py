@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,15 +40,15 @@ class Kind:
 
     def fault(self, value: Any) -> str | None:
         """Say what is wrong with a value, None when nothing is."""
-        sound = {
+        tests: Mapping[str, Callable[[], bool]] = {
             "text": lambda: isinstance(value, str) and value != "",
             "texts": lambda: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
             "number": lambda: _is_number(value) and abs(value) <= sys.float_info.max,
             "whole number": lambda: _is_whole(value),
             "whole numbers": lambda: isinstance(value, list) and all(map(_is_whole, value)),
             "true or false": lambda: isinstance(value, bool),
-        }[self.name]()
-        if not sound:
+        }
+        if not tests[self.name]():
             needed = {"text": "a text in quotes", "texts": "a list of texts in quotes", "number": "a number"}
             needed |= {"whole number": "a whole number", "whole numbers": "a list of whole numbers"}
             return f"{needed.get(self.name, self.name)} is needed"

@@ -111,6 +111,7 @@ def _table(url: str) -> Iterator[Pairs]:
 
 
 def _row(fields: list[str], url: str, row: int) -> tuple[str, int]:
-    if len(fields) != 2 or not fields[1].strip().isdecimal() or len(fields[1]) > 18:
+    number = fields[-1].strip() if fields else ""
+    if len(fields) != 2 or not number.isdecimal() or len(number) > 18:
         raise UserError(f"{url}, row {row}: should be a word and its count, a whole number. Correct or delete it.")
-    return fields[0], int(fields[1])
+    return fields[0], int(number)

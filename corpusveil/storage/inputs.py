@@ -83,12 +83,20 @@ def _stamp(entry: Entry) -> str:
 
 
 def _root(root: str, urls: Sequence[str]) -> str:
-    base = _path(root).rstrip("/")
+    base = posixpath.normpath(_path(root)).rstrip("/")
     store = protocols(files.resolve(root)[0])
     for url in urls:
-        if not _path(url).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
+        if not posixpath.normpath(_path(url)).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
             raise UserError(f"{url}: this input does not lie in the root {root}; name a folder above all of it.")
     return base
+
+
+def lies_at(url: str, root: str, relative: str) -> bool:
+    """Say whether an address is that of the file at a relative path below a root, and the path leads nowhere else."""
+    if ".." in relative.split("/") or relative.startswith("/"):
+        return False
+    same_store = protocols(files.resolve(url)[0]) == protocols(files.resolve(root)[0])
+    return same_store and posixpath.normpath(_path(url)) == posixpath.normpath(posixpath.join(_path(root), relative))
 
 
 def root_of(inputs: Sequence[str]) -> str:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import orjson
-
 from corpusveil.errors import UserError
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, refuse_overlap
@@ -20,7 +18,7 @@ from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
-from corpusveil.transforms.manifest import write_manifest
+from corpusveil.transforms.manifest import read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
@@ -267,6 +265,6 @@ def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome
                 f"{task.url}: this input, or the shard made of it, changed after the release was finished; "
                 "privatize it into another --output, as a further release."
             )
-        counts += Counts.of(record["counts"])
-    manifest = orjson.loads(files.read_bytes(files.join(job.output, "manifest.json")))
+        counts += Counts.of(record["counts"], job.records.url)
+    manifest = read_manifest(job.output)
     return Outcome(counts, len(wholes), manifest["content_sha256"], time.monotonic() - began)

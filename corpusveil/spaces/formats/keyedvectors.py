@@ -76,7 +76,7 @@ def _plain(keys: Iterable[Any]) -> None:
         raise pickle.UnpicklingError
 
 
-class _Unpickler(_InPython):  # type: ignore[misc]
+class _Unpickler(_InPython):
     """Resolves names to classes of its own, so that no file can leave anything behind for the next one."""
 
     dispatch: ClassVar[dict[int, Any]] = dict(_InPython.dispatch)
@@ -143,14 +143,19 @@ class _Unpickler(_InPython):  # type: ignore[misc]
 
     def numbers(self, note: Any) -> npt.NDArray[Any] | None:
         """Return the array of plain numbers that a note stands for; None when it stands for none."""
-        if type(note) is not self.array:
+        if not isinstance(note, _Note) or type(note) is not self.array:
             return None
         if note.state is None:  # protocol 5: _frombuffer(data, dtype, shape, order)
             data, kind, shape, order = note.given
             fortran = order == "F"
         else:
             _, shape, kind, fortran, data = note.state
-        if type(kind) is not self.dtype or kind.given[0] not in _NUMBERS or not isinstance(data, (bytes, bytearray)):
+        if (
+            not isinstance(kind, _Note)
+            or type(kind) is not self.dtype
+            or kind.given[0] not in _NUMBERS
+            or not isinstance(data, (bytes, bytearray))
+        ):
             return None
         order = kind.state[1] if kind.state is not None else "<"
         dtype = np.dtype(kind.given[0]).newbyteorder(">" if order == ">" else "<")
