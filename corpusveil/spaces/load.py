@@ -26,9 +26,11 @@ from corpusveil.spaces.space import (
     absolute,
     content_digest,
 )
+from corpusveil.spaces.vectors import BLANKS, BLOCK
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
 
+_BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 _opened: dict[tuple[str, str], Space] = {}
 _lock = threading.Lock()
 
@@ -61,7 +63,19 @@ def load_space(url: str, *, verify: bool = True) -> Space:
         raise _damaged(where, f"{ARTIFACT} says {info.get(wrong[0])} {wrong[0]}, the files hold {found[wrong[0]]}.")
     if verify and content_digest(vocabulary, space.vectors, space.lists, space.places) != info["digest"]:
         raise _damaged(where, "its content does not have the digest that it was saved with.")
+    if verify:
+        _refuse_unusable(space, where)
     return space
+
+
+def _refuse_unusable(space: Space, where: str) -> None:
+    """Raise UserError for what ``build_space`` lets nobody put in, and somebody who changed a space could."""
+    text, ends = space.vocabulary.text, space.vocabulary.offsets
+    if np.isin(text, _BLANK_BYTES).any() or (np.diff(ends) == 0).any():
+        raise _damaged(where, "a word is empty or holds a blank.")
+    for row in range(0, len(space), BLOCK):
+        if not np.isfinite(space.vectors[row : row + BLOCK]).all():
+            raise _damaged(where, "a vector holds a number that is not finite.")
 
 
 def reopen(url: str, digest: str) -> Space:

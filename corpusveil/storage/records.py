@@ -56,6 +56,11 @@ class Records:
         """Return the address of a file of the records."""
         return files.join(self.url, *parts)
 
+    def close(self) -> None:
+        """Make the folder, on a disk closed to others, where there is none."""
+        if files.is_local(self.url):
+            files.make_folder(files.absolute(self.url), private=True)
+
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Write one record, whole or not at all."""
         files.write_bytes(self.address(name), _text(content), private=True)
