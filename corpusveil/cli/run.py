@@ -15,7 +15,7 @@ from corpusveil.cli.configuration import Configuration, read_configuration
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.shapes import fits
+from corpusveil.storage.shapes import fits, parsed
 
 STEP = "_step.json"
 """What a step was asked for, in the folder of its artefact, written before it begins."""
@@ -104,10 +104,7 @@ def _is_to_do(step: Step) -> bool:
 
 
 def _settings(noted: bytes, address: str) -> object:
-    try:
-        told = json.loads(noted)
-    except (ValueError, RecursionError):
-        told = None
+    told = parsed(noted)
     if not fits(told, {"settings": object}):
         raise UserError(f"{address}: this note of a step is damaged; remove what was made there, and run again.")
     return told["settings"]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import fits, line
+from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.text.classes import TOKENIZER_VERSION
 
 ARTIFACT = "_artifact.json"
@@ -37,10 +37,7 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     address, command = files.join(url, ARTIFACT), f"corpusveil {_MADE_BY[kind]}"
     if not files.exists(address):
         raise UserError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
-    try:
-        told: dict[str, Any] = json.loads(files.read_bytes(address))
-    except (ValueError, RecursionError):
-        told = {}
+    told: dict[str, Any] = parsed(files.read_bytes(address))
     if not fits(told, {"kind": line, "version": int}) or not line(told.get("tokenizer", "")):
         raise UserError(f"{address}: this description is damaged; make it again with '{command}'.")
     found, version = told["kind"], told["version"]

@@ -15,7 +15,7 @@ import numpy as np
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import BROKEN_ARRAY
 from corpusveil.storage import files
-from corpusveil.storage.shapes import Each, fits, row
+from corpusveil.storage.shapes import Each, fits, parsed, row
 
 STATE = "state.json"
 
@@ -110,10 +110,7 @@ class Checkpoint:
     def _state(self) -> dict[str, Any] | None:
         if not files.exists(files.join(self.url, STATE)):
             return None
-        try:
-            state: dict[str, Any] = json.loads(files.read_bytes(files.join(self.url, STATE)))
-        except (ValueError, RecursionError):
-            state = {}
+        state: dict[str, Any] = parsed(files.read_bytes(files.join(self.url, STATE)))
         if not fits(state, _STATE):
             raise self._damaged()
         return state

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from corpusveil.errors import CorpusveilError, UserError, WorkError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import fits
+from corpusveil.storage.shapes import fits, parsed
 
 Watch = Callable[[str, str, int], AbstractContextManager[Any]]
 """``watch(name, folder, tasks)`` may show how many of the tasks have a record in the folder."""
@@ -75,10 +75,7 @@ class Stage(abc.ABC):
         url = self.address("done", task.record_name)
         if not files.exists(url):
             return None
-        try:
-            record: dict[str, Any] = json.loads(files.read_bytes(url))
-        except (ValueError, RecursionError):
-            return None
+        record: dict[str, Any] = parsed(files.read_bytes(url))
         if not fits(record, {"mark": str, "input": str}):
             return None
         made = record.get("made", [])
@@ -114,7 +111,7 @@ def run_stage(stage: Stage, tasks: Sequence[Any], engine: Engine, watch: Watch |
             engine.run(stage, left)
         failed = files.listing(stage.address("failed"))
         if failed:
-            raise UserError(json.loads(files.read_bytes(stage.address("failed", failed[0]))))
+            raise UserError(str(parsed(files.read_bytes(stage.address("failed", failed[0])))))
     records = [stage.record(task) for task in tasks]
     if None in records:
         raise WorkError(f"{stage.work}: a task of the stage {stage.name} left no record; run again.")

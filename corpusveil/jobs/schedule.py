@@ -24,7 +24,7 @@ from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import Records
-from corpusveil.storage.shapes import fits, line
+from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.manifest import read_manifest
 from corpusveil.transforms.pages import write_pages
@@ -246,10 +246,7 @@ _COUNTED = {"new": int, "changed": int, "documents": int, "tokens": int}
 
 def _metrics(state: Records) -> list[dict[str, Any]]:
     address = state.address(METRICS)
-    try:
-        lines = [orjson.loads(line) for line in (files.read_if_there(address) or b"").splitlines()]
-    except orjson.JSONDecodeError:
-        lines = [None]
+    lines = [parsed(one) for one in (files.read_if_there(address) or b"").splitlines()]
     if not all(map(_is_metric, lines)):
         raise UserError(f"{address}: a line of these metrics is damaged; remove the file, or the line.")
     return lines

@@ -40,7 +40,8 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
 
     Relative means: to ``root``, or without one to the lowest folder that all files have in common.
 
-    A folder stands for every file below it that is not hidden. A listing is complete or an error: what can't be listed
+    A folder stands for every file below it that is not hidden; links to files are followed, as caches of data sets are
+    made of them, links to folders are not. A listing is complete or an error: what can't be listed
     is never left out. Raises UserError when nothing matches, when a file's form is not known, when the files are of
     different forms or on different stores; WorkError when a store can't be listed.
     """
@@ -83,10 +84,10 @@ def _stamp(entry: Entry) -> str:
 
 
 def _root(root: str, urls: Sequence[str]) -> str:
-    base = posixpath.normpath(_path(root)).rstrip("/")
+    base = _path(root).rstrip("/")
     store = protocols(files.resolve(root)[0])
     for url in urls:
-        if not posixpath.normpath(_path(url)).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
+        if not _path(url).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
             raise UserError(f"{url}: this input does not lie in the root {root}; name a folder above all of it.")
     return base
 
@@ -96,7 +97,7 @@ def lies_at(url: str, root: str, relative: str) -> bool:
     if ".." in relative.split("/") or relative.startswith("/"):
         return False
     same_store = protocols(files.resolve(url)[0]) == protocols(files.resolve(root)[0])
-    return same_store and posixpath.normpath(_path(url)) == posixpath.normpath(posixpath.join(_path(root), relative))
+    return same_store and _path(url) == posixpath.join(_path(root), relative)
 
 
 def root_of(inputs: Sequence[str]) -> str:
@@ -113,7 +114,9 @@ def root_of(inputs: Sequence[str]) -> str:
 
 
 def _path(url: str) -> str:
-    return str(files.resolve(url)[1])
+    """Return the path in a store; on a disk without ``..``, so that none is in a relative path either."""
+    fs, path = files.resolve(url)
+    return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else str(path)
 
 
 def _expand(pattern: str) -> dict[str, Entry]:

@@ -23,11 +23,11 @@ import psutil
 
 from corpusveil.errors import CorpusveilError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import fits, line
+from corpusveil.storage.shapes import fits, line, parsed
 
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
-_HOLDER = {"host": line, "machine": str, "process": int, "began": float}
+_HOLDER = {"host": line, "machine": str, "process": int}
 _NAME = re.compile(r"lease-(\d{8})\.(json|beat|end)")
 
 
@@ -114,10 +114,7 @@ def _holder(url: str, number: int) -> dict[str, Any]:
 
 def _told(data: bytes | None) -> dict[str, Any]:
     """Return what a file of a lease says; nothing, where it is damaged: then its holder has to show signs of life."""
-    try:
-        told = json.loads(data or b"{}")
-    except (ValueError, RecursionError):
-        return {}
+    told = parsed(data or b"{}")
     return told if isinstance(told, dict) else {}
 
 
@@ -137,7 +134,7 @@ def _machine() -> str:
 
 def _is_gone(holder: dict[str, Any]) -> bool:
     """Say whether a holder is known to have died: a process of this machine that runs no more."""
-    if holder.get("machine") != _machine():
+    if holder.get("machine") != _machine() or not fits(holder, {"began": float}):
         return False
     try:
         process = psutil.Process(holder["process"])

@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpusveil.errors import CorpusveilError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.storage.shapes import parsed
 
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
@@ -153,7 +153,7 @@ def read_entry(address: str) -> Entry:
     )
     table = read_whole(address, damaged, lambda _: ROWS.names)
     with sound(damaged):
-        about = orjson.loads(table.schema.metadata[_ABOUT])
+        about = parsed(table.schema.metadata[_ABOUT])
         entry = Entry({name: about[name] for name in FIELDS}, table.replace_schema_metadata(None).cast(ROWS))
         numbers = [entry.table[name].to_numpy() for name in ("tokens", "total", "largest", "ldp")]
     if any(column.null_count for column in entry.table.columns) or not all((one >= 0).all() for one in numbers):

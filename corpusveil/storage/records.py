@@ -9,7 +9,7 @@ from typing import Any
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import Each, Shape, fits, row
+from corpusveil.storage.shapes import Each, Shape, fits, parsed, row
 
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 
@@ -75,11 +75,7 @@ class Records:
         if data is None:
             return None
         shape = next(shape for pattern, shape in SHAPES if re.fullmatch(pattern, name, re.DOTALL))
-        try:
-            content: dict[str, Any] = json.loads(data)
-        except (ValueError, RecursionError):
-            content = {}
-            shape = None
+        content: dict[str, Any] = parsed(data)
         if not fits(content, shape):
             raise UserError(f"{self.address(name)}: this record is damaged; restore it, or remove it and run again.")
         return content

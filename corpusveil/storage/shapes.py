@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,14 @@ class Each:
     """An object of any names, whose values are all of one shape."""
 
     shape: Shape
+
+
+def parsed(data: bytes) -> Any:
+    """Return what a JSON text says; None where it is no JSON, or nested so deep that nothing of ours can be in it."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def fits(value: Any, shape: Shape) -> bool:

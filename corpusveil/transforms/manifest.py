@@ -8,14 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
 import corpusveil
 from corpusveil.errors import UserError, WorkError
 from corpusveil.storage import files, formats
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.shapes import fits, line
+from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.release import Release
@@ -47,10 +45,7 @@ _SHAPE = {
 def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError when it is damaged."""
     address = files.join(output, "manifest.json")
-    try:
-        manifest: dict[str, Any] = orjson.loads(files.read_bytes(address))
-    except orjson.JSONDecodeError:
-        manifest = {}
+    manifest: dict[str, Any] = parsed(files.read_bytes(address))
     if not fits(manifest, _SHAPE):
         raise UserError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
     return manifest
