@@ -1,4 +1,4 @@
-"""``python -m fuzz READER [--seconds N]``: fuzz one reader and say what was found; ``--repeat FILE`` tries one input."""
+"""``python -m fuzz READER... [--seconds N]``: fuzz readers, say what was found; ``--repeat FILE`` tries one input."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fuzz.readers import READERS
 
 HOME = Path(".fuzz")
 SECONDS_AN_INPUT = 10
-SECONDS_TO_END = 40
-"""libFuzzer ends the process while Arrow's threads wait for Python, and then neither goes on."""
+SECONDS_TO_END = 180
+"""For imports, and for the end: libFuzzer may end the process while Arrow waits for Python, and then neither goes on."""
 MEGABYTES = 1024
 LONGEST = 8192
 _DONE = re.compile(rb"#(\d+)\s")

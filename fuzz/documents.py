@@ -24,7 +24,7 @@ from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 BLOCK = 4
 rows.BLOCK_ROWS = parquet.BLOCK_ROWS = BLOCK  # small sizes, so that small inputs have borders of every kind
 rows.BATCH_BYTES = parquet.BATCH_BYTES = 48
-parquet._READ_ROWS = 3  # noqa: SLF001
+parquet._READ_ROWS = 3
 compression.CHUNK_BYTES = 24
 
 CHOICES = (Columns(), Columns(id="id"), Columns(keep=("a",)), Columns(id="a", keep=("id", "a")))
@@ -67,7 +67,7 @@ def gather(batches: Sequence[Batch], columns: Columns) -> Rows:
         if found.ids is not None:
             found.ids += batch.ids or []
         for values, column in zip(found.kept, batch.kept, strict=True):
-            values += plain(column)
+            values.extend(plain(column))
         found.bad += [(bad.number, bad.why) for bad in batch.bad]
         found.stop = batch.stop
     return found
@@ -209,7 +209,8 @@ def _column(given: Any, kind: pa.DataType, size: int) -> pa.Array:
         number = given.ConsumeInt(4)
         text = CANARY + given.ConsumeUnicodeNoSurrogates(6)
         return {
-            "list<item: string>": [text], "struct<b: int32>": {"b": number}, "bool": number > 0, "binary": text.encode(),
+            "list<item: string>": [text], "struct<b: int32>": {"b": number}, "bool": number > 0,
+            "binary": text.encode(),
             "map<string, int64>": [(text, number)], "float": number / 7, "double": number / 7, "halffloat": 0.5,
             "date32[day]": abs(number) % 9999, "decimal128(38, 9)": number, "time64[ns]": abs(number),
         }.get(str(kind), abs(number) if _is_number(kind) else text)  # fmt: skip

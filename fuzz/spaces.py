@@ -203,7 +203,7 @@ def _sign(where: Path) -> None:
         told |= {"words": len(vocabulary), "dimensions": vectors.shape[1], "lists": len(lists)}
         told["digest"] = content_digest(vocabulary, vectors, lists)
         (where / "_artifact.json").write_text(json.dumps(told))
-    except Exception:  # noqa: BLE001, S110 - what can't be signed stays as it is
+    except Exception:  # noqa: BLE001 - what can't be signed stays as it is
         pass
 
 

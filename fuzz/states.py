@@ -161,13 +161,13 @@ def check_records(data: bytes, folder: Path) -> None:
     task = ShardTask(0, 1, str(folder / "x.jsonl"), "x.jsonl", 3, ".jsonl")
     named = folder
     refused(lambda: job.is_done(task), named)
-    refused(lambda: runs._claim(RELEASE, job, [task], None), named)  # noqa: SLF001
+    refused(lambda: runs._claim(RELEASE, job, [task], None), named)
     if "failed" not in name:
-        refused(lambda: runs._already(job, [task], 0.0), named)  # noqa: SLF001
+        refused(lambda: runs._already(job, [task], 0.0), named)
         refused(lambda: write_pages(str(folder / "out"), records), named)
     _lay(folder, parts | {name: data[1:]})
     with contextlib.suppress(UserError):  # whose sentence is that of the record
-        runs._refuse_failures(records)  # noqa: SLF001
+        runs._refuse_failures(records)
 
 
 def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
@@ -181,13 +181,8 @@ def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
 
 def check_schedule(data: bytes, folder: Path) -> None:
     """Say what is due, and what was done, when one file of the state was changed."""
-    shards = [["FOLDER/in/x.jsonl", "x.jsonl", 3, "1"]]
-    parts = {
-        "state/runs/00001.plan.json": json.dumps({"shards": shards, "why": {"x.jsonl": "new"}}).encode(),
-        "state/runs/00001.done.json": json.dumps({"shards": {"x.jsonl": [3, "1", "0" * 32]}, "release": "d" * 64, "key_fingerprint": "f" * 16}).encode(),
-        "state/touched.json": json.dumps({"shards": {"x.jsonl": [3, "2"]}}).encode(),
-        "state/metrics.jsonl": b'{"time": "2026-11-01T00:00:00+00:00", "status": 0, "seconds": 1.5, "run": 1, "new": 1, "changed": 0, "documents": 3, "tokens": 9}\n',
-    }  # fmt: skip
+    names = ("runs/00001.plan.json", "runs/00001.done.json", "touched.json", "metrics.jsonl")
+    parts = {f"state/{name}": seed[1:] for name, seed in zip(names, _schedule_seeds(), strict=False)}
     choice = data[0] if data else 0
     name = list(parts)[choice % 4]
     parts[name] = data[1:]

@@ -43,8 +43,9 @@ def uses(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOADERS:
             yield from _load(node, node.func)
         elif isinstance(node, ast.keyword) and node.arg in {"allow_pickle", "trust_remote_code"}:
-            if not (isinstance(node.value, ast.Constant) and node.value.value is False):
-                yield f"keyword {node.arg}"
+            yield from (
+                [] if isinstance(node.value, ast.Constant) and node.value.value is False else [f"keyword {node.arg}"]
+            )
 
 
 def _load(call: ast.Call, function: ast.Attribute) -> Iterator[str]:

@@ -159,7 +159,7 @@ def test_the_digest_of_a_space(ground: Ground, tmp_path: Path, digest: Any) -> N
 
 
 class TestLinks:
-    """Links in an input folder: to files they are the files, to folders they are nothing, and nobody goes in circles."""
+    """Links in an input folder: those to files are the files, those to folders nothing; nobody goes in circles."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
