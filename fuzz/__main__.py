@@ -15,7 +15,7 @@ from fuzz.readers import READERS
 HOME = Path(".fuzz")
 SECONDS_AN_INPUT = 10
 SECONDS_TO_END = 180
-"""For imports, and for the end: libFuzzer may end the process while Arrow waits for Python, and then neither goes on."""
+"""For imports, and for the end: libFuzzer may end the process while Arrow waits for Python: neither goes on."""
 MEGABYTES = 1024
 LONGEST = 8192
 _DONE = re.compile(rb"#(\d+)\s")
