@@ -153,6 +153,8 @@ def read_vocabulary(url: str) -> Vocabulary:
         raise UserError(f"{url}: a word occurs twice; build the artefact again.")
     offsets, text = _buffers(tokens)
     counted = counts.to_numpy()
+    if counted.min(initial=0) < 0:
+        raise UserError(f"{url}: a count is negative; build the artefact again.")
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 

@@ -29,6 +29,7 @@ from corpusveil.errors import UserError
 from corpusveil.jobs.schedule import prometheus
 from corpusveil.spaces import Vectors, Vocabulary, build_space, load_space, read_counts, read_vectors
 from corpusveil.spaces.space import VECTORS, content_digest
+from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files, formats, lease
 from corpusveil.storage.ledger import ROWS, Entry, read_entry
 from corpusveil.storage.records import Records
@@ -212,6 +213,12 @@ class TestVectors:
 
 
 class TestCounts:
+    def test_of_a_vocabulary_that_are_negative(self, tmp_path: Path) -> None:
+        """They were refused without a word about where."""
+        path = tmp_path / "vocabulary.parquet"
+        pq.write_table(pa.table({"id": [0, 1], "token": ["a", UNKNOWN], "count": [1, -1]}), path)
+        assert "negative" in sentence(lambda: read_vocabulary(str(path)), path)
+
     WORDS = Vocabulary.from_words(["a", "b"])
 
     def test_that_add_up_beyond_64_bits(self, tmp_path: Path) -> None:
