@@ -1,10 +1,13 @@
 # Each target makes what it needs first: .venv in the versions of uv.lock, and a Java where the machine has none.
-# PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=4 runs the tests in four processes.
+# PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=4 runs the tests in four processes, SECONDS=60 fuzzes each
+# reader for a minute.
 BIN := .venv/bin
 WORKERS ?= 2
+SECONDS ?= 110
+READERS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults definitions packaged stores lint bench clean
+.PHONY: help setup demo test faults definitions packaged stores fuzz dependencies lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -33,6 +36,14 @@ stores: setup ## install emulators of Google's and Azure's stores, and run every
 	@sh scripts/stores.sh
 	$(BIN)/python -m pytest tests/objects -m stores
 
+fuzz: setup ## fuzz everything that reads a file; about an hour (READERS="csv parquet" SECONDS=600)
+	@sh scripts/group.sh fuzz
+	$(BIN)/python -m fuzz $(READERS) --seconds $(SECONDS)
+
+dependencies: setup ## ask whether a vulnerability of a locked package is known; needs the network
+	@sh scripts/group.sh audit
+	@sh scripts/dependencies.sh
+
 lint: setup ## style, types and the direction of imports
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -43,6 +54,6 @@ bench: setup ## measure, and print the tables that the README shows
 	$(BIN)/python -m benchmarks
 
 clean: ## remove everything that the other targets made
-	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf build dist demo-output spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

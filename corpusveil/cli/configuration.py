@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
+import re
+import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from corpusveil.transforms.strategies import STRATEGIES
 
 TOKENIZERS = ("word", "gst", "mst", "optimal")
 POLICIES = ("privatize", "resample", "mask", "drop", "keep")
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_SHOWN_LENGTH = 120
 ENGINES = ("local", "spark", "beam")
 
 
@@ -37,15 +40,15 @@ class Kind:
 
     def fault(self, value: Any) -> str | None:
         """Say what is wrong with a value, None when nothing is."""
-        sound = {
+        tests: Mapping[str, Callable[[], bool]] = {
             "text": lambda: isinstance(value, str) and value != "",
             "texts": lambda: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
-            "number": lambda: _is_number(value) and math.isfinite(value),
-            "whole number": lambda: _is_number(value) and isinstance(value, int),
-            "whole numbers": lambda: isinstance(value, list) and all(isinstance(one, int) for one in value),
+            "number": lambda: _is_number(value) and abs(value) <= sys.float_info.max,
+            "whole number": lambda: _is_whole(value),
+            "whole numbers": lambda: isinstance(value, list) and all(map(_is_whole, value)),
             "true or false": lambda: isinstance(value, bool),
-        }[self.name]()
-        if not sound:
+        }
+        if not tests[self.name]():
             needed = {"text": "a text in quotes", "texts": "a list of texts in quotes", "number": "a number"}
             needed |= {"whole number": "a whole number", "whole numbers": "a list of whole numbers"}
             return f"{needed.get(self.name, self.name)} is needed"
@@ -56,6 +59,10 @@ class Kind:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and isinstance(value, int) and abs(value) < 1 << 63
 
 
 def _text(default: str | None = None, *choices: str, **more: Any) -> Kind:
@@ -193,7 +200,17 @@ class Configuration:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return json.dumps(value, ensure_ascii=False)  # texts, numbers and lists of them are written alike
+    written = json.dumps(value, ensure_ascii=False)  # texts, numbers and lists of them are written alike
+    return written.replace("\x7f", "\\u007f")  # but for this one, which TOML wants escaped
+
+
+def _shown(name: str) -> str:
+    """Return a name of a section or key as it can stand in a sentence."""
+    return name if _BARE.fullmatch(name) else _cut(json.dumps(name))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."
 
 
 def read_configuration(file: str) -> Configuration:
@@ -202,12 +219,14 @@ def read_configuration(file: str) -> Configuration:
         data = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{file}: this file can't be read ({error.strerror}).") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{file}: this is no TOML: {str(error).rstrip('.')}.") from None
+    except RecursionError:
+        raise UserError(f"{file}: this is no configuration: its lists are nested too deep.") from None
+    except ValueError as error:  # also what is no UTF-8, or a number of thousands of digits
+        raise UserError(f"{file}: this is no TOML: {_cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
     values: dict[str, dict[str, Any]] = {}
     for section, given in data.items():
         if section not in SECTIONS:
-            raise UserError(f"{file}, [{section}]: there is no such section{_nearest(section, SECTIONS)}.")
+            raise UserError(f"{file}, [{_shown(section)}]: there is no such section{_nearest(section, SECTIONS)}.")
         if not isinstance(given, dict):
             raise UserError(f"{file}, {section}: this is a section; write [{section}] and its keys below.")
         values[section] = _section(file, section, given)
@@ -222,7 +241,7 @@ def _section(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
         known |= {name: Kind("number") for name in registry.parameters(str(given["name"]))}
     for name, value in given.items():
         if name not in known:
-            raise UserError(f"{file}, {section}.{name}: there is no such key{_nearest(name, known)}.")
+            raise UserError(f"{file}, {section}.{_shown(name)}: there is no such key{_nearest(name, known)}.")
         if (fault := known[name].fault(value)) is not None:
             raise UserError(f"{file}, {section}.{name} = {_toml_or_repr(value)}: {fault}.")
     for name, kind in known.items():
@@ -234,9 +253,9 @@ def _section(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def _toml_or_repr(value: Any) -> str:
     try:
-        return _toml(value)
-    except TypeError:
-        return str(value)
+        return _cut(json.dumps(value))
+    except (TypeError, ValueError, RecursionError):  # a date; a number of thousands of digits
+        return f"a {type(value).__name__}"
 
 
 def _nearest(name: Any, names: Iterable[str]) -> str:

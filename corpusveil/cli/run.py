@@ -15,6 +15,7 @@ from corpusveil.cli.configuration import Configuration, read_configuration
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.shapes import fits, parsed
 
 STEP = "_step.json"
 """What a step was asked for, in the folder of its artefact, written before it begins."""
@@ -92,7 +93,7 @@ def _is_to_do(step: Step) -> bool:
             f"{artefact}: an artefact is here that this configuration did not make; choose another place for "
             f"the step {step.name}, or leave its section out and name the artefact where it is used."
         )
-    if noted is not None and json.loads(noted)["settings"] != step.settings:
+    if noted is not None and _settings(noted, address) != step.settings:
         raise UserError(
             f"{artefact}: this was made with other settings or another corpus; choose another place for the step "
             f"{step.name}, or remove it."
@@ -100,6 +101,13 @@ def _is_to_do(step: Step) -> bool:
     if noted is None:
         files.write_bytes(address, json.dumps({"step": step.name, "settings": step.settings}).encode())
     return not complete
+
+
+def _settings(noted: bytes, address: str) -> object:
+    told = parsed(noted)
+    if not fits(told, {"settings": object}):
+        raise UserError(f"{address}: this note of a step is damaged; remove what was made there, and run again.")
+    return told["settings"]
 
 
 def steps(configuration: Configuration) -> Iterator[Step]:

@@ -60,6 +60,8 @@ def schedule(
     if status:
         _tell(found)
         return
+    for private in (found.state, Records(files.absolute(found.records))):
+        private.close()
     held = lease.take(found.state.address("lease"))
     if isinstance(held, str):
         print(f"{file}: another start is at it ({held}); nothing was done here.", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.text.classes import TOKENIZER_VERSION
 
 ARTIFACT = "_artifact.json"
@@ -36,11 +37,10 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     address, command = files.join(url, ARTIFACT), f"corpusveil {_MADE_BY[kind]}"
     if not files.exists(address):
         raise UserError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
-    try:
-        told: dict[str, Any] = json.loads(files.read_bytes(address))
-        found, version = told["kind"], told["version"]
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"{address}: this description is damaged; make it again with '{command}'.") from None
+    told: dict[str, Any] = parsed(files.read_bytes(address))
+    if not fits(told, {"kind": line, "version": int}) or not line(told.get("tokenizer", "")):
+        raise UserError(f"{address}: this description is damaged; make it again with '{command}'.")
+    found, version = told["kind"], told["version"]
     if (found, version) != (kind, VERSION):
         raise UserError(f"{url}: this is {found} version {version}, not {kind} version {VERSION}.")
     if told.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:

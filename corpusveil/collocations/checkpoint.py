@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +13,26 @@ from typing import Any
 import numpy as np
 
 from corpusveil.errors import UserError
+from corpusveil.spaces.formats.table import BROKEN_ARRAY
 from corpusveil.storage import files
+from corpusveil.storage.shapes import Each, fits, parsed, row
 
 STATE = "state.json"
+
+
+def _is_name(value: Any) -> bool:
+    """Say whether a name is one that ``keep`` gives: it becomes a part of paths that are read and removed."""
+    return isinstance(value, str) and re.fullmatch("epoch-[0-9]{4,9}-segment-[0-9]{6,12}", value) is not None
+
+
+def _are_arrays(value: Any) -> bool:
+    return fits(value, Each(str)) and set(value) <= {"vectors", "syn1neg", "syn1"}
+
+
+_STATE = {
+    "mark": str, "epoch": int, "segment": int, "name": _is_name, "arrays": _are_arrays,
+    "random": row(str, [int], int, int, float),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +82,22 @@ class Checkpoint:
             )
         for part, array in _arrays(model).items():
             address = files.join(self.url, f"{state['name']}.{part}.npy")
-            kept = np.load(io.BytesIO(files.read_bytes(address)), allow_pickle=False)
-            if kept.shape != array.shape or hashlib.sha256(kept.tobytes()).hexdigest() != state["arrays"][part]:
+            try:
+                kept = np.load(io.BytesIO(files.read_bytes(address)), allow_pickle=False)
+            except BROKEN_ARRAY:
+                raise self._damaged() from None
+            if (
+                kept.dtype != array.dtype
+                or kept.shape != array.shape
+                or hashlib.sha256(kept.tobytes()).hexdigest() != state["arrays"].get(part)
+            ):
                 raise UserError(f"{address}: this state of a training is damaged; remove its folder and train again.")
             array[:] = kept
         kind, keys, position, has_gauss, cached = state["random"]
-        model.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+        try:
+            model.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+        except (ValueError, TypeError, LookupError, OverflowError):
+            raise self._damaged() from None
         return int(state["epoch"]), int(state["segment"])
 
     def remove(self) -> None:
@@ -82,11 +110,13 @@ class Checkpoint:
     def _state(self) -> dict[str, Any] | None:
         if not files.exists(files.join(self.url, STATE)):
             return None
-        try:
-            state: dict[str, Any] = json.loads(files.read_bytes(files.join(self.url, STATE)))
-        except ValueError:
-            raise UserError(f"{self.url}: this state of a training is damaged; remove it and train again.") from None
+        state: dict[str, Any] = parsed(files.read_bytes(files.join(self.url, STATE)))
+        if not fits(state, _STATE):
+            raise self._damaged()
         return state
+
+    def _damaged(self) -> UserError:
+        return UserError(f"{self.url}: this state of a training is damaged; remove it and train again.")
 
     def _remove(self, state: dict[str, Any]) -> None:
         for part in state["arrays"]:

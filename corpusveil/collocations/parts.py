@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.shapes import parsed
 
 _STARTS = b"corpusveil.parts"
 
@@ -41,7 +42,7 @@ def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
         with files.open_read(url) as file:
             try:
                 parquet = pq.ParquetFile(file)
-                told: dict[str, Any] = json.loads(parquet.schema_arrow.metadata[_STARTS])
+                told: dict[str, Any] = parsed(parquet.schema_arrow.metadata[_STARTS])
                 groups = told["groups"] if told["parts"] == parts else None
                 table = parquet.read_row_group(groups.index(part)) if groups and part in groups else None
             except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
+import posixpath
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 
 from corpusveil.errors import CorpusveilError, UserError, WorkError
 from corpusveil.storage import files
+from corpusveil.storage.shapes import fits, parsed
 
 Watch = Callable[[str, str, int], AbstractContextManager[Any]]
 """``watch(name, folder, tasks)`` may show how many of the tasks have a record in the folder."""
@@ -73,10 +75,13 @@ class Stage(abc.ABC):
         url = self.address("done", task.record_name)
         if not files.exists(url):
             return None
-        try:
-            record: dict[str, Any] = json.loads(files.read_bytes(url))
-        except ValueError:
+        record: dict[str, Any] = parsed(files.read_bytes(url))
+        if not fits(record, {"mark": str, "input": str}):
             return None
+        made = record.get("made", [])
+        for one in made if isinstance(made, list) else [made]:
+            if not isinstance(one, str) or not files.lies_in(one, posixpath.dirname(self.work)):
+                raise UserError(f"{url}: this record names a file that is not of this work; remove the work folder.")
         return record if (record["mark"], record["input"]) == (self.mark, self.fingerprint(task)) else None
 
     def __call__(self, task: Any) -> None:
@@ -106,7 +111,7 @@ def run_stage(stage: Stage, tasks: Sequence[Any], engine: Engine, watch: Watch |
             engine.run(stage, left)
         failed = files.listing(stage.address("failed"))
         if failed:
-            raise UserError(json.loads(files.read_bytes(stage.address("failed", failed[0]))))
+            raise UserError(str(parsed(files.read_bytes(stage.address("failed", failed[0])))))
     records = [stage.record(task) for task in tasks]
     if None in records:
         raise WorkError(f"{stage.work}: a task of the stage {stage.name} left no record; run again.")

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.collocations.artifact import is_artifact, read_artifact
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
 from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.parquet import read_whole, sound
 from corpusveil.text.tokens import Tokenizer
 
 _NONE = -1
+_READ = pa.schema([("ngram", pa.large_string()), ("n", pa.int64()), ("score", pa.float64())])
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -176,13 +176,16 @@ def load_collocations(url: str) -> Collocations:
         raise UserError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
     tables = []
     for one in found:
-        with files.open_read(one) as file:
-            try:
-                table = pq.read_table(file, columns=["ngram", "n", "score"])
-                tables.append(table.set_column(2, "score", pc.cast(table["score"], pa.float64())))
-            except (pa.ArrowException, KeyError):
-                raise UserError(f"{one}: not a sound collocation table (ngram, n, count, score).") from None
-    return dataclasses.replace(Collocations.of(pa.concat_tables(tables)), url=files.absolute(url))
+        unsound = f"{one}: not a sound collocation table (ngram, n, count, score); score again."
+        table = read_whole(one, unsound, lambda _: ["ngram", "n", "score"])
+        with sound(unsound):
+            tables.append(table.replace_schema_metadata(None).cast(_READ))
+        if any(column.null_count for column in tables[-1].columns):
+            raise UserError(unsound)
+    try:
+        return dataclasses.replace(Collocations.of(pa.concat_tables(tables)), url=files.absolute(url))
+    except UserError as error:
+        raise UserError(f"{url}: {error}") from None
 
 
 def _reopen(url: str, digest: str) -> Collocations:

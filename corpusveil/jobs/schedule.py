@@ -10,6 +10,8 @@ same content, gets the noise it had and spends nothing new.
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +22,11 @@ import orjson
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
-from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import Records
+from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.storage.tasks import keyed_digest
+from corpusveil.transforms.manifest import read_manifest
 from corpusveil.transforms.pages import write_pages
 
 Compare = Literal["stamp", "content"]
@@ -111,13 +115,15 @@ class Schedule:
             record = records.read(f"shards/{name}")
             if record is not None and ".piece-" not in name:
                 path = record["input"]["path"]
+                if path not in stamps:
+                    raise UserError(f"{records.url}: a record of {name} is of another run; put back this run's.")
                 done[path] = [*stamps[path], record["input"]["digest"]]
         if len(done) != len(plan.shards):
             raise UserError(
                 f"{records.url}: records of this finished run are missing; put them back, without them its shards "
                 "would be released again."
             )
-        manifest: dict[str, Any] = orjson.loads(files.read_bytes(files.join(self.output_of(plan), "manifest.json")))
+        manifest = read_manifest(self.output_of(plan))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         write_pages(self.output_of(plan), records)
         self.state.write(f"runs/{plan.number:05d}.done.json", {**kept, "shards": done})
@@ -127,7 +133,7 @@ class Schedule:
         """Return the name of the release that earlier runs made, as a ledger writes it; None before the first."""
         for number in reversed(self._numbers("done")):
             done = self._done(number)
-            if "release" in done:
+            if fits(done, {"release": line, "key_fingerprint": line}):
                 return f"{done['release'][:16]}-{done['key_fingerprint'][:16]}"
         return None
 
@@ -175,14 +181,23 @@ class Schedule:
 
     def _numbers(self, kind: str) -> list[int]:
         ending = f".{kind}.json"
-        return sorted(int(name.removesuffix(ending)) for name in self.state.names("runs") if name.endswith(ending))
+        found = (name.removesuffix(ending) for name in self.state.names("runs") if name.endswith(ending))
+        return sorted(int(number) for number in found if re.fullmatch("[0-9]{5,9}", number))
 
     def _done(self, number: int) -> dict[str, Any]:
         return self._read(f"runs/{number:05d}.done.json")
 
     def _plan(self, number: int) -> Plan:
-        plan = self._read(f"runs/{number:05d}.plan.json")
-        return Plan(number, tuple(InputShard(*one) for one in plan["shards"]), plan["why"])
+        name = f"runs/{number:05d}.plan.json"
+        plan = self._read(name)
+        shards = tuple(InputShard(*one) for one in plan["shards"])
+        for one in shards:
+            if not lies_at(one.url, self.root, one.relative):
+                raise UserError(
+                    f"{self.state.address(name)}: this plan names a shard that does not lie where its path says, below "
+                    f"{self.root}; restore it from a copy."
+                )
+        return Plan(number, shards, plan["why"])
 
     def _read(self, name: str) -> dict[str, Any]:
         found = self.state.read(name)
@@ -225,9 +240,30 @@ def note(state: Records, at: datetime, status: int, seconds: float, measured: Ma
     files.write_bytes(address, before + orjson.dumps(line) + b"\n", private=True)
 
 
+_METRIC = {"time": str, "status": int, "seconds": float, "run": (int, None)}
+_COUNTED = {"new": int, "changed": int, "documents": int, "tokens": int}
+
+
+def _metrics(state: Records) -> list[dict[str, Any]]:
+    address = state.address(METRICS)
+    lines = [parsed(one) for one in (files.read_if_there(address) or b"").splitlines()]
+    if not all(map(_is_metric, lines)):
+        raise UserError(f"{address}: a line of these metrics is damaged; remove the file, or the line.")
+    return lines
+
+
+def _is_metric(value: Any) -> bool:
+    if not fits(value, _METRIC) or (value["run"] and not fits(value, _COUNTED)):
+        return False
+    try:
+        return math.isfinite(datetime.fromisoformat(value["time"]).timestamp())
+    except (ValueError, OverflowError, OSError):
+        return False
+
+
 def prometheus(state: Records) -> str:
     """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
-    lines = [orjson.loads(line) for line in (files.read_if_there(state.address(METRICS)) or b"").splitlines()]
+    lines = _metrics(state)
     good = [line for line in lines if line["status"] == 0]
     runs = [line for line in good if line.get("run")]
 

@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import WorkError
+from corpusveil.spaces.formats.table import BROKEN_ARRAY
 from corpusveil.storage.files import cache_folder, cache_path
+from corpusveil.storage.shapes import fits
 
 VERSION = 1
 """Goes up whenever the same law would give other integers."""
@@ -41,10 +43,10 @@ def find(key: str) -> Arrays | None:
     folder = _folder(key)
     try:
         told = json.loads((folder / "_artifact.json").read_text())
-        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray) for name in NAMES]
-    except (OSError, RuntimeError, ValueError):  # no home, no file, no array
+        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray) for name in NAMES]
+    except BROKEN_ARRAY:  # no home, no file, no array
         return None
-    if told.get("digest") != _digest(arrays):
+    if not fits(told, {"digest": str}) or told["digest"] != _digest(arrays):
         return None
     own, scales, totals = arrays
     return own, scales, totals
@@ -59,7 +61,7 @@ def keep(key: str, arrays: Arrays) -> Path:
         made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
         try:
             for name, array in zip(NAMES, arrays, strict=True):
-                np.save(made / f"{name}.npy", array)
+                np.save(made / f"{name}.npy", array, allow_pickle=False)
             (made / "_artifact.json").write_text(json.dumps({"kind": "rows", "digest": _digest(arrays)}) + "\n")
             if folder.exists():
                 shutil.rmtree(folder)  # one that is not whole

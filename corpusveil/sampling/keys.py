@@ -104,7 +104,7 @@ class Key:
         """Write the key to a new file of mode 0600. Raises UserError where a file is already: it is never replaced."""
         target = Path(path)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise UserError(f"{target}: a file is here already, and a key is never overwritten.") from None

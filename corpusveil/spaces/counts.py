@@ -17,9 +17,11 @@ from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
+from corpusveil.storage.parquet import sound
 
 Pairs = tuple[Any, npt.NDArray[np.int64]]  # Arrow strings, their counts
 ROWS = 1 << 16
+MOST = 2.0**62
 
 
 def read_counts(url: str, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
@@ -38,10 +40,15 @@ def read_counts(url: str, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
         [*vocabulary.words, *(s if s != w else None for s, w in zip(spaced, vocabulary.words, strict=True))]
     )
     totals = np.zeros(2 * len(vocabulary), np.int64)
+    rough = np.zeros(2 * len(vocabulary))
     for words, counts in _pairs(url):
         ids = pc.index_in(words, value_set=known, skip_nulls=True)
         found = ids.is_valid().to_numpy(zero_copy_only=False)
-        np.add.at(totals, ids.drop_null().to_numpy(), counts[found])
+        at = ids.drop_null().to_numpy()
+        np.add.at(totals, at, counts[found])
+        np.add.at(rough, at, counts[found])
+    if rough.reshape(2, -1).sum(axis=0).max(initial=0) >= MOST:
+        raise UserError(f"{url}: the counts of a word add up to more than 64 bits hold; count again.")
     total: npt.NDArray[np.int64] = totals.reshape(2, -1).sum(axis=0)
     if not total.any():
         raise UserError(f"{url}: has no count of any of the {len(vocabulary):,} words of the vocabulary; another file?")
@@ -68,16 +75,14 @@ def _pairs(url: str) -> Iterator[Pairs]:
 
 
 def _parquet(url: str) -> Iterator[Pairs]:
-    with files.open_read(url) as file:
-        try:
-            for batch in pq.ParquetFile(file).iter_batches(ROWS, columns=["ngram", "count"]):
-                counts = batch["count"].cast(pa.int64())
-                batch.validate(full=True)
-                if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:
-                    raise UserError(f"{url}: an empty n-gram or count, or a negative count; count again.")
-                yield batch["ngram"].cast(pa.string()), counts.to_numpy()
-        except (pa.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{url}: not a Parquet file with columns 'ngram' and 'count' ({error}).") from None
+    unsound = f"{url}: not a sound Parquet file with columns 'ngram' and 'count'; count again."
+    with files.open_read(url) as file, sound(unsound):
+        for batch in pq.ParquetFile(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
+            counts = batch["count"].cast(pa.int64())
+            batch.validate(full=True)
+            if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:
+                raise UserError(f"{url}: an empty n-gram or count, or a negative count; count again.")
+            yield batch["ngram"].cast(pa.string()), counts.to_numpy()
 
 
 def _table(url: str) -> Iterator[Pairs]:
@@ -106,6 +111,7 @@ def _table(url: str) -> Iterator[Pairs]:
 
 
 def _row(fields: list[str], url: str, row: int) -> tuple[str, int]:
-    if len(fields) != 2 or not fields[1].strip().isdecimal() or len(fields[1]) > 18:
+    number = fields[-1].strip() if fields else ""
+    if len(fields) != 2 or not number.isdecimal() or len(number) > 18:
         raise UserError(f"{url}, row {row}: should be a word and its count, a whole number. Correct or delete it.")
-    return fields[0], int(fields[1])
+    return fields[0], int(number)

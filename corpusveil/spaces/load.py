@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from pathlib import Path
@@ -26,9 +25,12 @@ from corpusveil.spaces.space import (
     absolute,
     content_digest,
 )
+from corpusveil.spaces.vectors import BLANKS, BLOCK
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
+from corpusveil.storage.shapes import fits, line, parsed
 
+_BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 _opened: dict[tuple[str, str], Space] = {}
 _lock = threading.Lock()
 
@@ -58,10 +60,22 @@ def load_space(url: str, *, verify: bool = True) -> Space:
         raise _damaged(where, str(error)) from None
     found = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
     if wrong := [name for name, size in found.items() if info.get(name) != size]:
-        raise _damaged(where, f"{ARTIFACT} says {info.get(wrong[0])} {wrong[0]}, the files hold {found[wrong[0]]}.")
+        raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}, the files hold {found[wrong[0]]}.")
     if verify and content_digest(vocabulary, space.vectors, space.lists, space.places) != info["digest"]:
         raise _damaged(where, "its content does not have the digest that it was saved with.")
+    if verify:
+        _refuse_unusable(space, where)
     return space
+
+
+def _refuse_unusable(space: Space, where: str) -> None:
+    """Raise UserError for what ``build_space`` lets nobody put in, and somebody who changed a space could."""
+    text, ends = space.vocabulary.text, space.vocabulary.offsets
+    if np.isin(text, _BLANK_BYTES).any() or (np.diff(ends) == 0).any():
+        raise _damaged(where, "a word is empty or holds a blank.")
+    for row in range(0, len(space), BLOCK):
+        if not np.isfinite(space.vectors[row : row + BLOCK]).all():
+            raise _damaged(where, "a vector holds a number that is not finite.")
 
 
 def reopen(url: str, digest: str) -> Space:
@@ -79,14 +93,12 @@ def _read_info(url: str) -> dict[str, Any]:
     artifact = files.join(url, ARTIFACT)
     if not files.exists(artifact):
         raise UserError(f"{url}: there is no space here (no {ARTIFACT}); make one with 'corpusveil space'.")
-    try:
-        info = json.loads(files.read_bytes(artifact))
-    except ValueError:
-        raise _damaged(url, f"{ARTIFACT} is not JSON.") from None
-    if not isinstance(info, dict) or info.get("kind") != KIND:
-        kind = info.get("kind") if isinstance(info, dict) else None
-        raise UserError(f"{url}: this is not a space but {kind or 'something else'}; make one with 'corpusveil space'.")
-    if info.get("version") not in (VERSION, PARTIAL_VERSION):
+    info: dict[str, Any] = parsed(files.read_bytes(artifact))
+    if not fits(info, {"kind": line, "version": int}):
+        raise _damaged(url, f"{ARTIFACT} is no description.")
+    if info["kind"] != KIND:
+        raise UserError(f"{url}: this is not a space but {info['kind'][:40]}; make one with 'corpusveil space'.")
+    if info["version"] not in (VERSION, PARTIAL_VERSION):
         raise UserError(
             f"{url}: a space of another version ({info.get('version')}, this release reads 1 and 2); "
             "build it again, or use the release of corpusveil that built it."

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from corpusveil.errors import UserError
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, write_vocabulary
 from corpusveil.storage import files
+from corpusveil.storage.shapes import fits, parsed
 
 KIND = "space"
 VERSION = 1
@@ -195,11 +196,8 @@ def absolute(url: str) -> str:
 
 
 def _refuse_other(artifact: str, digest: str) -> None:
-    try:
-        there = json.loads(files.read_bytes(artifact)).get("digest")
-    except (ValueError, AttributeError):
-        there = None
-    if there != digest:
+    there = parsed(files.read_bytes(artifact))
+    if not fits(there, {"digest": str}) or there["digest"] != digest:
         raise UserError(
             f"{artifact}: another artefact is saved here, which is never overwritten; choose another folder."
         )

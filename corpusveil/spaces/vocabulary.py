@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.parquet import read_whole, sound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,20 +140,21 @@ def write_vocabulary(vocabulary: Vocabulary, url: str) -> None:
 
 def read_vocabulary(url: str) -> Vocabulary:
     """Read what ``write_vocabulary`` wrote; the ``UserError`` of a broken file names it."""
-    with files.open_read(url) as file:
-        try:
-            table = pq.read_table(file, columns=["id", "token", "count"]).combine_chunks()
-            ids, tokens = table["id"].to_numpy(), table["token"].cast(pa.large_string()).combine_chunks()
-            counts = table["count"].cast(pa.int64())
-            tokens.validate(full=True)
-        except (pa.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{url}: not a sound vocabulary ({error}); build the artefact again.") from None
+    unsound = f"{url}: not a sound vocabulary; build the artefact again."
+    table = read_whole(url, unsound, lambda _: ["id", "token", "count"])
+    if not (pa.types.is_string(table["token"].type) or pa.types.is_large_string(table["token"].type)):
+        raise UserError(unsound)
+    with sound(unsound):
+        ids, tokens = table["id"].to_numpy(), table["token"].cast(pa.large_string()).combine_chunks()
+        counts = table["count"].cast(pa.int64())
     if tokens.null_count or counts.null_count or not np.array_equal(ids, np.arange(len(ids))):
         raise UserError(f"{url}: ids must run from 0 and nothing may be empty; build the artefact again.")
     if pc.count_distinct(tokens).as_py() != len(tokens):
         raise UserError(f"{url}: a word occurs twice; build the artefact again.")
     offsets, text = _buffers(tokens)
     counted = counts.to_numpy()
+    if counted.min(initial=0) < 0:
+        raise UserError(f"{url}: a count is negative; build the artefact again.")
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 

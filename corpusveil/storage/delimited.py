@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
@@ -106,10 +105,17 @@ def _parse(rows: Sequence[_Record], width: int, places: dict[str, int], columns:
     return batch
 
 
+class _Lines(list[str]):
+    r"""Takes each row with its ``\r\n``: the csv module quotes a field for the line ends that it writes itself only."""
+
+    def write(self, row: str) -> None:
+        self.append(row[:-2])
+
+
 def _written(rows: Sequence[Sequence[str | None]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode("utf-8", "surrogateescape")
+    lines = _Lines()
+    csv.writer(lines, lineterminator="\r\n").writerows(rows)
+    return "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
 
 
 class CsvWriter:

@@ -69,6 +69,12 @@ def join(url: str, *parts: str) -> str:
     return "/".join([url.rstrip("/") or "/", *(part.strip("/") for part in parts)])
 
 
+def lies_in(url: str, folder: str) -> bool:
+    """Say whether an address is below a folder, and no part of it leads up again."""
+    below = url.removeprefix(folder.rstrip("/") + "/")
+    return below != url and ".." not in below.split("/")
+
+
 def info(url: str) -> dict[str, Any] | None:
     """Return what the file system says about ``url`` (``type``, ``size``), None when nothing is there."""
     fs, path = resolve(url)
@@ -223,13 +229,27 @@ def sweep(url: str, name: str = "") -> None:
 
 
 def make_folder(path: str, *, private: bool = False) -> None:
-    """Create a folder and its parents; a private one is closed to other users."""
+    """Create a folder and its parents, which only this user writes to; a private one is closed to others altogether."""
+    path = path.rstrip("/") or path[:1] or "."
+    missing: list[str] = []
+    at = path
+    while at and not os.path.isdir(at):
+        missing.append(at)
+        at = os.path.dirname(at)
     try:
-        os.makedirs(path or ".", mode=0o700 if private else 0o755, exist_ok=True)
+        for one in reversed(missing):
+            with contextlib.suppress(
+                FileExistsError
+            ):  # another process made it just now; or a file, on which more fails
+                os.mkdir(one, 0o700 if private and one == path else 0o755)
     except PermissionError:
         raise UserError(f"{path}: no permission to create this folder.") from None
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"{path}: a folder is needed here, and a file of that name is in the way.") from None
+    except NotADirectoryError:
+        pass
+    except OSError as error:
+        raise WorkError(f"{path}: this folder could not be created ({error.strerror}).") from None
+    if not os.path.isdir(path):
+        raise UserError(f"{path}: a folder is needed here, and a file of that name is in the way.")
 
 
 def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
@@ -332,7 +352,7 @@ def local_folder(url: str, names: list[str], digest: str) -> Path:
 def _fetch(url: str, names: list[str], target: Path) -> None:
     fetched = target.with_suffix(".part")
     shutil.rmtree(fetched, ignore_errors=True)  # of a copy that was killed
-    fetched.mkdir()
+    fetched.mkdir(mode=0o755)
     try:
         for name in names:
             with open_read(join(url, name)) as source, open(fetched / name, "wb") as copy:

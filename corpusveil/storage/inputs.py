@@ -42,7 +42,8 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
 
     Relative means: to ``root``, or without one to the lowest folder that all files have in common.
 
-    A folder stands for every file below it that is not hidden. A listing is complete or an error: what can't be listed
+    A folder stands for every file below it that is not hidden; links to files are followed, as caches of data sets are
+    made of them, links to folders are not. A listing is complete or an error: what can't be listed
     is never left out. Raises UserError when nothing matches, when a file's form is not known, when the files are of
     different forms or on different stores; WorkError when a store can't be listed.
     """
@@ -93,6 +94,14 @@ def _root(root: str, urls: Sequence[str]) -> str:
     return base
 
 
+def lies_at(url: str, root: str, relative: str) -> bool:
+    """Say whether an address is that of the file at a relative path below a root, and the path leads nowhere else."""
+    if ".." in relative.split("/") or relative.startswith("/"):
+        return False
+    same_store = protocols(files.resolve(url)[0]) == protocols(files.resolve(root)[0])
+    return same_store and _path(url) == posixpath.join(_path(root), relative)
+
+
 def root_of(inputs: Sequence[str]) -> str:
     """Return the lowest folder that all inputs lie in, by their names alone: it stays when files come and go."""
     folders = []
@@ -107,7 +116,9 @@ def root_of(inputs: Sequence[str]) -> str:
 
 
 def _path(url: str) -> str:
-    return str(files.resolve(url)[1])
+    """Return the path in a store; on a disk without ``..``, so that none is in a relative path either."""
+    fs, path = files.resolve(url)
+    return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else str(path)
 
 
 def _expand(pattern: str) -> dict[str, Entry]:

@@ -53,12 +53,14 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
             raise _BadValueError(f"the id column {columns.id!r} has to be a string or a whole number.")
     if not columns.keep:
         return text, identity, []
-    exact = json.loads(line) if _LONG_NUMBER.search(line) else None
-    kept = []
-    for column in columns.keep:
-        value = _value(row, column)
-        kept.append(orjson.dumps(value) if exact is None else _dumps(exact[column]))
-    return text, identity, kept
+    try:
+        if not _LONG_NUMBER.search(line):
+            return text, identity, [orjson.dumps(_value(row, column)) for column in columns.keep]
+        orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
+        exact = json.loads(line)
+        return text, identity, [_dumps(_value(exact, column)) for column in columns.keep]
+    except orjson.JSONEncodeError:
+        raise _BadValueError("nested too deep; lists and objects may stand in one another 250 times.") from None
 
 
 def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:

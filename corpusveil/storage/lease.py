@@ -23,9 +23,11 @@ import psutil
 
 from corpusveil.errors import CorpusveilError
 from corpusveil.storage import files
+from corpusveil.storage.shapes import fits, line, parsed
 
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
+_HOLDER = {"host": line, "machine": str, "process": int}
 _NAME = re.compile(r"lease-(\d{8})\.(json|beat|end)")
 
 
@@ -93,7 +95,8 @@ def _write_beat(url: str, number: int) -> None:
 def _beats(url: str, number: int, patience: float) -> bool:
     """Say whether the holder of a lease is alive, watching where its last beat looks old."""
     first = files.read_if_there(_address(url, number, "beat"))
-    if first is not None and 0 <= time.time() - json.loads(first)["time"] < patience:
+    told = _told(first)
+    if fits(told, {"time": float}) and 0 <= time.time() - told["time"] < patience:
         return True
     end = time.monotonic() + patience
     while time.monotonic() < end:
@@ -106,8 +109,14 @@ def _beats(url: str, number: int, patience: float) -> bool:
 
 
 def _holder(url: str, number: int) -> dict[str, Any]:
-    data = files.read_if_there(_address(url, number, "json"))
-    return {} if data is None else dict(json.loads(data))
+    told = _told(files.read_if_there(_address(url, number, "json")))
+    return told if fits(told, _HOLDER) else {}
+
+
+def _told(data: bytes | None) -> dict[str, Any]:
+    """Return what a file of a lease says; nothing, where it is damaged: then its holder has to show signs of life."""
+    told = parsed(data or b"{}")
+    return told if isinstance(told, dict) else {}
 
 
 def _me() -> dict[str, Any]:
@@ -126,7 +135,7 @@ def _machine() -> str:
 
 def _is_gone(holder: dict[str, Any]) -> bool:
     """Say whether a holder is known to have died: a process of this machine that runs no more."""
-    if holder.get("machine") != _machine():
+    if holder.get("machine") != _machine() or not fits(holder, {"began": float}):
         return False
     try:
         process = psutil.Process(holder["process"])

@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 
 from corpusveil.errors import CorpusveilError, UserError
 from corpusveil.storage import files
+from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.storage.shapes import parsed
 
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
@@ -147,13 +149,15 @@ class Ledger:
 
 def read_entry(address: str) -> Entry:
     """Return the entry at an address. Raises UserError when it is damaged."""
-    try:
-        with files.open_read(address) as file:
-            table = pq.read_table(file)
-        about = json.loads(table.schema.metadata[_ABOUT])
-        return Entry({name: about[name] for name in FIELDS}, table.replace_schema_metadata(None).cast(ROWS))
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{address}: this entry of the ledger is damaged ({type(error).__name__}); restore it from a copy: "
-            "without it, what was spent would be counted too low."
-        ) from None
+    damaged = (
+        f"{address}: this entry of the ledger is damaged; restore it from a copy: without it, what was spent would be "
+        "counted too low."
+    )
+    table = read_whole(address, damaged, lambda _: ROWS.names)
+    with sound(damaged):
+        about = parsed(table.schema.metadata[_ABOUT])
+        entry = Entry({name: about[name] for name in FIELDS}, table.replace_schema_metadata(None).cast(ROWS))
+        numbers = [entry.table[name].to_numpy() for name in ("tokens", "total", "largest", "ldp")]
+    if any(column.null_count for column in entry.table.columns) or not all((one >= 0).all() for one in numbers):
+        raise UserError(damaged)
+    return entry

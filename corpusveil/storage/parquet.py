@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
@@ -21,19 +21,67 @@ from corpusveil.storage.values import as_strings
 _READ_ROWS = 1024
 
 
+_UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
+"""What Arrow raises on a damaged file."""
+_WHOLE_ROWS = 4096
+_SMALL_BYTES = 256 << 20
+_MOST_PACKED = 1000
+"""A small file that holds so many times its size was made to fill the memory."""
+
+
 @contextlib.contextmanager
-def _sound(name: str) -> Iterator[None]:
+def sound(sentence: str) -> Iterator[None]:
+    """Turn what Arrow raises on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except _UNSOUND as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise UserError(f"{name}: not a sound Parquet file; fetch or make it again.") from None
+        raise UserError(sentence) from None
+
+
+def _sound(name: str) -> contextlib.AbstractContextManager[None]:
+    return sound(_not_sound(name))
+
+
+def _not_sound(name: str) -> str:
+    return f"{name}: not a sound Parquet file; fetch or make it again."
 
 
 def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
     with _sound(name):
-        return pq.ParquetFile(file)
+        parquet = pq.ParquetFile(file)
+        sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
+    if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
+        raise UserError(_not_sound(name))
+    return parquet
+
+
+def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]) -> pa.Table:
+    """Return the columns of a file that ``pick`` chooses from its schema, valid to the last byte.
+
+    Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
+    far more than a file of its size would.
+    """
+    with files.open_read(url) as file, sound(sentence):
+        parquet = pq.ParquetFile(file)
+        names = list(pick(parquet.schema_arrow))
+        if any(parquet.schema_arrow.names.count(name) != 1 for name in names):
+            raise UserError(sentence)
+        most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
+        batches, held = [], 0
+        for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
+            held += batch.nbytes
+            if held > most:
+                raise UserError(sentence)
+            batch.validate(full=True)
+            batches.append(batch)
+        fields = [parquet.schema_arrow.field(name) for name in names]
+        schema = batches[0].schema if batches else pa.schema(fields)
+        table = pa.Table.from_batches(batches, schema).select(names)
+        if table.num_rows != parquet.metadata.num_rows:
+            raise UserError(sentence)
+        return table.replace_schema_metadata(parquet.schema_arrow.metadata)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -208,14 +256,19 @@ class Parquet:
         parquet = _open(file, name)
         _check(parquet.schema_arrow, columns, name)
         size = parquet.metadata.num_rows
-        runs = _runs(parquet, columns, start, size if stop is None else min(stop, size))
+        stop = size if stop is None else min(stop, size)
+        runs = _runs(parquet, columns, start, stop)
+        at = start
         while True:
             with _sound(name):
                 run = next(runs, None)
-            if run is None:
-                return
-            first, rows = run
-            yield _parse(rows, columns, first)
+                batch = None if run is None else _parse(run[1], columns, run[0])
+            if batch is None:
+                break
+            at = batch.stop
+            yield batch
+        if at < stop:  # fewer rows than the file says, which nothing else would notice
+            raise UserError(_not_sound(name))
 
     def writer(
         self,

@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.shapes import Each, Shape, fits, parsed, row
 
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
+
+
+_COUNTS: dict[str, Shape] = dict.fromkeys(
+    ("documents", "tokens_written", "privatized", "unchanged", "input_bytes"), int
+)
+_COUNTS |= {"quarantined": int, "dropped": int, "tokens": Each(int)}
+_SHARD = {
+    "release": str,
+    "task": row(str, int, (int, None), str, (str, None), [str]),
+    "input": {"path": str, "digest": str},
+    "output": {"name": str, "sha256": str, "blake2b": str, "bytes": (int, None)},
+    "counts": _COUNTS,
+    "seconds": float,
+}
+_RUN = {
+    "release": str, "key": str, "columns": dict, "input": [str], "output": str, "format": str, "on_bad_rows": str,
+    "ledger": (str, None),
+}  # fmt: skip
+_PLAN = {"shards": [row(str, str, int, str)], "why": Each(str)}
+SHAPES: tuple[tuple[str, Shape], ...] = (
+    (r"run\.json", _RUN),
+    (r"totals\.json", {**_COUNTS, "seconds": float}),
+    (r"shards/.*", _SHARD),
+    (r"failed/.*", {"sentence": str}),
+    (r"seen/.*", {"input": str}),
+    (r"progress/.*", {"tokens": int}),
+    (r"runs/.*\.plan\.json", _PLAN),
+    (r"runs/.*\.done\.json", {"shards": Each(row(int, str, str))}),
+    (r"touched\.json", {"shards": Each(row(int, str))}),
+    (r".*", {}),
+)
+"""What each record has to hold, by its name: the first that matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +55,11 @@ class Records:
     def address(self, *parts: str) -> str:
         """Return the address of a file of the records."""
         return files.join(self.url, *parts)
+
+    def close(self) -> None:
+        """Make the folder, on a disk closed to others, where there is none."""
+        if files.is_local(self.url):
+            files.make_folder(files.absolute(self.url), private=True)
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Write one record, whole or not at all."""
@@ -35,10 +74,10 @@ class Records:
         data = files.read_if_there(self.address(name))
         if data is None:
             return None
-        try:
-            content: dict[str, Any] = json.loads(data)
-        except ValueError:
-            raise UserError(f"{self.address(name)}: this record is damaged; remove it and run again.") from None
+        shape = next(shape for pattern, shape in SHAPES if re.fullmatch(pattern, name, re.DOTALL))
+        content: dict[str, Any] = parsed(data)
+        if not fits(content, shape):
+            raise UserError(f"{self.address(name)}: this record is damaged; restore it, or remove it and run again.")
         return content
 
     def remove(self, name: str) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-import orjson
-
 from corpusveil.errors import UserError
 from corpusveil.storage import events, files, formats
 from corpusveil.storage.inputs import find_shards, refuse_overlap
@@ -20,7 +18,7 @@ from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import OnBadRows, ShardJob
-from corpusveil.transforms.manifest import draft, write_manifest
+from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.metrics import Measured
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.passes import Pass
@@ -28,6 +26,8 @@ from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import Spending, reserve
 
 DROPS, COPIES = "drops", "copies"
+_ABOUT_EQUAL = 24
+"""Bits of a size in bytes that are not looked at: 16 MiB."""
 
 
 class Engine(Protocol):
@@ -236,14 +236,14 @@ def _refuse_failures(records: Records) -> None:
 
 
 def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
-    """Return the tasks without pieces of shards that have been joined already, the longest first.
+    """Return the tasks without pieces of shards that have been joined already, the largest first.
 
-    So none of those is begun when all others are done.
+    So none of those is begun when all others are done. Shards of about a size stay in their order.
     """
     whole = {task.shard: task for task in _wholes(tasks)}
     joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
     left = [task for task in tasks if task.piece is None or task.shard not in joined]
-    return sorted(left, key=lambda task: -task.size)
+    return sorted(left, key=lambda task: -(task.size >> _ABOUT_EQUAL))
 
 
 def _sweep(job: ShardJob) -> None:
@@ -323,6 +323,6 @@ def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome
                 f"{task.url}: this input, or the shard made of it, changed after the release was finished; "
                 "privatize it into another --output, as a further release."
             )
-        counts += Counts.of(record["counts"])
-    manifest = orjson.loads(files.read_bytes(files.join(job.output, "manifest.json")))
+        counts += Counts.of(record["counts"], job.records.url)
+    manifest = read_manifest(job.output)
     return Outcome(counts, len(wholes), manifest["content_sha256"], time.monotonic() - began, job.run)

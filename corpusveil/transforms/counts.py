@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.errors import UserError
 from corpusveil.text.policy import ROLE_NAMES
 
 
@@ -64,8 +65,10 @@ class Counts:
         }
 
     @classmethod
-    def of(cls, record: dict[str, Any]) -> Counts:
-        """Return the counts that ``private`` wrote."""
+    def of(cls, record: dict[str, Any], where: str) -> Counts:
+        """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other ones."""
+        if set(record["tokens"]) != set(ROLE_NAMES):
+            raise UserError(f"{where}: these records count other kinds of tokens; use the version that wrote them.")
         return cls(
             record["documents"],
             record["tokens_written"],

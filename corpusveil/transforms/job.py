@@ -208,7 +208,7 @@ class ShardJob:
             record = self.records.read(f"shards/{piece.record_name}")
             if record is None or record["task"] != self._mark(piece):
                 raise WorkError(f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again.")
-            counts += Counts.of(record["counts"])
+            counts += Counts.of(record["counts"], self.records.url)
             seconds += record["seconds"]
             sources.add(record["input"]["digest"])
         if len(sources) > 1:

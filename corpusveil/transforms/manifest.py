@@ -4,21 +4,51 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import corpusveil
-from corpusveil.errors import WorkError
+from corpusveil.errors import UserError, WorkError
 from corpusveil.storage import files, formats
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import metric_of
 from corpusveil.transforms.statement import statement
 
+_SHARD = re.compile(r"data/part-[0-9]{5,}-of-[0-9]{5,}(\.[a-z0-9]+){1,2}")
 NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
+
+
+def _is_shard(name: Any) -> bool:
+    """Say whether a name is that of a shard in the release's own folder."""
+    return isinstance(name, str) and _SHARD.fullmatch(name) is not None
+
+
+_SHAPE = {
+    "kind": "release".__eq__,
+    "release": line,
+    "key_fingerprint": line,
+    "documents": int,
+    "tokens": int,
+    "content_sha256": line,
+    "shards": [{"name": _is_shard, "documents": int, "tokens": int, "sha256": line}],
+    "configuration": {"budget": {"epsilon": float, "per": line}, "columns": {"keep": [str]}, "text": dict},
+    "spends": {"name": line, "metric": line},
+}
+
+
+def read_manifest(output: str) -> dict[str, Any]:
+    """Return the manifest of a finished release. Raises UserError when it is damaged."""
+    address = files.join(output, "manifest.json")
+    manifest: dict[str, Any] = parsed(files.read_bytes(address))
+    if not fits(manifest, _SHAPE):
+        raise UserError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
+    return manifest
 
 
 def draft(release: Release, columns: Columns) -> dict[str, Any]:
@@ -57,7 +87,7 @@ def write_manifest(
         record = records.read(f"shards/{task.record_name}")
         if record is None or (record["release"], record["task"][0]) != mine:
             raise WorkError(f"{records.url}: shard {task.shard} was not done by this release; run again.")
-        counts = Counts.of(record["counts"])
+        counts = Counts.of(record["counts"], records.url)
         totals += counts
         seconds += record["seconds"]
         overall.update(record["output"]["sha256"].encode() + b"\n")

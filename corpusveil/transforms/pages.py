@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
 import jinja2
-import orjson
 
 from corpusveil.budget.budget import written
+from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records
 from corpusveil.text.policy import ROLE_NAMES
+from corpusveil.transforms.manifest import read_manifest
 
 SHOWN_FILES = 200
 SHOWN_SHARDS = 10
@@ -28,12 +30,21 @@ def write_pages(output: str, records: Records) -> None:
     """Write both pages of a finished release, unless they are there."""
     if files.exists(public_page(output)) and files.exists(records.address(PRIVATE)):
         return
-    manifest: dict[str, Any] = orjson.loads(files.read_bytes(files.join(output, "manifest.json")))
-    files.write_bytes(public_page(output), render_public(manifest).encode())
+    manifest = read_manifest(output)
+    files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest)))
     totals = records.read("totals.json")
     if totals is not None:
         shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}"))]
-        files.write_bytes(records.address(PRIVATE), render_private(manifest, totals, shards).encode(), private=True)
+        page = _rendered(records.url, lambda: render_private(manifest, totals, shards))
+        files.write_bytes(records.address(PRIVATE), page, private=True)
+
+
+def _rendered(where: str, render: Callable[[], str]) -> bytes:
+    """Return a page. Raises UserError when what it is made of was changed so that it can't be."""
+    try:
+        return render().encode()
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError):
+        raise UserError(f"{where}: what a page is made of is damaged; restore the manifest and the records.") from None
 
 
 def render_public(manifest: dict[str, Any]) -> str:

@@ -142,7 +142,7 @@ def forecast(
             seconds += (time.process_time() - began) if spending is not None else 0.0
             entries.append(read_entry(records.address(name_of(task))))
             record = records.read(f"shards/{task.record_name}")
-            counts += Counts.of(record["counts"]) if record is not None else Counts()
+            counts += Counts.of(record["counts"], records.url) if record is not None else Counts()
             written += files.size(job.target(task)) or 0
             taken += task.size * share
     scale = sum(task.size for task in tasks) / taken if taken else 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 SPACE, KEY, INPUT = "{space}", "{key}", "{input}"
 ORDINARY = {
@@ -116,8 +117,10 @@ def places() -> Iterator[Call]:
     yield privatize("nonsense", source="nonsense://bucket/x.jsonl")
     yield privatize("nonsense", output="nonsense://bucket/out")
     yield privatize("nonsense", space="nonsense://bucket/space")
-    yield privatize("corpusveil[gcs]", source="gs://bucket/x.jsonl")
-    yield privatize("corpusveil[azure]", output="abfs://bucket/out")
+    if find_spec("gcsfs") is None:
+        yield privatize("corpusveil[gcs]", source="gs://bucket/x.jsonl")
+    if find_spec("adlfs") is None:
+        yield privatize("corpusveil[azure]", output="abfs://bucket/out")
     yield privatize("{missing}", space="{missing}")
     yield privatize("{file}", space="{file}")
     yield privatize("no space here", space="{empty}")

@@ -102,9 +102,9 @@ class TestCreated:
 
     def test_as_a_record(self, s3: Store, bucket: str) -> None:
         records = Records(f"s3://{bucket}/out.records")
-        assert records.create("run.json", {"n": 1})
-        assert not records.create("run.json", {"n": 2})
-        assert (records.read("run.json") or {})["n"] == 1
+        assert records.create("note.json", {"n": 1})
+        assert not records.create("note.json", {"n": 2})
+        assert (records.read("note.json") or {})["n"] == 1
 
 
 class TestWritten:

@@ -206,24 +206,24 @@ class TestRecords:
     def test_are_private_and_say_so_first(self, tmp_path: Path) -> None:
         records = Records(str(tmp_path / "a.records"))
         records.write("run.json", {})
-        records.write("shards/one.json", {"n": 1})
-        path = tmp_path / "a.records" / "shards" / "one.json"
+        records.write("notes/one.json", {"n": 1})
+        path = tmp_path / "a.records" / "notes" / "one.json"
         assert mode(path) == 0o600
         assert mode(path.parent) == mode(path.parent.parent) == 0o700
         assert WARNING in path.read_text().splitlines()[1]
-        assert records.read("shards/one.json") == {"_": WARNING, "n": 1}
+        assert records.read("notes/one.json") == {"_": WARNING, "n": 1}
 
     def test_are_none_where_none_is(self, folder: str) -> None:
         records = Records(folder)
-        assert records.read("shards/one.json") is None
+        assert records.read("notes/one.json") is None
         assert records.names("shards") == []
-        records.remove("shards/one.json")
+        records.remove("notes/one.json")
 
     def test_are_created_once_only(self, folder: str) -> None:
         records = Records(folder)
-        assert records.create("run.json", {"n": 1})
-        assert not records.create("run.json", {"n": 2})
-        assert records.read("run.json") == {"_": WARNING, "n": 1}
+        assert records.create("note.json", {"n": 1})
+        assert not records.create("note.json", {"n": 2})
+        assert records.read("note.json") == {"_": WARNING, "n": 1}
 
     def test_are_listed_and_removed(self, folder: str) -> None:
         records = Records(folder)

@@ -1,13 +1,20 @@
 """gensim's own form of ``KeyedVectors`` (``kv.save``): a pickle, with large arrays in ``.npy`` files beside it.
 
-A pickle can run any code, so it is not given to gensim: only the few names that a ``KeyedVectors`` needs are resolved,
-the class itself to an empty shell, and anything else is refused.
+A pickle can run any code, so it is not given to gensim, and it is not given NumPy's own functions either: a pickled
+``dtype`` may say that the bytes of an array are pointers. The few names that a ``KeyedVectors`` needs stand for notes
+of what was asked for, made anew for each file; the one array of numbers that is needed is then read from its bytes.
+
+Nor is it given to the unpickler in C, which a few bytes can make take all memory, or overflow its stack.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import pickle
-from typing import Any
+import re
+from collections.abc import Iterable
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,72 +23,185 @@ from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import BROKEN_ARRAY, Table
 from corpusveil.storage import files
 
-
-class _Shell:
-    """Stands for ``gensim.models.keyedvectors.KeyedVectors``: takes its attributes, does nothing."""
-
-
-_ARRAYS = {"_reconstruct", "_frombuffer", "scalar"}  # numpy's functions that rebuild an array or a number
-_ARRAY_MODULES = {
-    "numpy._core.multiarray",
-    "numpy.core.multiarray",
-    "numpy._core.numeric",
-    "numpy.core.numeric",
-}
+_MODULES = {"numpy._core.multiarray", "numpy.core.multiarray", "numpy._core.numeric", "numpy.core.numeric"}
+_SHOWN = re.compile(r"(gensim|numpy)\.[A-Za-z0-9_.]{1,80}")
+_NUMBERS = {"f2", "f4", "f8"}
+_SCALARS = {"float16", "float32", "float64", "int32", "int64", "uint32"}
+_InPython: Any = pickle._Unpickler  # noqa: SLF001 - the one whose steps can be watched
 
 
-class _Unpickler(pickle.Unpickler):
+class _RefusedError(pickle.UnpicklingError):
+    """A name that no vectors need."""
+
+
+class _Note:
+    """What a pickle called for, and the state that it gave it."""
+
+    def __init__(self, *given: Any) -> None:
+        self.given = given
+        self.state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Return bytes as protocol 2 spells them."""
+    if encoding != "latin1":
+        raise _RefusedError("another encoding")
+    return text.encode(encoding)
+
+
+class _Whole:
+    """A file that is never asked for more than is left of it: memory is taken only for what is there."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._left = file, size
+
+    def read(self, size: int) -> bytes:
+        if size > self._left:
+            raise EOFError
+        self._left -= size
+        return self._file.read(size)
+
+    def readline(self) -> bytes:
+        line = self._file.readline()
+        self._left -= len(line)
+        return line
+
+
+def _plain(keys: Iterable[Any]) -> None:
+    """Raise UnpicklingError for keys that are not plain: the hash of a tuple goes as deep as the tuple."""
+    if not all(type(key) is str or type(key) is int for key in keys):
+        raise pickle.UnpicklingError
+
+
+class _Unpickler(_InPython):
+    """Resolves names to classes of its own, so that no file can leave anything behind for the next one."""
+
+    dispatch: ClassVar[dict[int, Any]] = dict(_InPython.dispatch)
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        super().__init__(_Whole(file, size))
+        self.keyed = type("KeyedVectors", (), {})
+        self.array = type("Array", (_Note,), {})
+        self.dtype = type("DType", (_Note,), {})
+        self.other = type("Other", (_Note,), {})
+        self.encode = functools.partial(_encode)
+
+    def get_extension(self, code: int) -> None:
+        """Refuse what only this process could have registered."""
+        raise pickle.UnpicklingError(code)
+
+    def _set_item(self) -> None:
+        _plain(self.stack[-2:-1])
+        super().load_setitem()
+
+    def _set_items(self) -> None:
+        _plain(self.stack[::2])
+        super().load_setitems()
+
+    def _dict(self) -> None:
+        _plain(self.stack[::2])
+        super().load_dict()
+
+    def _add_items(self) -> None:
+        _plain(self.stack)
+        super().load_additems()
+
+    def _frozenset(self) -> None:
+        _plain(self.stack)
+        super().load_frozenset()
+
+    def _bytearray(self) -> None:
+        self.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))
+
+    dispatch |= {
+        pickle.SETITEM[0]: _set_item,
+        pickle.SETITEMS[0]: _set_items,
+        pickle.DICT[0]: _dict,
+        pickle.ADDITEMS[0]: _add_items,
+        pickle.FROZENSET[0]: _frozenset,
+        pickle.BYTEARRAY8[0]: _bytearray,
+    }
+
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("gensim.models.keyedvectors", "KeyedVectors"):
-            return _Shell
-        if (module, name) == ("numpy", "ndarray") or (module in _ARRAY_MODULES and name in _ARRAYS):
-            return super().find_class(module, name)
-        if module == "numpy" and name in {"dtype", "float16", "float32", "float64", "int32", "int64", "uint32"}:
-            return super().find_class(module, name)
+            return self.keyed
+        if (module, name) == ("numpy", "dtype"):
+            return self.dtype
+        if module in _MODULES and name in {"_reconstruct", "_frombuffer"}:
+            return self.array
+        if (module, name) == ("numpy", "ndarray") or (module in _MODULES and name == "scalar"):
+            return self.other
+        if module == "numpy" and name in _SCALARS:
+            return self.other
         if (module, name) == ("_codecs", "encode"):
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name}")
+            return self.encode
+        asked = f"{module}.{name}"
+        raise _RefusedError(asked if _SHOWN.fullmatch(asked) else "a name of another package")
+
+    def numbers(self, note: Any) -> npt.NDArray[Any] | None:
+        """Return the array of plain numbers that a note stands for; None when it stands for none."""
+        if not isinstance(note, _Note) or type(note) is not self.array:
+            return None
+        if note.state is None:  # protocol 5: _frombuffer(data, dtype, shape, order)
+            data, kind, shape, order = note.given
+            fortran = order == "F"
+        else:
+            _, shape, kind, fortran, data = note.state
+        if (
+            not isinstance(kind, _Note)
+            or type(kind) is not self.dtype
+            or kind.given[0] not in _NUMBERS
+            or not isinstance(data, (bytes, bytearray))
+        ):
+            return None
+        order = kind.state[1] if kind.state is not None else "<"
+        dtype = np.dtype(kind.given[0]).newbyteorder(">" if order == ">" else "<")
+        if len(shape) != 2 or math.prod(shape) * dtype.itemsize != len(data):
+            return None
+        return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran is True else "C")
 
 
 def read(url: str) -> Table:
     """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    size = files.size(url) or 0
     with files.open_read(url) as file:
+        unpickler = _Unpickler(file, size)
         try:
-            saved = _Unpickler(file).load()
-        except pickle.UnpicklingError as error:
+            saved = unpickler.load()
+        except _RefusedError as error:
             raise UserError(
                 f"{url}: not a plain KeyedVectors file ({error} is not opened); "
                 "of a whole model save its vectors: model.wv.save(...)."
             ) from None
-        except (
-            LookupError,
-            ArithmeticError,
-            ValueError,
-            TypeError,
-            AttributeError,
-            ImportError,
-            EOFError,
-            MemoryError,
-        ):
+        except Exception:  # noqa: BLE001 - a damaged pickle raises what it likes
             raise UserError(f"{url}: not a sound gensim KeyedVectors file; save it again with kv.save(...).") from None
-    attributes = vars(saved) if isinstance(saved, _Shell) else {}
+    attributes = vars(saved) if isinstance(saved, unpickler.keyed) else {}
     words = attributes.get("index_to_key")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise UserError(
             f"{url}: holds no gensim KeyedVectors of words (gensim 4 form); save it again with kv.save(...)."
         )
-    return Table(words, _vectors(url, attributes))
+    return Table(words, _vectors(url, unpickler, attributes))
 
 
-def _vectors(url: str, attributes: dict[str, Any]) -> npt.NDArray[Any]:
-    vectors = attributes.get("vectors")
-    if vectors is None and "vectors" in attributes.get("__numpys", []):
-        beside = f"{url}.vectors.npy"
-        with files.open_read(beside) as file:
+def _vectors(url: str, unpickler: _Unpickler, attributes: dict[str, Any]) -> npt.NDArray[Any]:
+    note = attributes.get("vectors")
+    beside = attributes.get("__numpys", [])
+    if note is None and isinstance(beside, list) and "vectors" in beside:
+        address = f"{url}.vectors.npy"
+        with files.open_read(address) as file:
             try:
-                vectors = np.load(file, allow_pickle=False)
+                array: npt.NDArray[Any] = np.load(file, allow_pickle=False)
             except BROKEN_ARRAY:
-                raise UserError(f"{beside}: not a sound NumPy array; save the KeyedVectors again.") from None
-    if not isinstance(vectors, np.ndarray):
+                raise UserError(f"{address}: not a sound NumPy array; save the KeyedVectors again.") from None
+            return array
+    try:
+        vectors = unpickler.numbers(note)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        vectors = None
+    if vectors is None:
         raise UserError(f"{url}: holds no array of vectors; save it again with kv.save(...).")
     return vectors

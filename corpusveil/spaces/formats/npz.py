@@ -45,6 +45,8 @@ def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
         ) from None
     except (*BROKEN_ARRAY, *BROKEN_ZIP):
         raise UserError(f"{url}: '{name}' is damaged; write the archive again.") from None
+    if not isinstance(array, np.ndarray):
+        raise UserError(f"{url}: '{name}' is no NumPy array; write the archive with numpy.savez.")
     return array
 
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import Table
-from corpusveil.storage import files
+from corpusveil.storage.parquet import read_whole, sound
 
 WORDS = ("token", "word")
 VECTORS = ("vector", "vectors", "embedding")
@@ -19,35 +18,48 @@ VECTORS = ("vector", "vectors", "embedding")
 
 def read(url: str) -> Table:
     """Read this format; what is wrong with a file is a ``UserError`` that names it."""
-    with files.open_read(url) as file:
-        try:
-            table = pq.read_table(file)
-            table.validate(full=True)
-            names = set(table.column_names)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{url}: not a sound Parquet file ({error}).") from None
-    words, vectors = _column(table, WORDS, url), _column(table, VECTORS, url)
+    unsound = f"{url}: not a sound Parquet file of words and vectors; fetch or make it again."
+
+    def pick(schema: pa.Schema) -> list[str]:
+        found = [_named(schema.names, names, url) for names in (WORDS, VECTORS)]
+        return [*found, "count"] if "count" in schema.names else found
+
+    table = read_whole(url, unsound, pick)
+    words, vectors = _filled(table, 0, url), _filled(table, 1, url)
     if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
-        raise UserError(f"{url}: the column of words must hold strings, not {words.type}.")
-    counts = table["count"].cast(pa.int64()).to_numpy() if "count" in names else None
-    return Table(words.to_pylist(), _matrix(vectors, url), 1, counts)
+        raise UserError(f"{url}: the column of words must hold strings.")
+    counts = None
+    if table.num_columns > 2:
+        column = _filled(table, 2, url)
+        if not pa.types.is_integer(column.type):
+            raise UserError(f"{url}: the column 'count' must hold whole numbers.")
+        with sound(f"{url}: the column 'count' holds a number beyond 64 bits."):
+            counts = column.cast(pa.int64()).to_numpy()
+    with sound(unsound):
+        return Table(words.to_pylist(), _matrix(vectors, url), 1, counts)
 
 
-def _column(table: pa.Table, names: tuple[str, ...], url: str) -> Any:
+def _named(there: list[str], names: tuple[str, ...], url: str) -> str:
     for name in names:
-        if name in table.column_names:
-            column = table[name].combine_chunks()
-            if column.null_count:
-                row = pc.index(pc.is_null(column), True).as_py() + 1
-                raise UserError(f"{url}, row {row}: '{name}' is empty. Fill or delete this row.")
-            return column
+        if name in there:
+            return name
     raise UserError(f"{url}: no column {' or '.join(repr(name) for name in names)}.")
+
+
+def _filled(table: pa.Table, place: int, url: str) -> Any:
+    column = table.column(place).combine_chunks()
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py() + 1
+        raise UserError(f"{url}, row {row}: '{table.column_names[place]}' is empty. Fill or delete this row.")
+    return column
 
 
 def _matrix(lists: Any, url: str) -> Any:
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if not any(kind(lists.type) for kind in kinds):
-        raise UserError(f"{url}: the column of vectors must hold lists of numbers, not {lists.type}.")
+        raise UserError(f"{url}: the column of vectors must hold lists of numbers.")
+    if not (pa.types.is_floating(lists.type.value_type) or pa.types.is_integer(lists.type.value_type)):
+        raise UserError(f"{url}: the column of vectors must hold lists of numbers, and holds lists of something else.")
     if not len(lists):
         return np.empty((0, 0), np.float32)
     sizes = pc.list_value_length(lists).to_numpy(zero_copy_only=False)

@@ -16,7 +16,10 @@ import numpy.typing as npt
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 
-BROKEN_ARRAY = (ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError)
+BROKEN_ARRAY = (
+    ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, LookupError,
+    ArithmeticError, RuntimeError, AttributeError,
+)  # fmt: skip
 """What NumPy raises on a damaged ``.npy``."""
 
 
@@ -49,8 +52,8 @@ def open_plain(url: str) -> Iterator[IO[bytes]]:
                 yield cast("IO[bytes]", plain)
         except EOFError:
             raise UserError(f"{url}: the gzip file ends too early; fetch it again, whole.") from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise UserError(f"{url}: not a sound gzip file ({error}); fetch it again.") from None
+        except (gzip.BadGzipFile, zlib.error):
+            raise UserError(f"{url}: not a sound gzip file; fetch it again.") from None
 
 
 def decode(word: bytes, url: str, row: int) -> str:

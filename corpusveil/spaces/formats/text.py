@@ -47,7 +47,7 @@ def read(url: str) -> Table:
 
 def _header(line: bytes) -> tuple[int, int] | None:
     fields = line.split()
-    if len(fields) == 2 and all(field.isdigit() for field in fields):
+    if len(fields) == 2 and all(field.isdigit() and len(field) <= 18 for field in fields):
         return int(fields[0]), int(fields[1])
     return None
 

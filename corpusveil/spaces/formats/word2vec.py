@@ -12,7 +12,7 @@ def read(url: str) -> Table:
     """Read this format; what is wrong with a file is a ``UserError`` that names it."""
     with open_plain(url) as file:
         fields = file.readline(100).split()
-        if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        if len(fields) != 2 or not all(field.isdigit() and len(field) <= 18 for field in fields):
             raise UserError(f"{url}: word2vec's binary format starts with two integers, words and dimensions.")
         body = file.read()
     size, width = int(fields[0]), int(fields[1])

@@ -1,0 +1,73 @@
+"""``python -m fuzz READER... [--seconds N]``: fuzz readers, say what was found; ``--repeat FILE`` tries one input."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from fuzz.readers import READERS
+
+HOME = Path(".fuzz")
+SECONDS_AN_INPUT = 10
+SECONDS_TO_END = 180
+"""For imports, and for the end: libFuzzer may end the process while Arrow waits for Python: neither goes on."""
+MEGABYTES = 1024
+LONGEST = 8192
+_DONE = re.compile(rb"#(\d+)\s")
+
+
+def fuzz(name: str, seconds: int) -> int:
+    """Fuzz one reader for so long; return how many findings there are."""
+    corpus, findings = HOME / "corpus" / name, HOME / "findings"
+    for folder in (corpus, findings):
+        folder.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(READERS[name].seeds()):
+        (corpus / f"seed-{number:03d}").write_bytes(seed)
+    before = set(findings.glob(f"{name}-*"))
+    executions, began = 0, time.monotonic()
+    while (left := int(seconds - (time.monotonic() - began))) > 0:
+        options = [
+            f"-max_total_time={left}", f"-timeout={SECONDS_AN_INPUT}", f"-rss_limit_mb={MEGABYTES}",
+            f"-max_len={LONGEST}", "-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={findings}/{name}-",
+        ]  # fmt: skip
+        command = [sys.executable, "-m", "fuzz.worker", name, str(findings), *options, str(corpus)]
+        log = HOME / f"{name}.log"
+        with log.open("wb") as told, contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, stdout=told, stderr=told, check=False, timeout=left + SECONDS_TO_END)
+        said = log.read_bytes()
+        executions += max((int(found) for found in _DONE.findall(said)), default=0)
+        if b"INITED" not in said:
+            print(f"{name}: could not begin: {log} says why", file=sys.stderr)
+            return 1
+    found = sorted(set(findings.glob(f"{name}-*")) - before)
+    told = [path for path in found if path.suffix != ".bin"]
+    print(f"{name}: {executions:,} inputs, {time.monotonic() - began:.0f} s, {len(told)} findings", flush=True)
+    for path in told:
+        print(f"  {path}: {path.read_text().splitlines()[0] if path.suffix == '.txt' else 'crash, hang or memory'}")
+    return len(told)
+
+
+def main() -> int:
+    """Run what the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("reader", nargs="+", choices=[*READERS, "all"])
+    parser.add_argument("--seconds", type=int, default=60, help="for each reader")
+    parser.add_argument("--repeat", type=Path, help="check this one input, with a traceback")
+    given = parser.parse_args()
+    if given.repeat is not None:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            READERS[given.reader[0]].check(given.repeat.read_bytes(), Path(folder))
+        return 0
+    names = list(READERS) if "all" in given.reader else given.reader
+    return min(1, sum(fuzz(name, given.seconds) for name in names))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Sound containers around mutated content: without them most inputs would only test gzip, zstd or Parquet itself."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+RAW = 0x80
+"""This bit of an input's first byte says that its bytes are the container itself."""
+
+
+def packed(data: bytes, codec: str, *, raw: bool) -> bytes:
+    """Return bytes compressed in two parts, as they come when they are ``raw`` or nothing compresses them."""
+    if raw or not codec:
+        return data
+    half = len(data) // 2
+    parts = (data[:half], data[half:])
+    if codec == ".gz":
+        return b"".join(gzip.compress(part, 1, mtime=0) for part in parts)
+    return b"".join(pa.Codec("zstd").compress(part, asbytes=True) for part in parts)
+
+
+def changed(whole: bytes, edits: bytes) -> bytes:
+    """Return a file with bytes changed: of every three of ``edits`` two say where, one what stands there then."""
+    data = bytearray(whole)
+    for at in range(0, len(edits) - 2, 3):
+        if data:
+            data[int.from_bytes(edits[at : at + 2], "little") % len(data)] ^= edits[at + 2]
+    return bytes(data)
+
+
+def zipped(members: Sequence[tuple[str, bytes]]) -> bytes:
+    """Return a ZIP archive of these members."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return sink.getvalue()
+
+
+def pieces(data: bytes, count: int) -> list[bytes]:
+    """Split bytes into so many, each but the last preceded by its length in two bytes; what is not there is empty."""
+    found = []
+    for _ in range(count - 1):
+        length = int.from_bytes(data[:2], "little")
+        found.append(data[2 : 2 + length])
+        data = data[2 + length :]
+    return [*found, data]
+
+
+def one(*parts: bytes) -> bytes:
+    """Return what ``pieces`` splits into these parts."""
+    return b"".join(len(part).to_bytes(2, "little") + part for part in parts[:-1]) + parts[-1]

@@ -1,0 +1,56 @@
+"""What holds for every input: sound data, or one sentence that names the file and quotes nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from corpusveil.errors import UserError, WorkError
+
+CANARY = "qzvxkwj"
+"""Stands in every seed where private text would stand; no message may hold it."""
+LONGEST_MESSAGE = 600
+
+R = TypeVar("R")
+
+
+class Finding(Exception):
+    """A promise that an input broke."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One family of files: sound inputs to begin with, and a check of any bytes in a folder of its own.
+
+    What the bytes mean is the reader's matter: the first one often says how the others are wrapped.
+    """
+
+    name: str
+    seeds: Callable[[], Iterator[bytes]]
+    check: Callable[[bytes, Path], None]
+
+
+def need(holds: object, promise: str) -> None:
+    """Raise Finding unless something holds."""
+    if not holds:
+        raise Finding(promise)
+
+
+def need_sentence(text: str, named: str, *, quotes: bool = False) -> None:
+    """Raise Finding unless a message is one line that names the file and, but for ``quotes``, shows nothing of it."""
+    need(len(text.splitlines()) == 1, f"a message of {len(text.splitlines())} lines")
+    need(named in text, "a message that does not name the file")
+    need(len(text) <= LONGEST_MESSAGE, f"a message of {len(text)} characters")
+    need(text.isprintable(), "a message with characters that can't be printed")
+    need(quotes or CANARY not in text, "a message that quotes the file")
+
+
+def refused(call: Callable[[], R], named: Path | str, *, quotes: bool = False) -> R | None:
+    """Return what a call returns; None when it refused in one sentence. Any other exception goes on."""
+    try:
+        return call()
+    except (UserError, WorkError) as error:
+        need_sentence(str(error), str(named), quotes=quotes)
+        return None

@@ -1,0 +1,10 @@
+"""All readers that are fuzzed, by name."""
+
+from __future__ import annotations
+
+from fuzz import documents, spaces, states
+from fuzz.invariant import Reader
+
+READERS: dict[str, Reader] = {
+    reader.name: reader for module in (documents, spaces, states) for reader in module.readers()
+}

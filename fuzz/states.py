@@ -1,0 +1,337 @@
+"""What corpusveil keeps for itself: configurations, keys, records, schedules, leases, ledgers, tables, checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusveil.budget import Budget
+from corpusveil.cli.configuration import read_configuration
+from corpusveil.collocations.artifact import read_artifact
+from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.table import load_collocations
+from corpusveil.errors import UserError
+from corpusveil.jobs.schedule import Schedule, prometheus
+from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Vectors, build_space
+from corpusveil.storage import lease
+from corpusveil.storage.ledger import ROWS, Entry, Ledger, read_entry
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms import corpus as runs
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.job import ShardJob
+from corpusveil.transforms.pages import write_pages
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import READINGS, summary, worst
+from corpusveil.transforms.statement import statement
+from fuzz.containers import RAW, changed, one, pieces
+from fuzz.invariant import CANARY, Reader, need, refused
+
+CONFIGURATION = f"""
+[corpus]
+input = ["in/*.jsonl", '{CANARY}']
+keep = ["a", "b\\u00e9\\t"]
+[space]
+path = "space"
+lists = 2
+[mechanism]
+name = "diffractor-exponential"
+gamma = 18
+[budget]
+epsilon = 1.5e0
+per = "document"
+[text]
+numbers = "mask"
+[key]
+path = "key"
+[output]
+path = "out"
+accept_no_guarantee = false
+on_bad_rows = "quarantine"
+rows_per_task = 8192
+"""
+COLLOCATIONS = """
+[collocations]
+input = ["a"]
+counts = "c"
+table = "t"
+tokens = "k"
+[embeddings]
+vectors = "v"
+alpha = 0.025
+"""
+
+
+def check_configuration(data: bytes, folder: Path) -> None:
+    """Read a configuration; what it is written out as is read as the same."""
+    path, again = folder / "x.toml", folder / "y.toml"
+    path.write_bytes(data)
+    found = refused(lambda: read_configuration(str(path)), path, quotes=True)
+    if found is not None and "strategy" not in found.values.get("budget", {}):
+        again.write_text(found.toml(), encoding="utf-8")
+        need(read_configuration(str(again)).values == found.values, "another configuration when it is read again")
+
+
+def check_key(data: bytes, folder: Path) -> None:
+    """Load a key, and what it is saved as."""
+    path, again = folder / "x.key", folder / "y.key"
+    path.write_bytes(data)
+    key = refused(lambda: Key.load(path), path)
+    if key is not None:
+        again.unlink(missing_ok=True)
+        key.save(again)
+        need(Key.load(again).secret == data, "another key when it is loaded again")
+        need(again.stat().st_mode & 0o777 == 0o600, "a key that others can read")
+
+
+RELEASE: Any = SimpleNamespace(digest="d" * 64, key=SimpleNamespace(fingerprint=lambda: "f" * 16), name="r")
+TASK = ShardTask(0, 1, "", "x.jsonl", 3, ".jsonl")
+
+
+def _job(folder: Path) -> ShardJob:
+    kernel: Any = None
+    return ShardJob(
+        kernel, Columns(), str(folder / "out"), Records(str(folder / "records")), "d" * 64, "f" * 16, b"k" * 32
+    )
+
+
+@functools.cache
+def _records() -> dict[str, bytes]:
+    """Return what a finished run leaves among its records, and its manifest."""
+    record = {
+        "release": "d" * 64,
+        "task": ["f" * 16, 0, None, "text", None, []],
+        "input": {"path": f"{CANARY}.jsonl", "bytes": 3, "digest": "0" * 32},
+        "output": {"name": "part-00000-of-00001.jsonl", "sha256": "0" * 64, "blake2b": "0" * 32, "bytes": 3},
+        "counts": Counts().private(),
+        "seconds": 0.5,
+    }
+    run = {
+        "release": "d" * 64, "key": "f" * 16, "columns": {"text": "text", "id": None, "keep": []},
+        "input": ["x.jsonl"], "output": "FOLDER/out", "format": ".jsonl", "on_bad_rows": "fail", "ledger": None,
+    }  # fmt: skip
+    space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
+    release = Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), Key(bytes(range(100, 132))))
+    manifest = {
+        "kind": "release",
+        "configuration": {**release.configuration(), "columns": {"text": "text", "keep": []}}, **statement(release),
+        "shards": [{"name": "data/part-00000-of-00001.jsonl", "documents": 3, "tokens": 9, "sha256": "0" * 64}],
+        "release": "d" * 64, "key_fingerprint": "f" * 16, "documents": 3, "tokens": 9, "corpusveil": "0",
+        "spends": {"name": "r", "metric": "m"}, "content_sha256": "0" * 64, "checksums": "SHA-256",
+    }  # fmt: skip
+    totals = {
+        **Counts().private(), "copies": {"copies": 0, "documents": 3, "one_in": 1, "most": 1}, "seconds": 0.5
+    }  # fmt: skip
+    return {
+        "records/run.json": json.dumps(run).encode(),
+        "records/shards/part-00000-of-00001.json": json.dumps(record).encode(),
+        "records/failed/part-00000-of-00001.json": json.dumps({"sentence": "x.jsonl: wrong."}).encode(),
+        "records/totals.json": json.dumps(totals).encode(),
+        "out/manifest.json": json.dumps(manifest).encode(),
+    }
+
+
+def check_records(data: bytes, folder: Path) -> None:
+    """Go on with a run of which one record, or the manifest, was changed."""
+    parts = _records()
+    names = list(parts)
+    name = names[(data[0] if data else 0) % len(names)]
+    _lay(folder, parts | {name: data[1:]})
+    (folder / "out/data").mkdir(exist_ok=True)
+    (folder / "out/data/part-00000-of-00001.jsonl").write_bytes(b"{}\n")
+    (folder / "x.jsonl").write_bytes(b"{}\n")
+    job, records = _job(folder), Records(str(folder / "records"))
+    task = ShardTask(0, 1, str(folder / "x.jsonl"), "x.jsonl", 3, ".jsonl")
+    named = folder
+    refused(lambda: job.is_done(task), named)
+    refused(lambda: runs._claim(RELEASE, job, [task], None), named)
+    if "failed" not in name:
+        refused(lambda: runs._already(job, [task], 0.0), named)
+        refused(lambda: write_pages(str(folder / "out"), records), named)
+    _lay(folder, parts | {name: data[1:]})
+    with contextlib.suppress(UserError):  # whose sentence is that of the record
+        runs._refuse_failures(records)
+
+
+def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
+    for name, content in parts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.replace(b"FOLDER", str(folder).encode()))
+    for page in ("out.report.html", "records/report.html"):
+        (folder / page).unlink(missing_ok=True)
+
+
+def check_schedule(data: bytes, folder: Path) -> None:
+    """Say what is due, and what was done, when one file of the state was changed."""
+    names = ("runs/00001.plan.json", "runs/00001.done.json", "touched.json", "metrics.jsonl")
+    parts = {f"state/{name}": seed[1:] for name, seed in zip(names, _schedule_seeds(), strict=False)}
+    choice = data[0] if data else 0
+    name = list(parts)[choice % 4]
+    parts[name] = data[1:]
+    _lay(folder, parts | {"in/x.jsonl": b"{}\n"})
+    if choice & 0x10:
+        (folder / "state/runs/00001.done.json").unlink()
+    state = Records(str(folder / "state"))
+    found = Schedule(
+        (str(folder / "in"),), str(folder / "in"), str(folder / "out"), str(folder / "rec"), state, b"k" * 32
+    )
+    refused(found.due, folder)
+    refused(lambda: list(found.runs()), folder)
+    refused(found.release, folder)
+    refused(lambda: prometheus(state), folder)
+
+
+def check_lease(data: bytes, folder: Path) -> None:
+    """Take a lease behind another one whose files were changed."""
+    for path in folder.glob("lease/*"):
+        path.unlink()
+    (folder / "lease").mkdir(exist_ok=True)
+    holder, beat = pieces(data, 2)
+    (folder / "lease/lease-00000001.json").write_bytes(holder)
+    (folder / "lease/lease-00000001.beat").write_bytes(beat)
+    refused(lambda: lease.take(str(folder / "lease"), 0.02), folder)
+
+
+def _entry() -> Entry:
+    about: dict[str, Any] = dict.fromkeys(("corpus", "shard", "release", "metric", "mechanism", "space"), CANARY)
+    about |= {"rows": [0, None], "budget": {"epsilon": 1.0}}
+    table = pa.table(
+        [pa.array([b"c" * 16] * 3, pa.binary(16)), pa.array([b"i" * 16] * 3, pa.binary(16)), pa.array([1, 2, 3]),
+         *(pa.array([0.5, 1.0, 2.0]) for _ in range(3))],
+        schema=ROWS,
+    )  # fmt: skip
+    return Entry(about, table)
+
+
+def check_ledger(data: bytes, folder: Path) -> None:
+    """Read an entry that was changed, add up what it says, and write it again."""
+    choice, content = data[0] if data else 0, data[1:]
+    path = folder / "ledger/entries/x.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if choice & RAW else changed(_entry().data(), content))
+    entry = refused(lambda: read_entry(str(path)), path)
+    if entry is None:
+        return
+    need(entry.table.schema.equals(ROWS), "a table of other columns")
+    entry.table.validate(full=True)
+    need(not any(column.null_count for column in entry.table.columns), "an entry with nothing where a number should be")
+    secret = b"s" * 32
+    (folder / "y.parquet").write_bytes(entry.data())
+    need(
+        read_entry(str(folder / "y.parquet")).name(secret) == entry.name(secret), "another entry when it is read again"
+    )
+    (folder / "ledger/secret.key").write_bytes(secret)
+    refused(lambda: summary(Ledger.existing(str(folder / "ledger")).entries()), path)
+    refused(lambda: list(worst([entry], READINGS)), path)
+
+
+def _table(**options: Any) -> bytes:
+    sink = io.BytesIO()
+    ngrams = ["new york", f"{CANARY} der", "a b c"]
+    table = {"ngram": ngrams, "n": pa.array([2, 2, 3], pa.int8()), "count": [5, 4, 3], "score": [3.0, 2.5, 2.25]}
+    pq.write_table(pa.table(table), sink, **options)
+    return sink.getvalue()
+
+
+PLAIN = {"compression": "none", "use_dictionary": False}
+
+
+def check_collocations(data: bytes, folder: Path) -> None:
+    """Compile a table that was changed."""
+    choice, content = data[0] if data else 0, data[1:]
+    path = folder / "x.parquet"
+    path.write_bytes(content if choice & RAW else changed(_table(**PLAIN), content))
+    load_collocations.cache_clear()
+    found = refused(lambda: load_collocations(str(path)), path)
+    if found is not None:
+        need(len(found.tokens) == len(set(found.tokens)) == len(found.scores), "a collocation that is there twice")
+        need(np.isfinite(found.scores).all(), "a score that is not finite")
+        need(found.restricted(set(found.tokens)).digest == found.digest, "another table when it is compiled again")
+
+
+def check_artifact(data: bytes, folder: Path) -> None:
+    """Read a description that was changed."""
+    (folder / "_artifact.json").write_bytes(data)
+    found = refused(lambda: read_artifact(str(folder), "counts"), folder)
+    need(found is None or isinstance(found, dict), "a description that is none")
+
+
+def check_checkpoint(data: bytes, folder: Path) -> None:
+    """Go on with a training whose state was changed."""
+    (folder / "state.json").write_bytes(data)
+    array = np.zeros((2, 2), np.float32)
+    sink = io.BytesIO()
+    np.save(sink, array)
+    (folder / f"{NAME}.vectors.npy").write_bytes(sink.getvalue())
+    random = np.random.RandomState(0)
+    model = SimpleNamespace(wv=SimpleNamespace(vectors=array), negative=0, hs=0, random=random)
+    refused(lambda: Checkpoint(str(folder), "m").restore(model), folder)
+    refused(lambda: Checkpoint(str(folder), "m").remove(), folder)
+
+
+NAME = "epoch-0001-segment-000002"
+
+
+def _checkpoint() -> bytes:
+    digest = hashlib.sha256(bytes(16)).hexdigest()
+    kind, keys, *rest = np.random.RandomState(0).get_state()
+    state = {"mark": "m", "epoch": 1, "segment": 2, "name": NAME, "arrays": {"vectors": digest}}
+    return json.dumps({**state, "random": [kind, keys.tolist(), *rest]}).encode()
+
+
+def _numbered(parts: Mapping[str, bytes]) -> Iterator[bytes]:
+    for number, part in enumerate(parts.values()):
+        yield bytes([number]) + part
+
+
+def _schedule_seeds() -> Iterator[bytes]:
+    for bits in (0, 0x10):
+        yield bytes([bits]) + b'{"shards": [["FOLDER/in/x.jsonl", "x.jsonl", 3, "1"]], "why": {"x.jsonl": "new"}}'
+        yield bytes([bits + 1]) + b'{"shards": {"x.jsonl": [3, "1", "00"]}, "release": "dd", "key_fingerprint": "ff"}'
+        yield bytes([bits + 2]) + b'{"shards": {"x.jsonl": [3, "2"]}}'
+        yield bytes([bits + 3]) + (
+            b'{"time": "2026-11-01T00:00:00+00:00", "status": 0, "seconds": 1.5, "run": 1, "new": 1, "changed": 0, '
+            b'"documents": 3, "tokens": 9}\n'
+        )
+
+
+def readers() -> Iterator[Reader]:
+    told = orjson.dumps(
+        {"kind": "counts", "version": 1, "tokenizer": TOKENIZER_VERSION, "options": {"max_n": 3}, "digest": "0" * 64}
+    )
+    holder = orjson.dumps({"host": "h", "machine": "m", "process": 1, "began": 0.5})
+    beat = orjson.dumps({"time": 0.5, "mark": "00"})
+    seeds: dict[str, tuple[Callable[[bytes, Path], None], list[bytes]]] = {
+        "configuration": (check_configuration, [CONFIGURATION.encode(), COLLOCATIONS.encode()]),
+        "key": (check_key, [bytes(range(32)), bytes(range(100, 132)), b"correct horse battery staple, no"]),
+        "records": (check_records, list(_numbered(_records()))),
+        "schedule": (check_schedule, list(_schedule_seeds())),
+        "lease": (check_lease, [one(holder, beat)]),
+        "ledger": (check_ledger, [b"\0" + bytes(6), bytes([RAW]) + _entry().data()]),
+        "collocations": (
+            check_collocations,
+            [b"\0" + bytes(6), bytes([RAW]) + _table(), bytes([RAW]) + _table(**PLAIN)],
+        ),
+        "artifact": (check_artifact, [told]),
+        "checkpoint": (check_checkpoint, [_checkpoint()]),
+    }
+    for name, (check, inputs) in seeds.items():
+        yield Reader(name, lambda inputs=inputs: iter(inputs), check)

@@ -1,0 +1,386 @@
+"""What the fuzzer found (``make fuzz``), once each: the smallest input, and what is said or done now."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import pickle
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.cli.configuration import read_configuration
+from corpusveil.collocations.artifact import read_artifact
+from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.table import load_collocations
+from corpusveil.errors import UserError
+from corpusveil.jobs.schedule import prometheus
+from corpusveil.spaces import Vectors, Vocabulary, build_space, load_space, read_counts, read_vectors
+from corpusveil.spaces.space import VECTORS, content_digest
+from corpusveil.spaces.vocabulary import read_vocabulary
+from corpusveil.storage import files, formats, lease
+from corpusveil.storage.ledger import ROWS, Entry, read_entry
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.manifest import read_manifest
+from tests.engines.corpora import UNKNOWN
+
+SECRET = UNKNOWN.encode()
+
+
+def sentence(call: Callable[[], Any], path: Path | str) -> str:
+    """Return the one sentence that a call is refused with; it names the file and quotes nothing of it."""
+    with pytest.raises(UserError) as caught:
+        call()
+    told = str(caught.value)
+    assert str(path) in told
+    assert len(told.splitlines()) == 1
+    assert told.isprintable()
+    assert len(told) < 600
+    assert UNKNOWN not in told
+    return told
+
+
+def batches(path: Path, columns: Columns) -> list[Any]:
+    with files.open_read(str(path)) as file:
+        return list(formats.find(formats.form_of(path.name)).batches(file, str(path), columns))
+
+
+class TestDocuments:
+    @pytest.mark.parametrize("text", ["a\rb", "\r", "a\r\nb", "\r\n", 'a"\r'])
+    def test_csv_with_carriage_returns_is_read_again(self, tmp_path: Path, text: str) -> None:
+        """Python before 3.13 writes them without quotes, and then does not read them."""
+        sink = io.BytesIO()
+        form = formats.find(".csv")
+        writer = form.writer(sink, Columns(keep=("a",)), hashlib.sha256(), [pa.large_string()])
+        writer.write(pa.array([text, "x"], pa.large_string()), [pa.array([text, ""], pa.large_string())])
+        writer.close()
+        path = tmp_path / "x.csv"
+        path.write_bytes(sink.getvalue())
+        (batch,) = batches(path, Columns(keep=("a",)))
+        assert batch.texts.to_pylist() == [text, "x"]
+        assert batch.kept[0].to_pylist() == [text, ""]
+        assert [row[0] for row in csv.reader(io.StringIO(sink.getvalue().decode(), newline=""))][1:] == [text, "x"]
+
+    @pytest.mark.parametrize("inside", [b"1", b"1234567890123456789012"])
+    @pytest.mark.parametrize("depth", [300, 1000])
+    def test_json_nested_deep_is_a_bad_row(self, tmp_path: Path, inside: bytes, depth: int) -> None:
+        """It raised RecursionError or TypeError, depending on how deep the caller itself stood."""
+        path = tmp_path / "x.jsonl"
+        nest = b"[" * depth + inside + b"]" * depth
+        path.write_bytes(b'{"text": "' + SECRET + b'", "a": ' + nest + b'}\n{"text": "b", "a": 1}\n')
+        whole, rows = batches(path, Columns(keep=("a",))), []
+        for batch in whole:
+            rows += [(bad.number, bad.why) for bad in batch.bad]
+        assert rows == [(0, "nested too deep; lists and objects may stand in one another 250 times.")]
+        assert [number for batch in whole for number in batch.numbers] == [1]
+
+    def test_parquet_with_fewer_rows_than_it_says_is_refused(self, tmp_path: Path) -> None:
+        """A row group with a negative number of rows ended the file without a word."""
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"text": [UNKNOWN] * 9}), sink, row_group_size=1, compression="none")
+        whole = sink.getvalue()
+        path, hit = tmp_path / "x.parquet", 0
+        footer = int.from_bytes(whole[-8:-4], "little")
+        for at in range(len(whole) - 8 - footer, len(whole) - 8):
+            changed = bytearray(whole)
+            changed[at] ^= 0x29  # a 1 becomes a -20, as Thrift writes them
+            path.write_bytes(changed)
+            try:
+                sizes = [pq.read_metadata(path).row_group(k).num_rows for k in range(9)]
+            except Exception:  # noqa: BLE001 - other places in the footer
+                continue
+            if min(sizes) < 0:
+                hit += 1
+                assert "not a sound Parquet file" in sentence(lambda: batches(path, Columns()), path)
+        assert hit
+
+
+class _Note:
+    """Pickled as the call of a name with arguments, and perhaps a state."""
+
+    def __init__(self, *reduced: Any) -> None:
+        self.reduced = reduced
+
+    def __reduce__(self) -> Any:
+        return self.reduced
+
+
+OBJECTS = _Note(np.dtype, ("V8", False, True), (3, "|", None, ("f",), {"f": (np.dtype("O"), 0)}, 8, 1, 0))
+"""A type of eight bytes that NumPy takes for a pointer, and says it does not."""
+PICKLES = {
+    "a memo of 13 GB": b"\x80\x02]r" + (0x31020214).to_bytes(4, "little") + b".",
+    "a bytearray of 1 TB": b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b".",
+    "bytes of 1 TB": b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",
+    "a tuple a million deep": b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.",
+    "a set of deep tuples": b"\x80\x04(" + b")" + b"\x85" * 1_000_000 + b"\x91.",
+    "pointers": pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),
+    "an extension of this process": b"\x80\x02\x82\x01.",
+    "a name with line ends": b"cos\x0bx\n" + SECRET + b"\nq.",
+    "rubbish": SECRET,
+}
+
+
+class TestVectors:
+    def test_pickles_neither_crash_nor_fill_the_memory(self, tmp_path: Path) -> None:
+        """In a process of their own, which any of them ended before."""
+        paths = [tmp_path / f"{number}.kv" for number in range(len(PICKLES))]
+        for path, data in zip(paths, PICKLES.values(), strict=True):
+            path.write_bytes(data)
+        code = (
+            "import sys\nfrom corpusveil.errors import UserError\nfrom corpusveil.spaces import read_vectors\n"
+            "for path in sys.argv[1:]:\n    try:\n        read_vectors(path)\n"
+            "    except UserError as error:\n        print(error, flush=True)\n"
+        )
+        limit = 6 << 30
+        done = subprocess.run(
+            [sys.executable, "-c", code, *map(str, paths)],
+            capture_output=True, text=True, timeout=120, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        )  # fmt: skip
+        told = done.stdout.splitlines()
+        assert done.returncode == 0, (len(told), done.stderr[-500:])
+        assert [line.partition(": ")[0] for line in told] == [str(path) for path in paths]
+        assert UNKNOWN not in done.stdout
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [UNKNOWN, "1"]},
+            {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [None, 1]},
+            {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [{"a": 1}, {"a": 2}]},
+            {"word": ["a", "b"], "vector": [[UNKNOWN], [UNKNOWN]]},
+            {"word": pa.array(["a", UNKNOWN]).dictionary_encode(), "vector": [[1.0], [2.0]]},
+            {"word": [{UNKNOWN: 1}, {UNKNOWN: 2}], "vector": [[1.0], [2.0]]},
+        ],
+    )
+    def test_parquet_of_other_types(self, tmp_path: Path, table: dict[str, Any]) -> None:
+        path = tmp_path / "x.parquet"
+        pq.write_table(pa.table(table), path)
+        sentence(lambda: read_vectors(str(path)), path)
+
+    @pytest.mark.parametrize("twice", ["word", "vector", "count"])
+    def test_parquet_with_a_column_twice(self, tmp_path: Path, twice: str) -> None:
+        """Arrow said it in three lines, with every column's name."""
+        columns: dict[str, list[Any]] = {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [1, 2]}
+        path = tmp_path / "x.parquet"
+        pq.write_table(pa.table([*columns.values(), columns[twice]], names=[*columns, twice]), path)
+        sentence(lambda: read_vectors(str(path)), path)
+
+    def test_small_parquet_that_is_large_inside(self, tmp_path: Path) -> None:
+        """A page of one value, many million times: a kilobyte of file, gigabytes of memory."""
+        path = tmp_path / "x.parquet"
+        words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3_500_000, np.int32)), pa.array(["x" * 100]))
+        pq.write_table(
+            pa.table({"word": words.cast(pa.string()), "vector": pa.nulls(len(words), pa.list_(pa.float32()))}), path
+        )
+        assert path.stat().st_size < 1 << 18
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        sentence(lambda: read_vectors(str(path)), path)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 700 << 10
+
+    def test_npz_members_that_are_no_arrays(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.npz"
+        np.savez(path, vectors=np.eye(2))
+        import zipfile
+
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("vocab.npy", SECRET)
+        assert "no NumPy array" in sentence(lambda: read_vectors(str(path)), path)
+
+    @pytest.mark.parametrize("name", ["x.txt", "x.bin"])
+    def test_headers_of_thousands_of_digits(self, tmp_path: Path, name: str) -> None:
+        path = tmp_path / name
+        path.write_bytes(b"9" * 5000 + b" 3\na 1 2 3\n")
+        sentence(lambda: read_vectors(str(path)), path)
+
+    def test_gzip_that_is_none_is_not_quoted(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.txt.gz"
+        path.write_bytes(b"zy not gzip")
+        assert "zy" not in sentence(lambda: read_vectors(str(path)), path).removeprefix(str(path))
+
+
+class TestCounts:
+    def test_of_a_vocabulary_that_are_negative(self, tmp_path: Path) -> None:
+        """They were refused without a word about where."""
+        path = tmp_path / "vocabulary.parquet"
+        pq.write_table(pa.table({"id": [0, 1], "token": ["a", UNKNOWN], "count": [1, -1]}), path)
+        assert "negative" in sentence(lambda: read_vocabulary(str(path)), path)
+
+    WORDS = Vocabulary.from_words(["a", "b"])
+
+    def test_that_add_up_beyond_64_bits(self, tmp_path: Path) -> None:
+        """They came round again as another number."""
+        path = tmp_path / "x.tsv"
+        path.write_text("a\t999999999999999999\n" * 20)
+        assert "64 bits" in sentence(lambda: read_counts(str(path), self.WORDS), path)
+        table = tmp_path / "x.parquet"
+        pq.write_table(pa.table({"ngram": ["a", "a"], "count": [2**63 - 1, 2**63 - 1]}), table)
+        assert "64 bits" in sentence(lambda: read_counts(str(table), self.WORDS), table)
+
+    def test_with_a_separator_that_is_no_blank_to_all(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.tsv"
+        path.write_text("a\t3\x1d\n")
+        assert read_counts(str(path), self.WORDS).tolist() == [3, 0]
+
+    def test_that_are_text_are_not_quoted(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.parquet"
+        pq.write_table(pa.table({"ngram": ["a"], "count": [UNKNOWN]}), path)
+        sentence(lambda: read_counts(str(path), self.WORDS), path)
+
+
+CONFIGURATIONS = {
+    "a number beyond all floats": "[budget]\nepsilon = 1" + "0" * 400,
+    "a number of thousands of digits": "[budget]\nepsilon = 1" + "0" * 5000,
+    "lists in lists": "a = " + "[" * 5000,
+    "a section with a line end": '["a\\nb"]\n',
+    "a key with a line end": '[budget]\n"a\\nb" = 1\n',
+    "a value of a kilobyte": f'[budget]\nepsilon = "{"x" * 1000}"\n',
+    "a date": "[budget]\nepsilon = 1979-05-27\n",
+    "truth for a whole number": "[budget]\nepsilon = 1.0\nweights = [true]\n",
+    "a whole number beyond 64 bits": "[space]\npath = 'x'\nlists = 99999999999999999999\n",
+}
+
+
+class TestConfiguration:
+    @pytest.mark.parametrize("name", CONFIGURATIONS)
+    def test_is_refused_in_one_sentence(self, tmp_path: Path, name: str) -> None:
+        path = tmp_path / "x.toml"
+        path.write_text(CONFIGURATIONS[name])
+        sentence(lambda: read_configuration(str(path)), path)
+
+    def test_that_is_written_out_is_read_again(self, tmp_path: Path) -> None:
+        """JSON leaves the character of Delete as it is, TOML does not take it so."""
+        path = tmp_path / "x.toml"
+        path.write_text('[collocations]\ninput = ["a\\u007f\\n\\u0001é"]\ncounts = "c"\ntable = "t"\ntokens = "k"\n')
+        read = read_configuration(str(path))
+        path.write_text(read.toml())
+        assert read_configuration(str(path)).values == read.values
+
+
+JSONS = [b"[]", b"1", b"null", b"{}", b'{"_": 1', b"\xff", b"[" * 5000, b'{"release": 1}', b'{"shards": {"x": 1}}']
+
+
+class TestStates:
+    @pytest.mark.parametrize("data", JSONS)
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "run.json",
+            "totals.json",
+            "shards/x.json",
+            "failed/x.json",
+            "seen/x.json",
+            "runs/1.plan.json",
+            "runs/1.done.json",
+        ],
+    )
+    def test_records_that_are_none(self, tmp_path: Path, name: str, data: bytes) -> None:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        assert "damaged" in sentence(lambda: Records(str(tmp_path)).read(name), path)
+
+    @pytest.mark.parametrize("data", JSONS)
+    def test_manifests_and_descriptions_that_are_none(self, tmp_path: Path, data: bytes) -> None:
+        for name, read in (
+            ("manifest.json", read_manifest),
+            ("_artifact.json", lambda url: read_artifact(url, "counts")),
+            ("_artifact.json", load_space),
+        ):
+            (tmp_path / name).write_bytes(data)
+            sentence(lambda read=read: read(str(tmp_path)), tmp_path)
+
+    @pytest.mark.parametrize("data", [b"{}", b"1", b"\xff", b'{"time": "x", "status": 0, "seconds": 1, "run": 1}'])
+    def test_metrics_that_are_none(self, tmp_path: Path, data: bytes) -> None:
+        (tmp_path / "metrics.jsonl").write_bytes(data + b"\n")
+        sentence(lambda: prometheus(Records(str(tmp_path))), tmp_path)
+
+    @pytest.mark.parametrize("holder", JSONS)
+    @pytest.mark.parametrize("beat", [b"{}", b"\xff", b'{"time": "x"}'])
+    def test_a_damaged_lease_is_taken_over_when_it_stands_still(
+        self, tmp_path: Path, holder: bytes, beat: bytes
+    ) -> None:
+        (tmp_path / "lease-00000001.json").write_bytes(holder)
+        (tmp_path / "lease-00000001.beat").write_bytes(beat)
+        assert isinstance(lease.take(str(tmp_path), 0.05), lease.Lease)
+
+    def test_ledger_entries_that_are_none(self, tmp_path: Path) -> None:
+        """Damage that Arrow reports as an OSError, nulls, and numbers that are none, were no damage."""
+        names = ("corpus", "shard", "release", "metric", "mechanism", "space", "rows", "budget")
+        tags = pa.array([b"c" * 16], pa.binary(16))
+        for spent in (None, float("nan"), -1.0):
+            number = pa.array([spent], pa.float64())
+            table = pa.table([tags, tags, pa.array([1]), number, number, number], schema=ROWS)
+            path = tmp_path / "x.parquet"
+            path.write_bytes(Entry(dict.fromkeys(names, UNKNOWN), table).data())
+            sentence(lambda path=path: read_entry(str(path)), path)
+        whole = path.read_bytes()
+        for at in range(0, len(whole), 13):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+            sentence(lambda: read_entry(str(path)), path)
+
+    def test_collocation_tables_that_are_none(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.parquet"
+        rows: dict[str, list[Any]]
+        for rows in (
+            {"ngram": ["a b", None], "n": [2, 2], "score": [1.0, 1.0]},
+            {"ngram": ["a b"], "n": [None], "score": [1.0]},
+            {"ngram": ["a b"], "n": [2], "score": [float("nan")]},
+            {"ngram": [UNKNOWN], "n": [2], "score": [1.0]},
+            {"ngram": ["a b"], "n": ["2x"], "score": [1.0]},
+            {"ngram": [], "n": [], "score": []},
+        ):
+            pq.write_table(pa.table(rows), path)
+            load_collocations.cache_clear()
+            sentence(lambda: load_collocations(str(path)), path)
+
+    @pytest.mark.parametrize("data", JSONS)
+    def test_checkpoints_that_are_none(self, tmp_path: Path, data: bytes) -> None:
+        (tmp_path / "state.json").write_bytes(data)
+        sentence(Checkpoint(str(tmp_path), "m").remove, tmp_path)
+
+    @pytest.mark.parametrize("bad", ["nan", "blank", "empty"])
+    def test_spaces_that_nobody_can_build(self, tmp_path: Path, bad: str) -> None:
+        """Somebody who changed a space has also given it the digest of what it holds."""
+        words = {"nan": ["a", "b", "c"], "blank": ["a", "b\nc", "c"], "empty": ["a", "", "c"]}[bad]
+        space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
+        matrix = np.array(space.vectors)
+        if bad == "nan":
+            matrix[1, 1] = np.nan
+        object.__setattr__(space, "vocabulary", Vocabulary.from_words(words))
+        object.__setattr__(space, "vectors", matrix)
+        digest = content_digest(space.vocabulary, matrix, space.lists)
+        space.info["digest"] = digest
+        object.__setattr__(space, "digest", digest)
+        space.save(str(tmp_path / "s"))
+        assert (tmp_path / "s" / VECTORS).exists()
+        assert re.search("blank|finite", sentence(lambda: load_space(str(tmp_path / "s")), tmp_path / "s"))
+
+
+def test_a_gzip_bomb_is_read_in_chunks(tmp_path: Path) -> None:
+    """A file of many times its size takes the memory of a few chunks."""
+    path = tmp_path / "x.txt.gz"
+    path.write_bytes(gzip.compress((b"bababa dede " * 80 + b"\n") * 1000, 9) * 200)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with files.open_read(str(path)) as file:
+        rows = sum(len(batch.numbers) for batch in formats.find(".txt.gz").batches(file, str(path), Columns()))
+    assert rows == 200_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
+
+
+def test_json_says_what_the_findings_are_of() -> None:
+    """The inputs above are what they are meant to be."""
+    assert len({json.dumps(name) for name in [*PICKLES, *CONFIGURATIONS]}) == len(PICKLES) + len(CONFIGURATIONS)

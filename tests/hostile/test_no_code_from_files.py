@@ -1,0 +1,101 @@
+"""Nothing that comes from a file is run: no pickle, eval or loader that unpickles, but what is listed here."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import corpusveil
+
+PACKAGE = Path(corpusveil.__file__).parent
+
+MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "yaml", "torch", "runpy", "code", "codeop"}
+"""Modules that make objects or code out of bytes."""
+NAMES = {"eval", "exec", "compile", "__import__"}
+ATTRIBUTES = {"load_module", "exec_module", "unsafe_load", "full_load", "extractall", "unpack_archive", "read_pickle"}
+LOADERS = {"load", "loads", "load_word2vec_format", "load_fasttext_format", "load_facebook_model"}
+NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
+"""What ``load`` and ``loads`` may be called on; NumPy's only with ``allow_pickle=False``."""
+
+ALLOWED = {
+    ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
+    ("spaces/formats/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
+    ("spaces/formats/keyedvectors.py", "load of unpickler"): "that unpickler",
+}
+"""What is found and right, and why."""
+
+
+def uses(tree: ast.AST) -> Iterator[str]:
+    """Yield what a module does that could run what a file says."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (f"import of {one.name}" for one in node.names if one.name.split(".")[0] in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] in MODULES:
+            yield f"import of {node.module}"
+        elif isinstance(node, ast.Name) and node.id in NAMES:
+            yield f"name {node.id}"
+        elif isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES:
+            yield f"attribute {node.attr}"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOADERS:
+            yield from _load(node, node.func)
+        elif isinstance(node, ast.keyword) and node.arg in {"allow_pickle", "trust_remote_code"}:
+            yield from (
+                [] if isinstance(node.value, ast.Constant) and node.value.value is False else [f"keyword {node.arg}"]
+            )
+
+
+def _load(call: ast.Call, function: ast.Attribute) -> Iterator[str]:
+    owner = function.value.id if isinstance(function.value, ast.Name) else ast.unparse(function.value)
+    if owner == "np":
+        if not any(one.arg == "allow_pickle" for one in call.keywords):
+            yield "np.load without allow_pickle=False"
+    elif owner not in NOT_PICKLE - {"KeyedVectors"}:
+        yield f"{function.attr} of {owner}"
+
+
+def found() -> Counter[tuple[str, str]]:
+    return Counter(
+        (path.relative_to(PACKAGE).as_posix(), use)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for use in uses(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def test_the_package_runs_nothing_that_it_reads() -> None:
+    assert set(found()) == set(ALLOWED)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import torch.serialization",
+        "import yaml",
+        "eval(text)",
+        "run = exec",
+        "np.load(path)",
+        "np.load(path, allow_pickle=True)",
+        "np.load(path, allow_pickle=flag)",
+        "KeyedVectors.load(path)",
+        "Word2Vec.load(path)",
+        "gensim.models.KeyedVectors.load_word2vec_format(path)",
+        "archive.extractall(folder)",
+        "loader.exec_module(module)",
+        "pandas.read_pickle(path)",
+        "self.unpickler.load()",
+        "load_dataset(name, trust_remote_code=True)",
+    ],
+)
+def test_what_would_run_it_is_found(code: str) -> None:
+    """The test itself."""
+    assert list(uses(ast.parse(code)))
+
+
+@pytest.mark.parametrize("code", ["np.load(path, allow_pickle=False)", "json.loads(text)", "tomllib.load(file)"])
+def test_what_is_right_is_not_found(code: str) -> None:
+    assert not list(uses(ast.parse(code)))

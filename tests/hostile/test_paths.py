@@ -1,0 +1,206 @@
+"""Names that come from a file lead nowhere but where they should: no separators, no '..', no other folder."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.stages import PartTask, Stage
+from corpusveil.errors import UserError
+from corpusveil.jobs.schedule import Schedule
+from corpusveil.spaces import load_space, read_vectors
+from corpusveil.storage.inputs import find_shards, lies_at
+from corpusveil.storage.records import Records
+from corpusveil.transforms.manifest import read_manifest
+from tests.engines.corpora import Ground, encode, rows, write_shard
+from tests.hostile.test_private_modes import BAD
+
+NAMES = ["../x", "/etc/passwd", "a/b", "..", ".", "", "a\\b", "x\0y", "x\ny", "data/../../x", "~/x"]
+
+
+def one_line(error: pytest.ExceptionInfo[UserError], named: object) -> None:
+    assert str(named) in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_checkpoint(tmp_path: Path, name: str) -> None:
+    """Its name is a part of what is read, and of what is removed."""
+    victim = tmp_path / "x.vectors.npy"
+    np.save(victim, np.eye(2))
+    random = ["MT19937", [0] * 624, 0, 0, 0.0]
+    state: dict[str, Any] = {"mark": "m", "epoch": 1, "segment": 1, "random": random}
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for bad in ({"name": name, "arrays": {"vectors": ""}}, {"name": "epoch-0001-segment-000001", "arrays": {name: ""}}):
+        (folder / "state.json").write_text(json.dumps(state | bad))
+        with pytest.raises(UserError, match="damaged") as caught:
+            Checkpoint(str(folder), "m").remove()
+        one_line(caught, folder)
+    assert victim.exists()
+
+
+class _Stage(Stage):
+    @property
+    def name(self) -> str:
+        return "s"
+
+    def do(self, task: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "{work}/../x", "{work}", "s3://elsewhere/x", "", 7, ["{work}/s/x", "/x"]]
+)
+def test_a_record_of_a_stage(tmp_path: Path, name: Any) -> None:
+    """What it says was made is read by the next stage."""
+    work = tmp_path / "out" / "work"
+    (work / "s" / "done").mkdir(parents=True)
+    told = json.dumps({"mark": "m", "input": "", "made": name}).replace("{work}", str(tmp_path / "out"))
+    (work / "s" / "done" / "part-00000-of-00001.json").write_text(told)
+    with pytest.raises(UserError, match="names a file that is not of this work") as caught:
+        _Stage(str(work), "m").record(PartTask(0, 1))
+    one_line(caught, work)
+    sound = json.dumps({"mark": "m", "input": "", "made": [f"{work}/s/made/x.parquet", f"{tmp_path}/out/state/x"]})
+    (work / "s" / "done" / "part-00000-of-00001.json").write_text(sound)
+    assert _Stage(str(work), "m").record(PartTask(0, 1)) is not None
+
+
+@pytest.mark.parametrize(
+    "name", [*NAMES, "data/part-00000-of-00001", "part-00000-of-00001.jsonl", "data/part-0-of-1.x"]
+)
+def test_a_manifest(tmp_path: Path, name: str) -> None:
+    manifest = {
+        "kind": "release", "release": "r", "key_fingerprint": "f", "documents": 1, "tokens": 1, "content_sha256": "0",
+        "configuration": {"budget": {"epsilon": 1.0, "per": "token"}, "columns": {"keep": []}, "text": {}},
+        "spends": {"name": "n", "metric": "m"},
+    }  # fmt: skip
+    shard = {"documents": 1, "tokens": 1, "sha256": "0"}
+    for written, sound in ((name, False), ("data/part-00000-of-00001.jsonl.zst", True)):
+        text = json.dumps(manifest | {"shards": [shard | {"name": written}]})
+        (tmp_path / "manifest.json").write_text(text)
+        if sound:
+            assert read_manifest(str(tmp_path))["shards"]
+            continue
+        with pytest.raises(UserError, match="damaged") as caught:
+            read_manifest(str(tmp_path))
+        one_line(caught, tmp_path)
+
+
+def test_the_state_of_a_schedule(tmp_path: Path) -> None:
+    """A plan names shards by address and path; the address has to be that of the path in the corpus."""
+    folder = tmp_path / "in"
+    write_shard(folder / "x.jsonl", rows(2, 1))
+    write_shard(tmp_path / "secret.jsonl", rows(2, 2))
+    state = Records(str(tmp_path / "state"))
+    found = Schedule((str(folder),), str(folder), str(tmp_path / "out"), str(tmp_path / "rec"), state, b"k" * 32)
+    plan = found.next()
+    assert plan is not None
+    assert found.next() == plan
+    for url, relative in (
+        (tmp_path / "secret.jsonl", "x.jsonl"),
+        (tmp_path / "secret.jsonl", "../secret.jsonl"),
+        (folder / ".." / "secret.jsonl", "x.jsonl"),
+        ("s3://bucket/x.jsonl", "x.jsonl"),
+        ("memory://in/x.jsonl", "x.jsonl"),
+    ):
+        state.write("runs/00001.plan.json", {"shards": [[str(url), relative, 1, ""]], "why": {relative: "new"}})
+        with pytest.raises(UserError, match="does not lie where its path says") as caught:
+            found.next()
+        one_line(caught, tmp_path / "state")
+    for name in ("../../x.plan.json", "-0001.plan.json", "x.plan.json", "0x1.plan.json"):
+        (tmp_path / "state" / "runs" / Path(name).name).write_text("{}")
+    state.write("runs/00001.plan.json", {"shards": [[str(folder / "x.jsonl"), "x.jsonl", 1, ""]], "why": {}})
+    assert [number for number, _ in found.runs()] == [1]
+
+
+def test_where_a_file_lies() -> None:
+    assert lies_at("/a/b/c.x", "/a", "b/c.x")
+    assert lies_at("/a/./b/c.x", "/a/", "b/c.x")
+    assert lies_at("memory://a/b/c.x", "memory://a", "b/c.x")
+    for url, relative in (("/a/b/c.x", "c.x"), ("/a/b/../c.x", "b/c.x"), ("/x", "../x"), ("/etc/x", "/etc/x")):
+        assert not lies_at(url, "/a", relative)
+
+
+def test_members_of_an_archive(tmp_path: Path) -> None:
+    """Nothing is unpacked: what an .npz calls its members never becomes a path."""
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        for name, array in (
+            ("vocab.npy", np.array(["a", "b"])), ("vectors.npy", np.eye(2)), ("../../evil.npy", np.eye(2)),
+            ("/tmp/evil.npy", np.eye(2)),
+        ):  # fmt: skip
+            sink = io.BytesIO()
+            np.save(sink, array)
+            archive.writestr(name, sink.getvalue())
+    before = sorted(tmp_path.parent.rglob("*"))
+    assert read_vectors(str(tmp_path / "x.npz")).words == ["a", "b"]
+    assert sorted(tmp_path.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("digest", ["../" * 20 + "a" * 4, "A" * 64, "0" * 63, "/" * 64, 7, None])
+def test_the_digest_of_a_space(ground: Ground, tmp_path: Path, digest: Any) -> None:
+    """It names the folder of this machine's copy."""
+    for path in ground.space_folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    told = json.loads((tmp_path / "_artifact.json").read_text())
+    (tmp_path / "_artifact.json").write_text(json.dumps(told | {"digest": digest}))
+    with pytest.raises(UserError, match="has no digest") as caught:
+        load_space(str(tmp_path))
+    one_line(caught, tmp_path)
+
+
+class TestLinks:
+    """Links in an input folder: those to files are the files, those to folders nothing; nobody goes in circles."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "in"
+        write_shard(folder / "a.jsonl", rows(2, 1))
+        write_shard(tmp_path / "blobs" / "b.jsonl", rows(2, 2))
+        (folder / "link.jsonl").symlink_to(tmp_path / "blobs" / "b.jsonl")
+        (folder / "folder").symlink_to(tmp_path / "blobs")
+        (folder / "loop").symlink_to(folder)
+        (folder / "broken.jsonl").symlink_to(tmp_path / "nowhere")
+        return folder
+
+    @pytest.mark.parametrize("pattern", ["", "/*.jsonl", "/**/*.jsonl"])
+    def test_that_are_files(self, folder: Path, pattern: str) -> None:
+        assert [shard.relative for shard in find_shards([f"{folder}{pattern}"])] == ["a.jsonl", "link.jsonl"]
+
+    def test_into_the_output(self, ground: Ground, folder: Path, tmp_path: Path) -> None:
+        """A file that lies in the output folder is no input, by whatever link it is reached."""
+        out = tmp_path / "out"
+        write_shard(out / "data" / "x.jsonl", rows(2, 3))
+        (folder / "again").mkdir()
+        link = tmp_path / "inside"
+        link.symlink_to(out)
+        assert run(ground.arguments(folder, link / "new")) == 0
+        assert run(ground.arguments(link / "data" / "x.jsonl", out)) == 2
+
+    def test_paths_in_identities_hold_no_parents(self, folder: Path, tmp_path: Path) -> None:
+        """Also of inputs that are named by way of a parent folder, and below a root."""
+        inputs = [f"{folder}/../blobs/b.jsonl", f"{folder}/a.jsonl"]
+        assert [shard.relative for shard in find_shards(inputs)] == ["blobs/b.jsonl", "in/a.jsonl"]
+        with pytest.raises(UserError, match="does not lie in the root"):
+            find_shards(inputs, str(folder))
+        assert [one.relative for one in find_shards(inputs, f"{folder}/..")] == ["blobs/b.jsonl", "in/a.jsonl"]
+
+
+def test_file_names_in_folders_become_no_paths(ground: Ground, tmp_path: Path) -> None:
+    """Outputs, records and quarantine are named by number, not by what an input is called."""
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in ("a\\..\\b.jsonl", "x y.jsonl", "-rf.jsonl", "..hidden.jsonl", "$(x).jsonl"):
+        (source / name).write_bytes(encode(rows(2, 1)) + BAD)
+    assert run(ground.arguments(source, tmp_path / "out", "--on-bad-rows", "quarantine")) == 0
+    made = {path.name for folder in ("out", "out.records") for path in (tmp_path / folder).rglob("*")}
+    assert not [name for name in made if os.sep in name or "\\" in name or " " in name or "$" in name]

@@ -1,0 +1,109 @@
+"""What is private is 0600 in folders of 0700, whatever the umask, and so is what stands beside it for a moment."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.sampling.keys import Key
+from corpusveil.storage import files
+from tests.engines.corpora import Ground, encode, rows, write_shard
+
+BAD = b'{"text": 1}\n'
+
+
+@pytest.fixture(params=[0o000, 0o022], ids=["umask 000", "umask 022"])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Every file that a run creates, with the mode it is created with, before anything is done to it."""
+    made: list[tuple[str, int]] = []
+    whole = os.open
+
+    def watched(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        descriptor = whole(path, flags, mode, dir_fd=dir_fd)
+        if flags & os.O_CREAT:
+            made.append((os.fspath(path), stat.S_IMODE(os.fstat(descriptor).st_mode)))
+        return descriptor
+
+    monkeypatch.setattr(os, "open", watched)
+    return made
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def refuse_open(*folders: Path) -> None:
+    """Fail unless every file of these folders is 0600 and every folder 0700, the folders themselves too."""
+    for folder in folders:
+        found = [folder, *folder.rglob("*")]
+        assert any(path.is_file() for path in found), folder
+        assert {str(path): oct(mode(path)) for path in found if mode(path) != (0o700 if path.is_dir() else 0o600)} == {}
+
+
+def test_of_a_run(ground: Ground, tmp_path: Path, umask: int, opened: list[tuple[str, int]]) -> None:
+    """Records, quarantine, the private page, pieces on the way, and the ledger."""
+    source = tmp_path / "in" / "x.jsonl"
+    source.parent.mkdir()
+    source.write_bytes(encode(rows(9000, 1, words=2)) + BAD)
+    more = ("--on-bad-rows", "quarantine", "--ledger", tmp_path / "ledger", "--rows-per-task", "8192")
+    assert run(ground.arguments(source, tmp_path / "new" / "out", *more)) == 0
+    records = tmp_path / "new" / "out.records"
+    assert (records / "report.html").is_file()
+    assert any((records / "quarantine").iterdir())
+    refuse_open(records, tmp_path / "ledger")
+    assert mode(tmp_path / "new") == 0o755
+    private = [(path, found) for path, found in opened if str(records) in path or str(tmp_path / "ledger") in path]
+    assert len(private) > 10
+    assert [path for path, found in private if found != 0o600] == []
+    assert any("pieces" in path for path, _ in private)
+
+
+def test_of_a_schedule(ground: Ground, tmp_path: Path, umask: int, opened: list[tuple[str, int]]) -> None:
+    """Its state, the leases in it, and the records of its runs."""
+    write_shard(tmp_path / "in" / "x.jsonl", rows(5, 1))
+    (tmp_path / "release.toml").write_text(
+        f'[corpus]\ninput = ["{tmp_path}/in"]\n[space]\npath = "{ground.space_folder}"\n'
+        '[mechanism]\nname = "ring-geometric"\n[budget]\nepsilon = 1.0\n'
+        f'[key]\npath = "{ground.key}"\n[output]\npath = "{tmp_path}/out"\n'
+    )
+    assert run(["schedule", str(tmp_path / "release.toml"), "--progress", "none"]) == 0
+    refuse_open(tmp_path / "out.schedule", tmp_path / "out.records")
+    private = [found for path, found in opened if ".schedule" in path or ".records" in path]
+    assert set(private) == {0o600}
+
+
+def test_of_a_key(tmp_path: Path, umask: int) -> None:
+    Key.generate().save(tmp_path / "keys" / "x.key")
+    refuse_open(tmp_path / "keys")
+
+
+def test_of_a_temporary_file(tmp_path: Path, umask: int) -> None:
+    """While a private file is written, what stands beside it is as closed as it will be."""
+    with files.open_write(str(tmp_path / "records" / "x.json"), private=True) as file:
+        file.write(b"{}")
+        refuse_open(tmp_path / "records")
+    refuse_open(tmp_path / "records")
+
+
+def test_public_files_are_public_and_not_written_by_others(tmp_path: Path, umask: int) -> None:
+    files.write_bytes(str(tmp_path / "a" / "b" / "x.json"), b"{}")
+    assert [mode(tmp_path / name) for name in ("a", "a/b", "a/b/x.json")] == [0o755, 0o755, 0o644]
+
+
+def test_what_is_open_is_found(tmp_path: Path, umask: int) -> None:
+    """The test itself: one file that is too open."""
+    files.write_bytes(str(tmp_path / "records" / "x.json"), b"{}")
+    with pytest.raises(AssertionError):
+        refuse_open(tmp_path / "records")
