@@ -13,7 +13,7 @@ from corpusveil.errors import NoClosedForm
 from corpusveil.evaluation.context import ContextAttacker, released_words, sentence_ids
 from corpusveil.evaluation.findings import Measure
 from corpusveil.evaluation.language import KneserNey
-from corpusveil.evaluation.prior import Prior
+from corpusveil.evaluation.prior import Prior, prior_of
 from corpusveil.evaluation.reconstruction import bayes_token
 from corpusveil.evaluation.statistics import RUNS, word_statistics
 from corpusveil.mechanisms import Mechanism
@@ -58,24 +58,27 @@ class OverSpace:
 
 
 def attack_words(
-    mechanism: Mechanism, epsilon: float, originals: Sequence[str], language: KneserNey
+    mechanism: Mechanism, epsilon: float, originals: Sequence[str], language: KneserNey, *, given: bool, public: bool
 ) -> Iterator[Measure]:
     """Yield N_w, S_w and what single words give away, at the epsilon of a word.
 
-    Sentences of the originals are released anew for it, by a key that is thrown away: in a release, what was replaced
+    ``given`` says that epsilon, and ``public`` that the language model, was not computed from the input. Sentences of the originals are
+    released anew for it, by a key that is thrown away: in a release, what was replaced
     and what was not cannot be told apart by its words alone.
     """
     over = OverSpace.of(language, mechanism.space)
     prior = over.prior()
     if prior.words.size < 2:
         return
-    drawn = np.random.default_rng(0).choice(prior.words, WORDS, p=prior.shares)
+    known = prior_of(mechanism.space)
+    drawn = np.random.default_rng(0).choice(known.words, WORDS, p=known.shares)
     told = word_statistics(mechanism, epsilon, drawn, RUNS)
     kept = told.retention if told.retention_exact is None else told.retention_exact
     exact = "exact" if told.retention_exact is not None else f"{RUNS} runs of {WORDS} words"
-    yield Measure("privacy", "retention of a word (N_w)", kept, model=exact, note=f"at epsilon {epsilon:.3g} a word")
+    at = f"at epsilon {epsilon:.3g} a word"
+    yield Measure("privacy", "retention of a word (N_w)", kept, model=exact, note=at, of_input=not given)
     distinct = told.distinct if told.distinct_exact is None else told.distinct_exact
-    yield Measure("privacy", f"distinct outputs of {RUNS} (S_w)", distinct, "number", model=exact)
+    yield Measure("privacy", f"distinct outputs of {RUNS} (S_w)", distinct, "number", model=exact, of_input=not given)
     sentences = [one[:LONGEST] for one in sentence_ids(mechanism.space, originals[1::2]) if one.size > 2][:SENTENCES]
     if not sentences:
         return
@@ -88,6 +91,7 @@ def attack_words(
     yield Measure(
         "attack", "words guessed, Bayes-optimal", guesses.recovered[0], model="exact law and word frequencies",
         note=f"of the {prior.words.size:,} most frequent words", floor=guesses.unseen,
+        of_input=not (given and public),
     )  # fmt: skip
     note = f"{found.words:,} words of {found.sentences:,} sentences, released anew"
     yield Measure("attack", "words guessed one by one", found.without_context, note=note, of_input=True)

@@ -93,7 +93,9 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
     ] * bool(tasks)
     if manifest is not None and question.space is not None:
         mechanism = mechanism_of(manifest, question.space)
-        measures += attack_words(mechanism, _word_epsilon(manifest, matched), matched.originals, language)
+        given, public = manifest["configuration"]["budget"]["per"] == "token", question.counts is not None
+        of_word = _word_epsilon(manifest, matched)
+        measures += attack_words(mechanism, of_word, matched.originals, language, given=given, public=public)
         for epsilon in question.epsilons:
             found, text = _tried(matched, manifest, question, epsilon, model, tasks)
             measures += found

@@ -1,0 +1,222 @@
+"""A release beside its original: documents that belong together, figures with known answers, and the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import re
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.evaluation.findings import Findings, Measure
+from corpusveil.evaluation.matching import match
+from corpusveil.evaluation.release import Question, evaluate_release
+from corpusveil.evaluation.report import marked, render
+from corpusveil.spaces import Space
+from tests.engines.corpora import WORDS, make_space, write_shard
+
+DOCUMENTS = 240
+
+
+def texts(documents: int, seed: int = 0, words: int = 12) -> list[dict[str, str]]:
+    """Return labelled documents: which half of the vocabulary a text draws from is its topic and its author's trait."""
+    rng = random.Random(seed)
+    rows = []
+    for number in range(documents):
+        topic, trait = rng.randrange(2), rng.randrange(2)
+        chosen = [rng.choice(WORDS[100 * topic : 100 * topic + 100]) for _ in range(words // 2)]
+        chosen += [rng.choice(WORDS[200 + 100 * trait : 300 + 100 * trait]) for _ in range(words // 2)]
+        rng.shuffle(chosen)
+        rows.append({"text": " ".join(chosen), "topic": f"t{topic}", "trait": f"a{trait}", "url": f"u{number}"})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return make_space(tmp_path_factory.mktemp("space") / "space")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("in")
+    for shard in range(2):
+        write_shard(folder / f"c4-{shard}.json.gz", texts(DOCUMENTS // 2, shard))
+    return folder
+
+
+def privatize(source: Path, space: Space, output: Path, epsilon: float, *more: str) -> Path:
+    words = ["privatize", str(source), "--space", str(space.url), "--output", str(output), "--mechanism"]
+    words += ["ring-geometric", "--epsilon", str(epsilon), "--test-key", "--progress", "none", *more]
+    assert run(words) == 0
+    return output
+
+
+@pytest.fixture(scope="module")
+def private(source: Path, space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return privatize(source, space, tmp_path_factory.mktemp("private") / "out", 1.0, "--keep", "url")
+
+
+class TestMatching:
+    def test_by_position(self, source: Path, private: Path) -> None:
+        found = match([str(source)], [str(private)], columns=("topic",))
+        assert (len(found.originals), found.documents, found.sampled) == (DOCUMENTS, DOCUMENTS, False)
+        assert found.originals == [row["text"] for shard in range(2) for row in texts(DOCUMENTS // 2, shard)]
+        assert [len(a.split()) for a in found.originals] == [len(b.split()) for b in found.privates]
+        assert set(found.columns["topic"]) == {"t0", "t1"}
+
+    def test_by_id_in_any_order(self, tmp_path: Path) -> None:
+        rows = texts(30)
+        write_shard(tmp_path / "a" / "x.jsonl", rows)
+        write_shard(tmp_path / "b" / "x.jsonl", [{"text": row["text"][::-1], "url": row["url"]} for row in rows[:0:-1]])
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+        assert found.privates == [text[::-1] for text in found.originals]
+        assert (len(found.originals), found.documents) == (29, 30)
+
+    def test_a_sample_is_even_and_stays_together(self, tmp_path: Path) -> None:
+        rows = [{"text": f"w{number}"} for number in range(5000)]
+        for name in ("a", "b"):
+            write_shard(tmp_path / name / "x.jsonl", rows)
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], most=1000)
+        numbers = [int(text[1:]) for text in found.originals]
+        assert (found.originals, found.sampled, found.documents) == (found.privates, True, 5000)
+        assert numbers == sorted(set(numbers))
+        assert abs(np.mean(numbers) - 2500) < 6 * 5000 / np.sqrt(12 * 1000)
+
+    def test_other_numbers_of_documents_are_refused(self, source: Path, tmp_path: Path) -> None:
+        write_shard(tmp_path / "b" / "x.jsonl", texts(3))
+        with pytest.raises(UserError, match=r"3 documents, and 240 in the original; .* name it with --id"):
+            match([str(source)], [str(tmp_path / "b")])
+
+
+class TestFigures:
+    @pytest.fixture(scope="class")
+    def found(self, source: Path, private: Path, space: Space) -> Findings:
+        matched = match([str(source)], [str(private)], columns=("topic", "trait"))
+        manifest = json.loads((private / "manifest.json").read_bytes())
+        question = Question("topic", "trait", (0.1, 6.0), seeds=3, space=space)
+        return evaluate_release(matched, manifest, question)
+
+    def test_at_unchanged_text_everybody_is_at_the_baseline(self, source: Path) -> None:
+        matched = match([str(source)], [str(source)], columns=("topic", "trait"))
+        found = evaluate_release(matched, None, Question("topic", "trait", seeds=3))
+        assert found.at("words unchanged").value == 1
+        assert found.at("rarest words that survive (LOW)").value == 1
+        assert found.at("shared words (Jaccard)").value == 1
+        assert found.at("perplexity, original").value == found.at("perplexity, private").value
+        for name in ("private to private", "private to original", "original to private"):
+            assert found.at(f"accuracy, {name}").value == found.at("accuracy, original to original").value > 0.9
+        for name in ("static", "adaptive"):
+            assert found.at(f"attribute, {name}").value == found.at("attribute, from original texts").value > 0.9
+
+    def test_at_texts_of_others_everybody_is_at_chance(self, source: Path, tmp_path: Path) -> None:
+        """Outputs that do not depend on the input: attackers and classifiers know nothing."""
+        write_shard(tmp_path / "x.jsonl", texts(DOCUMENTS, 99))
+        matched = match([str(source)], [str(tmp_path)], columns=("topic", "trait"))
+        found = evaluate_release(matched, None, Question("topic", "trait", seeds=5))
+        for name in ("accuracy, private to private", "attribute, static", "attribute, adaptive"):
+            assert abs(found.at(name).value - 0.5) < 0.2, name
+
+    def test_utility_and_attacks_rise_with_epsilon(self, found: Findings) -> None:
+        for name in ("words unchanged", "similarity of meaning", "accuracy, private to private", "attribute, adaptive"):
+            assert found.at(name, 0.1).value < found.at(name, 6.0).value, name
+
+    def test_the_release_itself_stands_between(self, found: Findings) -> None:
+        assert found.at("words unchanged", 0.1).value < found.at("words unchanged").value
+        assert found.at("words unchanged").value < found.at("words unchanged", 6.0).value
+
+    def test_retention_is_the_mechanisms(self, found: Findings) -> None:
+        """What came back in the texts is what the exact law says of a word, but for words that have no prior."""
+        assert found.at("retention of a word (N_w)").model == "exact"
+        assert abs(found.at("retention of a word (N_w)").value - found.at("words unchanged").value) < 0.05
+
+    def test_guesses_are_at_least_as_good_as_the_released_word(self, found: Findings) -> None:
+        guessed = found.at("words guessed, Bayes-optimal")
+        assert guessed.floor is not None
+        assert guessed.value >= found.at("retention of a word (N_w)").value - 0.05
+        assert guessed.value > guessed.floor
+
+    def test_another_space_is_refused(self, source: Path, private: Path, tmp_path: Path) -> None:
+        other = make_space(tmp_path / "space", seed=5)
+        manifest = json.loads((private / "manifest.json").read_bytes())
+        matched = match([str(source)], [str(private)])
+        with pytest.raises(UserError, match="not the space of this release"):
+            evaluate_release(matched, manifest, Question(space=other))
+
+
+class TestTheReport:
+    def command(self, source: Path, private: Path, space: Space, output: Path, *more: str) -> int:
+        words = ["evaluate", "release", str(source), str(private), "--output", str(output), "--space", str(space.url)]
+        return run([*words, "--label", "topic", "--attribute", "trait", "--seeds", "2", *more])
+
+    def test_is_written_in_private(self, source: Path, private: Path, space: Space, tmp_path: Path) -> None:
+        assert self.command(source, private, space, tmp_path / "r", "--epsilon", "0.5", "--epsilon", "5") == 0
+        page = (tmp_path / "r" / "report.html").read_text()
+        assert "DO NOT PUBLISH" in page
+        assert texts(1)[0]["text"].split()[0] in page
+        assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)|<script", page)
+        assert page.count("<polyline") == 4
+        for name in ("report.html", "report.json", "report.csv"):
+            assert stat.S_IMODE((tmp_path / "r" / name).stat().st_mode) == 0o600
+        told = json.loads((tmp_path / "r" / "report.json").read_text())
+        lines = list(csv.DictReader(io.StringIO((tmp_path / "r" / "report.csv").read_text())))
+        assert [line["name"] for line in lines] == [measure["name"] for measure in told["measures"]]
+        assert not any(word in json.dumps(told["measures"]) for word in WORDS)
+
+    def test_to_be_published_has_no_text_and_nothing_counted(
+        self, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        assert self.command(source, private, space, tmp_path / "r", "--publishable") == 0
+        told = {name: (tmp_path / "r" / name).read_text() for name in ("report.html", "report.json", "report.csv")}
+        for name, text in told.items():
+            assert not [word for word in WORDS if re.search(rf"\b{word}\b", text)], name
+            assert str(DOCUMENTS) not in text, name
+        names = {measure["name"] for measure in json.loads(told["report.json"])["measures"]}
+        assert names == {
+            "retention of a word (N_w)",
+            "distinct outputs of 100 (S_w)",
+        }  # the language model is of the input
+
+    def test_marks_words_that_differ(self) -> None:
+        assert marked("The river rose.", "the bank rose.") == [("the", False), ("bank", True), ("rose.", False)]
+
+    def test_escapes_what_it_shows(self) -> None:
+        from corpusveil.evaluation.findings import Example
+
+        example = Example("<script>a</script> b c d", (("released", "<b>x</b>"),))
+        page = render(Findings("t", 1, 1, (), (), (Measure("privacy", "<i>", 0.5),), (example,)))
+        assert "<script>" not in page
+        assert "<b>x</b>" not in page
+        assert "&lt;i&gt;" in page
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--epsilon", "1"), "add --space"),
+            (("--model", "vectors"), "add --space"),
+            (("--label", "nowhere"), "has no column 'nowhere'"),
+            (("--text", "nowhere"), "has no column 'nowhere'"),
+        ],
+    )
+    def test_is_one_sentence(
+        self,
+        source: Path,
+        private: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        more: tuple[str, ...],
+        said: str,
+    ) -> None:
+        assert run(["evaluate", "release", str(source), str(private), "--output", str(tmp_path / "r"), *more]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert sentence.startswith("corpusveil: ")
+        assert said in sentence
+        assert not (tmp_path / "r").exists()
