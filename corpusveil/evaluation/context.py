@@ -47,6 +47,40 @@ class Language(Protocol):
         """
 
 
+class OfWords(Protocol):
+    """A language model over ids of its own."""
+
+    def ids(self, words: Sequence[str]) -> Ids:
+        """Return the model's ids of words, int [k]; several words may have one, such as that of unknown words."""
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: Ids) -> npt.NDArray[np.float64]:
+        """Return what ``Language`` does, for the model's ids; -1 where there is no word before."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InSpace:
+    """A language model with a vocabulary of its own, over the ids of a space: words are matched by their text.
+
+    ``own`` int64 [V + 1] are the model's ids of the space's words, and -1; words that share an id share its probability
+    evenly, ``shared`` float64 [V] being the logarithm of how many they are.
+    """
+
+    model: OfWords
+    own: npt.NDArray[np.int64]
+    shared: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, model: OfWords, space: Space) -> InSpace:
+        own = np.asarray(model.ids(space.vocabulary.words), dtype=np.int64)
+        _, which, counts = np.unique(own, return_inverse=True, return_counts=True)
+        return cls(model, np.append(own, NOTHING), np.log(counts[which]))
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: Ids) -> npt.NDArray[np.float64]:
+        """Return what ``Language`` does."""
+        told = self.model.log_probabilities(self.own[contexts], self.own[candidates])  # index -1 is the last: -1
+        return np.asarray(told - self.shared[candidates], dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """Shares of the attacked words, 0 to 1.

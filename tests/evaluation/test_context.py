@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.errors import NoClosedForm, UserError
-from corpusveil.evaluation.context import Aim, ContextAttacker, released_words, sentence_ids
+from corpusveil.evaluation.context import Aim, ContextAttacker, InSpace, released_words, sentence_ids
 from corpusveil.evaluation.prior import Prior, prior_of
 from corpusveil.evaluation.reconstruction import bayes_token
 from corpusveil.mechanisms import make
@@ -143,6 +144,35 @@ def test_an_informative_model_gives_words_back(space: Space, trigrams: Trigrams)
     assert told.without_context < whole.with_context < told.with_context
     shuffled = Trigrams(np.roll(trigrams.table, 5, axis=1))
     assert ContextAttacker(mechanism, 2.0, prior, shuffled, candidates=SIZE).attack(originals, seen).given_back < 0
+
+
+@dataclass(frozen=True)
+class Own:
+    """A model that numbers words backwards, and knows all but three of them."""
+
+    words: list[str]
+    table: np.ndarray
+
+    def ids(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
+        known = self.words[3:][::-1]
+        return np.array([known.index(word) if word in known else len(known) for word in words])
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> np.ndarray:
+        return np.log(self.table[contexts[:, 0], contexts[:, 1]][:, candidates])
+
+
+def test_a_model_of_its_own_ids_is_matched_by_words(space: Space) -> None:
+    """Probabilities of the space's words are the model's, unknown words share theirs, and all add up to 1."""
+    size = SIZE - 3 + 1
+    table = np.random.default_rng(2).dirichlet(np.ones(size), (size + 1, size + 1))
+    words = [space.word(n) for n in range(SIZE)]
+    language = InSpace.of(Own(words, table), space)
+    contexts = np.array([[-1, -1], [-1, 5], [4, 11], [0, 2]])
+    found = np.exp(language.log_probabilities(contexts, np.arange(SIZE)))
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert found[2, 11] == pytest.approx(table[11 - 4, 0, 0])
+    assert found[1, 5] == pytest.approx(table[-1, 11 - 5, 11 - 5])
+    assert found[3, 1] == pytest.approx(table[9, 9, 9] / 3)
 
 
 def test_the_error_is_that_of_sentences(space: Space, trigrams: Trigrams) -> None:
