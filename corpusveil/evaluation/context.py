@@ -1,11 +1,8 @@
 """An attacker who reads context: the mechanism's exact law times a language model over the sentence.
 
-For released words u_1 ... u_n the most likely originals maximise ``sum_i log P[w_i, u_i] + log p(w_i | w_i-2, w_i-1)``,
-by the assumption that words are replaced independently. The language model stands where the prior of the single-word
-attacker stands. The search is a beam over histories; two that end in the same two words are one (which costs nothing
-under a model of three words), so with all candidates and no limit it is Viterbi's exact search. It seeks the likeliest
-sentence, not the most right words; and what context adds is only that where prior and language model come from the
-same text.
+Words are replaced independently, so released words u_1 ... u_n came from w_1 ... w_n with a probability proportional to
+``prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)``. The language model stands where the prior of the single-word attacker
+stands; what context adds is only that where both come from the same text. The search is ``beam.py``'s.
 """
 
 from __future__ import annotations
@@ -13,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import UserError
+from corpusveil.evaluation.beam import lattice, likeliest_sentence, likeliest_words
 from corpusveil.evaluation.prior import Prior
 from corpusveil.evaluation.reconstruction import laws
 from corpusveil.mechanisms import Mechanism
@@ -35,6 +33,7 @@ NOTHING = -1
 """In a context: before the sentence, or a word that nothing is known about. In a guess: no word of the prior fits."""
 
 Ids = npt.NDArray[np.integer[Any]]
+Aim = Literal["words", "sentence"]
 
 
 class Language(Protocol):
@@ -46,6 +45,40 @@ class Language(Protocol):
         ``contexts`` int64 [n, 2] are the two words before, the nearer one last, -1 where there is none;
         ``candidates`` int64 [k] are ids.
         """
+
+
+class OfWords(Protocol):
+    """A language model over ids of its own."""
+
+    def ids(self, words: Sequence[str]) -> Ids:
+        """Return the model's ids of words, int [k]; several words may have one, such as that of unknown words."""
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: Ids) -> npt.NDArray[np.float64]:
+        """Return what ``Language`` does, for the model's ids; -1 where there is no word before."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InSpace:
+    """A language model with a vocabulary of its own, over the ids of a space: words are matched by their text.
+
+    ``own`` int64 [V + 1] are the model's ids of the space's words, and -1; words that share an id share its probability
+    evenly, ``shared`` float64 [V] being the logarithm of how many they are.
+    """
+
+    model: OfWords
+    own: npt.NDArray[np.int64]
+    shared: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, model: OfWords, space: Space) -> InSpace:
+        own = np.asarray(model.ids(space.vocabulary.words), dtype=np.int64)
+        _, which, counts = np.unique(own, return_inverse=True, return_counts=True)
+        return cls(model, np.append(own, NOTHING), np.log(counts[which]))
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: Ids) -> npt.NDArray[np.float64]:
+        """Return what ``Language`` does."""
+        told = self.model.log_probabilities(self.own[contexts], self.own[candidates])  # index -1 is the last: -1
+        return np.asarray(told - self.shared[candidates], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +123,9 @@ class ContextAttacker:
     """Reconstructs sentences from their released words.
 
     ``candidates``: so many inputs are considered at each place, those of the largest posterior under the ``prior``;
-    ``width``: so many histories are followed. Larger is stronger and slower. Where the mechanism has no exact law, an
-    attack raises NoClosedForm.
+    ``width``: so many histories are followed. Larger is stronger and slower. ``aim`` is the likeliest ``sentence`` as a
+    whole, or at each place the likeliest of the ``words``, which gets more of them right. Where the mechanism has no
+    exact law, an attack raises NoClosedForm.
     """
 
     mechanism: Mechanism
@@ -100,12 +134,15 @@ class ContextAttacker:
     language: Language
     candidates: int = 50
     width: int = 100
+    aim: Aim = "words"
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         for name, value in (("candidates", self.candidates), ("width", self.width)):
             if value < 1:
                 raise UserError(f"{name} = {value}: it is 1 or more.")
+        if self.aim not in ("words", "sentence"):
+            raise UserError(f"aim = {self.aim!r}: it may be words or sentence.")
 
     def guesses(self, released: Sequence[Ids]) -> list[npt.NDArray[np.int64]]:
         """Return the likeliest originals of each sentence, int64, as many as released words.
@@ -155,28 +192,10 @@ class ContextAttacker:
         return _Candidates(words.T, logs.T, {output: row for row, output in enumerate(outputs.tolist())})
 
     def _search(self, released: Ids, table: _Candidates) -> npt.NDArray[np.int64]:
-        contexts, scores = np.full((1, 2), NOTHING, dtype=np.int64), np.zeros(1)
-        steps: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
-        for output in np.asarray(released).tolist():
-            words, logs = table.of(output) if output >= 0 else (np.empty(0, np.int64), np.empty(0))
-            if words.size:
-                total = scores[:, None] + logs + self._spoken(contexts, words)
-            else:
-                words, total = np.array([NOTHING], dtype=np.int64), scores[:, None]
-            before = np.unique(contexts[:, 1], return_inverse=True)[1]
-            ending = (before[:, None] * words.size + np.arange(words.size)).ravel()
-            order = np.argsort(-total.ravel(), kind="stable")
-            first = np.unique(ending[order], return_index=True)[1]  # of histories that end alike, the best
-            kept = order[np.sort(first)[: self.width]]
-            parents, chosen = kept // words.size, words[kept % words.size]
-            steps.append((parents, chosen))
-            contexts, scores = np.stack([contexts[parents, 1], chosen], axis=1), total.ravel()[kept]
-        found = np.empty(len(steps), dtype=np.int64)
-        at = 0
-        for place in range(len(steps) - 1, -1, -1):
-            parents, chosen = steps[place]
-            found[place], at = chosen[at], int(parents[at])
-        return found
+        empty = (np.empty(0, np.int64), np.empty(0))
+        places = [table.of(output) if output >= 0 else empty for output in np.asarray(released).tolist()]
+        steps = lattice(places, self._spoken, self.width, NOTHING)
+        return likeliest_words(steps) if self.aim == "words" else likeliest_sentence(steps)
 
     def _spoken(self, contexts: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         logs = np.asarray(self.language.log_probabilities(contexts, words), dtype=np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.errors import NoClosedForm, UserError
-from corpusveil.evaluation.context import ContextAttacker, released_words, sentence_ids
+from corpusveil.evaluation.context import Aim, ContextAttacker, InSpace, released_words, sentence_ids
 from corpusveil.evaluation.prior import Prior, prior_of
 from corpusveil.evaluation.reconstruction import bayes_token
 from corpusveil.mechanisms import make
@@ -70,36 +70,48 @@ def sentences(trigrams: Trigrams, count: int, length: int, seed: int = 0) -> lis
     return out
 
 
+def every_sentence(trigrams: Trigrams, law: np.ndarray, seen: npt.NDArray[np.int64]) -> np.ndarray:
+    """Return the log-probability of every sentence of four words; float64 [V, V, V, V]."""
+    told, start = np.log(trigrams.table), SIZE
+    first, second = told[start, start], told[start, :SIZE]
+    inner = told[:SIZE, :SIZE]
+    spoken = first[:, None, None, None] + second[:, :, None, None] + inner[:, :, :, None] + inner[None]
+    a, b, c, d = (law[:, one] for one in seen)
+    return spoken + a[:, None, None, None] + b[:, None, None] + c[:, None] + d
+
+
 @pytest.mark.parametrize("name", ["santext", "ring-geometric", "custext"])
 def test_a_wide_beam_finds_what_exhaustive_search_finds(space: Space, trigrams: Trigrams, name: str) -> None:
+    """The likeliest sentence, and at each place the likeliest word; a beam of one history (greedy) does not."""
     mechanism, prior = make(name, space), prior_of(space, SIZE)
-    attacker = ContextAttacker(mechanism, 1.0, prior, trigrams, candidates=SIZE, width=SIZE * SIZE)
+    sentence, words, greedy = (
+        ContextAttacker(mechanism, 1.0, prior, trigrams, candidates=SIZE, width=width, aim=aim)  # type: ignore[arg-type]
+        for width, aim in ((SIZE**2, "sentence"), (SIZE**2, "words"), (1, "sentence"))
+    )
     with np.errstate(divide="ignore"):
         law = np.log(matrix(mechanism, 1.0))
-    narrow_differs = False
-    narrow = ContextAttacker(mechanism, 1.0, prior, trigrams, candidates=SIZE, width=1)
-    for number, sentence in enumerate(sentences(trigrams, 12, 4)):
-        (seen,) = released_words(mechanism, 1.0, [sentence], Key(hashlib.sha256(bytes([number])).digest()))
-        best, score = None, -np.inf
-        for words in itertools.product(range(SIZE), repeat=4):
-            before = [-1, -1, *words]
-            told = sum(np.log(trigrams.table[before[n], before[n + 1], words[n]]) for n in range(4))
-            total = told + sum(law[word, one] for word, one in zip(words, seen, strict=True))
-            if total > score:
-                best, score = words, total
-        (found,) = attacker.guesses([seen])
-        assert found.tolist() == list(best or ())
-        narrow_differs |= narrow.guesses([seen])[0].tolist() != list(best or ())
-    assert narrow_differs or name == "custext"  # a beam of one history is greedy, and would not have passed
+    differs = {"greedy": False, "aim": False}
+    for number, original in enumerate(sentences(trigrams, 40, 4)):
+        (seen,) = released_words(mechanism, 1.0, [original], Key(hashlib.sha256(bytes([number])).digest()))
+        total = every_sentence(trigrams, law, seen)
+        best = [int(one) for one in np.unravel_index(total.argmax(), total.shape)]
+        shares = np.exp(total - total.max())
+        marginal = [int(shares.sum(axis=tuple({0, 1, 2, 3} - {place})).argmax()) for place in range(4)]
+        assert sentence.guesses([seen])[0].tolist() == best
+        assert words.guesses([seen])[0].tolist() == marginal
+        differs["greedy"] |= greedy.guesses([seen])[0].tolist() != best
+        differs["aim"] |= best != marginal
+    assert all(differs.values())
 
 
+@pytest.mark.parametrize("aim", ["words", "sentence"])
 @pytest.mark.parametrize("width", [1, 5, 200])
-def test_with_the_prior_for_a_language_model_context_adds_nothing(space: Space, width: int) -> None:
+def test_with_the_prior_for_a_language_model_context_adds_nothing(space: Space, width: int, aim: Aim) -> None:
     """Place by place the guess of Bayes for a single word, whatever the width."""
     mechanism, prior = make("santext", space), prior_of(space, 8)
     originals = [np.random.default_rng(1).integers(0, SIZE, 9) for _ in range(20)]
     seen = released_words(mechanism, 1.0, originals, Key.for_tests())
-    attacker = ContextAttacker(mechanism, 1.0, prior, Unigrams(prior), candidates=8, width=width)
+    attacker = ContextAttacker(mechanism, 1.0, prior, Unigrams(prior), candidates=8, width=width, aim=aim)
     best = bayes_token(mechanism, 1.0, prior).guesses[:, 0]
     for found, sentence in zip(attacker.guesses(seen), seen, strict=True):
         assert found.tolist() == best[sentence].tolist()
@@ -128,8 +140,39 @@ def test_an_informative_model_gives_words_back(space: Space, trigrams: Trigrams)
     assert told.covered == 1
     same = Trigrams(np.broadcast_to(prior.shares, (SIZE + 1, SIZE + 1, SIZE)))
     assert ContextAttacker(mechanism, 2.0, prior, same, candidates=SIZE).attack(originals, seen).given_back == 0
+    whole = ContextAttacker(mechanism, 2.0, prior, trigrams, candidates=SIZE, aim="sentence").attack(originals, seen)
+    assert told.without_context < whole.with_context < told.with_context
     shuffled = Trigrams(np.roll(trigrams.table, 5, axis=1))
     assert ContextAttacker(mechanism, 2.0, prior, shuffled, candidates=SIZE).attack(originals, seen).given_back < 0
+
+
+@dataclass(frozen=True)
+class Own:
+    """A model that numbers words backwards, and knows all but three of them."""
+
+    words: list[str]
+    table: np.ndarray
+
+    def ids(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
+        known = self.words[3:][::-1]
+        return np.array([known.index(word) if word in known else len(known) for word in words])
+
+    def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> np.ndarray:
+        return np.log(self.table[contexts[:, 0], contexts[:, 1]][:, candidates])
+
+
+def test_a_model_of_its_own_ids_is_matched_by_words(space: Space) -> None:
+    """Probabilities of the space's words are the model's, unknown words share theirs, and all add up to 1."""
+    size = SIZE - 3 + 1
+    table = np.random.default_rng(2).dirichlet(np.ones(size), (size + 1, size + 1))
+    words = [space.word(n) for n in range(SIZE)]
+    language = InSpace.of(Own(words, table), space)
+    contexts = np.array([[-1, -1], [-1, 5], [4, 11], [0, 2]])
+    found = np.exp(language.log_probabilities(contexts, np.arange(SIZE)))
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert found[2, 11] == pytest.approx(table[11 - 4, 0, 0])
+    assert found[1, 5] == pytest.approx(table[-1, 11 - 5, 11 - 5])
+    assert found[3, 1] == pytest.approx(table[9, 9, 9] / 3)
 
 
 def test_the_error_is_that_of_sentences(space: Space, trigrams: Trigrams) -> None:
@@ -179,6 +222,8 @@ def test_what_can_not_be_attacked_is_said(space: Space, trigrams: Trigrams) -> N
         attacker.guesses([np.array([99])])
     with pytest.raises(UserError, match="width = 0"):
         ContextAttacker(make("santext", space), 1.0, prior, trigrams, width=0)
+    with pytest.raises(UserError, match="aim = 'all'"):
+        ContextAttacker(make("santext", space), 1.0, prior, trigrams, aim="all")  # type: ignore[arg-type]
     wrong = Trigrams(np.full((SIZE + 1, SIZE + 1, SIZE), np.nan))
     with pytest.raises(UserError, match="language model"):
         ContextAttacker(make("santext", space), 1.0, prior, wrong).guesses([np.array([1])])

@@ -226,3 +226,22 @@ except UserError as error:
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"pip install 'corpusveil[{extra}]'" in told.stdout
+
+
+def test_a_local_transformer_is_fine_tuned(tmp_path: Path) -> None:
+    """Where PyTorch is: a tiny BERT of random weights learns the texts, the same for the same seed."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
+    transformers.BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    torch.manual_seed(0)
+    transformers.BertModel(transformers.BertConfig(vocab_size=5 + len(WORDS), **sizes)).save_pretrained(tmp_path)
+    model = FineTuned(str(tmp_path), epochs=8, rate=1e-3, batch=16)
+    found = train_and_test(made(400, 1), made(200, 2), model)
+    assert found.accuracy > max(0.9, found.floor_accuracy + 0.1)
+    once, again = (model.fit(made(60, 1), 3)(made(30, 2)) for _ in range(2))
+    assert once == again
+    assert set(model.fit(made(60, 1, pairs=True), 0)(made(30, 2, pairs=True))) <= {"0", "1"}
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="can read"):
+        model.fit(made(60), 0)
