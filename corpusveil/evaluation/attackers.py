@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from corpusveil.errors import NoClosedForm
-from corpusveil.evaluation.context import ContextAttacker, released_words, sentence_ids
+from corpusveil.evaluation.context import ContextAttacker, InSpace, released_words, sentence_ids
 from corpusveil.evaluation.findings import Measure
 from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.prior import Prior, prior_of
@@ -28,34 +25,14 @@ INPUTS = 3000
 """Words that the attackers consider; of all others the released word is the best guess that they have."""
 
 
-@dataclass(frozen=True, slots=True)
-class OverSpace:
-    """A Kneser-Ney model asked in the ids of a space; a word that it has not seen is its unknown one."""
-
-    model: KneserNey
-    ids: npt.NDArray[np.int64]
-    """Of each word of the space, int64 [V + 1]; the last is for -1."""
-
-    @classmethod
-    def of(cls, model: KneserNey, space: Space) -> OverSpace:
-        """Return the model over a space."""
-        words = [space.word(number) for number in range(len(space))]
-        return cls(model, np.append(model.ids(words), -1).astype(np.int64))
-
-    def log_probabilities(
-        self, contexts: npt.NDArray[np.int64], candidates: npt.NDArray[np.integer[Any]]
-    ) -> npt.NDArray[np.float64]:
-        """Return ln p, float64 [n, k]."""
-        return self.model.log_probabilities(self.ids[contexts], self.ids[np.asarray(candidates)])
-
-    def prior(self, inputs: int = INPUTS) -> Prior:
-        """Return the model's own frequencies of the words that both have, of the most frequent of them."""
-        counts = self.model.vocabulary.counts
-        assert counts is not None  # noqa: S101 - a model is made of counts
-        known = np.append(counts, 0)[self.ids[:-1]].astype(np.float64)
-        words = np.sort(np.argsort(-known, kind="stable")[:inputs])
-        words = words[known[words] > 0]
-        return Prior(words, known[words] / known[words].sum(), float(known[words].sum() / counts.sum()))
+def prior_by(language: KneserNey, space: Space, inputs: int = INPUTS) -> Prior:
+    """Return how frequent the words of a space are in what a language model was made of, of the most frequent ones."""
+    counts = language.vocabulary.counts
+    assert counts is not None  # noqa: S101 - a model is made of counts
+    known = np.append(counts, 0)[language.ids(space.vocabulary.words)].astype(np.float64)
+    words = np.sort(np.argsort(-known, kind="stable")[:inputs])
+    words = words[known[words] > 0]
+    return Prior(words, known[words] / known[words].sum(), float(known[words].sum() / counts.sum()))
 
 
 def attack_words(
@@ -67,8 +44,7 @@ def attack_words(
     the originals are released anew for it, by a key that is thrown away: in a release, what was replaced and what was
     not cannot be told apart by its words alone.
     """
-    over = OverSpace.of(language, mechanism.space)
-    prior = over.prior()
+    prior = prior_by(language, mechanism.space)
     if prior.words.size < 2:
         return
     known = prior_of(mechanism.space)
@@ -85,7 +61,7 @@ def attack_words(
         return
     try:
         guesses = bayes_token(mechanism, epsilon, prior)
-        attacker = ContextAttacker(mechanism, epsilon, prior, over)
+        attacker = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, mechanism.space))
         found = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
     except NoClosedForm:
         return
