@@ -72,7 +72,7 @@ class Tfidf:
         def features(task: Task) -> Any:
             return _rows(task, made.transform)
 
-        return _logistic(features, train, self.strength, scaled=False)
+        return _logistic(features, train, self.strength, solver="newton-cg", tol=1e-3)  # six times as fast as lbfgs
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Averaged:
         def features(task: Task) -> Any:
             return _rows(task, lambda texts: averages(self.space, tokenizer, texts))
 
-        return _logistic(features, train, self.strength, scaled=True)
+        return _logistic(features, train, self.strength, _sklearn("preprocessing").StandardScaler())
 
 
 def averages(space: Space, tokenizer: Tokenizer, texts: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -133,10 +133,9 @@ def _rows(task: Task, features: Callable[[Sequence[str]], Any]) -> Any:
     return np.hstack([u, v, np.abs(u - v), u * v])
 
 
-def _logistic(features: Callable[[Task], Any], train: Task, strength: float, *, scaled: bool) -> Predictor:
+def _logistic(features: Callable[[Task], Any], train: Task, strength: float, *steps: Any, **options: Any) -> Predictor:
     train.require_classes()
-    steps: list[Any] = [_sklearn("preprocessing").StandardScaler()] if scaled else []
-    steps.append(_sklearn("linear_model").LogisticRegression(C=strength, max_iter=ITERATIONS))
+    steps = (*steps, _sklearn("linear_model").LogisticRegression(C=strength, max_iter=ITERATIONS, **options))
     fitted = _sklearn("pipeline").make_pipeline(*steps).fit(features(train), np.array(train.labels))
 
     def predict(task: Task) -> list[str]:

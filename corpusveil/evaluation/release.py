@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from corpusveil.evaluation.attribute import infer_attribute
 from corpusveil.evaluation.findings import Findings, Measure
 from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.matching import Matched
-from corpusveil.evaluation.models import Model, model_of
+from corpusveil.evaluation.models import Model, Predictor, model_of
 from corpusveil.evaluation.report import examples_of
 from corpusveil.evaluation.similarity import AveragedVectors, Encoder, cosine
 from corpusveil.evaluation.statistics import WordList, changed_share, english_share, jaccard, surviving_rare
@@ -38,6 +38,31 @@ from corpusveil.transforms.table import privatize
 SHARES = (0.8, 0.2)
 GRID_DOCUMENTS = 2000
 """Documents of which each further epsilon is tried, once a seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A model that is not fitted twice to the same texts and labels: the modes and attackers share classifiers."""
+
+    model: Model
+    _fitted: dict[Any, Predictor] = field(default_factory=dict, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.model.name
+
+    @property
+    def seeded(self) -> bool:
+        """Whether two seeds can give two classifiers for the same texts."""
+        return self.model.seeded
+
+    def fit(self, train: Task, seed: int) -> Predictor:
+        """Return a classifier that was trained on these rows."""
+        which = (tuple(train.texts), tuple(train.labels), train.pairs, seed if self.seeded else 0)
+        if which not in self._fitted:
+            self._fitted[which] = self.model.fit(train, seed)
+        return self._fitted[which]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +108,7 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
     language, held_out = _language(matched, question)
     measures = [*_texts(matched, question, language, held_out)]
     tasks = {name: _task(matched, name) for name in (question.label, question.attribute) if name is not None}
-    model = model_of(question.model, question.space)
+    model = Remembered(model_of(question.model, question.space))
     known = {name: baselines(task, model, range(question.seeds), shares=SHARES) for name, task in tasks.items()}
     privates = [matched.privates] * question.seeds
     measures += _learnt(question, tasks, privates, model, known, None)
@@ -97,7 +122,7 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         of_word = _word_epsilon(manifest, matched)
         measures += attack_words(mechanism, of_word, matched.originals, language, given=given, public=public)
         for epsilon in question.epsilons:
-            found, text = _tried(matched, manifest, question, epsilon, model, tasks)
+            found, text = _tried(matched, manifest, question, epsilon, tasks)
             measures += found
             versions[f"epsilon {epsilon:g}"] = text
     if matched.sampled:
@@ -223,8 +248,7 @@ def _baseline(group: str, name: str, told: Summary) -> Measure:
 
 
 def _tried(
-    matched: Matched, manifest: Mapping[str, Any], question: Question, epsilon: float, model: Model,
-    tasks: Mapping[str, Task],
+    matched: Matched, manifest: Mapping[str, Any], question: Question, epsilon: float, tasks: Mapping[str, Task]
 ) -> tuple[list[Measure], list[str]]:  # fmt: skip
     """Return what is found at another epsilon, over as many keys as seeds, and the texts under one of them."""
     some = slice(GRID_DOCUMENTS)
@@ -254,6 +278,7 @@ def _tried(
         )  # fmt: skip
     rows = np.arange(len(before))
     few = {name: task.take(rows) for name, task in tasks.items()}
+    model = Remembered(model_of(question.model, question.space))
     known = {name: baselines(task, model, range(question.seeds), shares=SHARES) for name, task in few.items()}
     measures += _learnt(question, few, privates, model, known, epsilon)
     return measures, privates[0]
