@@ -21,8 +21,10 @@ demo: setup ## run the whole flow on bundled text and say where the report is
 test: lint ## lint, then the whole test suite
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "not faults and not airflow and not packaged and not stores"
 
-faults: setup ## kill workers, drivers and machines of a cluster in the middle, and compare
-	$(BIN)/python -m pytest -m faults
+faults: setup ## harm runs at every moment on every engine, compare, and write docs/faults.md; as root, half an hour
+	@rm -f .tools/faults.jsonl
+	CORPUSVEIL_FAULT_CELLS=$(CURDIR)/.tools/faults.jsonl $(BIN)/python -m pytest -m faults
+	$(BIN)/python -m tests.faults.matrix .tools/faults.jsonl > docs/faults.md
 
 definitions: setup ## install an Airflow beside, and let it read what a schedule writes for it
 	[ -x .tools/airflow/bin/python ] || python3 -m venv .tools/airflow
