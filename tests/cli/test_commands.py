@@ -40,6 +40,7 @@ COMMANDS = [
     "schedule",
     "audit",
     "compile",
+    "evaluate release",
     "package spark",
     "space",
     "privatize",

@@ -22,6 +22,8 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 """What ``load`` and ``loads`` may be called on; NumPy's only with ``allow_pickle=False``."""
 
 ALLOWED = {
+    ("evaluation/causal.py", "import of torch"): "computes; models of the own machine are loaded by transformers",
+    ("evaluation/finetuning.py", "import of torch"): "the same",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
     ("spaces/formats/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
     ("spaces/formats/keyedvectors.py", "load of unpickler"): "that unpickler",
