@@ -91,6 +91,8 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         if manifest is not None and given is not None and told.get(name) != given.digest:
             raise UserError(f"--{name}: not the {name} of this release, by digest; name the release's own.")
     tasks = {name: _task(matched, name) for name in (question.label, question.attribute) if name is not None}
+    if not count_words(matched.originals)[1]:
+        raise UserError("The originals have no words, so there is nothing to be measured.")
     language, held_out = _language(matched, question)
     measures = [*_texts(matched, question, language, held_out)]
     model = model_of(question.model, question.space)
@@ -116,7 +118,7 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         "A release beside its original",
         matched.documents,
         len(matched.originals),
-        tuple(manifest["guarantee_in_words"]) if manifest else (),
+        _guarantee(manifest) if manifest else (),
         tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
         tuple(measures),
         examples_of(some, versions),
@@ -125,6 +127,11 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         time.monotonic() - began,
         dict(told),
     )
+
+
+def _guarantee(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the manifest promises; before it, that a published key was used, where it was."""
+    return (*([f"{manifest['warning']}."] if manifest.get("warning") else []), *manifest["guarantee_in_words"])
 
 
 def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
@@ -160,8 +167,6 @@ def _word_epsilon(manifest: Mapping[str, Any], matched: Matched) -> float:
 def _texts(matched: Matched, question: Question, language: KneserNey, held_out: slice) -> Iterator[Measure]:
     """Yield what the texts alone say."""
     before, after = matched.originals, matched.privates
-    if not count_words(before)[1]:
-        raise UserError("The originals have no words, so there is nothing to be measured.")
     changed = _changed(before, after)
     if changed is not None:
         note = f"of {changed.left_out:,} documents the words can't be paired, so they are left out"

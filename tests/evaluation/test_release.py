@@ -184,6 +184,10 @@ class TestFigures:
             found = evaluate_release(Matched(matched.originals, privates, DOCUMENTS), None, Question())
             assert "words unchanged" not in {one.name for one in found.measures}
 
+    def test_originals_without_a_word_are_refused(self) -> None:
+        with pytest.raises(UserError, match="no words"):
+            evaluate_release(Matched(["", "!"], ["", "!"], 2), None, Question())
+
     def test_similarity_of_meaning_has_a_floor(self, found: Findings) -> None:
         similar = found.at("similarity of meaning")
         assert similar.floor is not None
@@ -222,6 +226,7 @@ class TestTheReport:
         page = (tmp_path / "r" / "report.html").read_text()
         assert "DO NOT PUBLISH" in page
         assert texts(1)[0]["text"].split()[0] in page
+        assert "NOT PRIVATE: made with the published test key." in page
         assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)|<script", page)
         assert page.count("<polyline") == 4
         for name in ("report.html", "report.json", "report.csv"):
