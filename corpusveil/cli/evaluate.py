@@ -82,6 +82,11 @@ def release(
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
+    for folder in (original, private):
+        if f"{files.absolute(output)}/".startswith(f"{files.absolute(folder.rstrip('/'))}/"):
+            raise UserError(
+                f"--output {output}: this is in {folder}, which the report is no part of; name another folder."
+            )
     manifest = _manifest(private)
     columns = [name for name in (label, attribute) if name is not None]
     question = Question(

@@ -304,6 +304,16 @@ class TestBadInput:
         assert said in sentence
         assert not (tmp_path / "r").exists()
 
+    @pytest.mark.parametrize("below", ["", "/report"])
+    def test_a_report_is_not_put_into_the_release(
+        self, source: Path, private: Path, capsys: pytest.CaptureFixture[str], below: str
+    ) -> None:
+        """It shows original text, and the release's folder is what is published."""
+        before = sorted(private.rglob("*"))
+        assert run(["evaluate", "release", str(source), str(private), "--output", f"{private}{below}"]) == 2
+        assert "name another folder" in capsys.readouterr().err
+        assert sorted(private.rglob("*")) == before
+
     @pytest.mark.parametrize("damage", ["[]", "{}", "x", '{"configuration": {}}', "mechanism"])
     def test_a_damaged_manifest(
         self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
