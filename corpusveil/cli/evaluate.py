@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import orjson
 import typer
 
 from corpusveil.cli.options import OutputOption
@@ -16,6 +15,8 @@ from corpusveil.evaluation.report import write_report
 from corpusveil.evaluation.similarity import SentenceEncoder
 from corpusveil.spaces import load_space
 from corpusveil.storage import files
+from corpusveil.storage.shapes import fits, line
+from corpusveil.transforms.manifest import read_manifest
 
 app = typer.Typer(help="What a release gives away, and what it is still good for.", no_args_is_help=True)
 
@@ -81,19 +82,24 @@ def release(
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
+    for folder in (original, private):
+        if f"{files.absolute(output)}/".startswith(f"{files.absolute(folder.rstrip('/'))}/"):
+            raise UserError(
+                f"--output {output}: this is in {folder}, which the report is no part of; name another folder."
+            )
+    manifest = _manifest(private)
     columns = [name for name in (label, attribute) if name is not None]
     question = Question(
-        label, attribute, tuple(sorted(epsilon or ())), seeds, model,
+        label, attribute, tuple(epsilon or ()), seeds, model,
         None if space is None else load_space(space),
         None if collocations is None else load_collocations(collocations),
         None if encoder is None else SentenceEncoder(encoder), counts,
     )  # fmt: skip
-    manifest = _manifest(private)
     if manifest is None and question.epsilons:
         raise UserError(f"{private}: further epsilons are tried as the manifest says, and there is no manifest here.")
     matched = match([original], [private], text=text, private_text=private_text, id=id, columns=columns, most=documents)
     found = evaluate_release(matched, manifest, question)
-    for one in found.measures:
+    for one in (found.publishable() if publishable else found).measures:
         at = "" if one.epsilon is None else f" at epsilon {one.epsilon:g}"
         floor = "" if one.floor is None else f" (floor {one.floor:.1%})"
         print(f"{one.name}{at}: {one}{floor}")
@@ -101,11 +107,19 @@ def release(
     print(f"{page}{'' if publishable else ' (private: it shows original text)'}, {found.seconds:.0f} s")
 
 
-def _manifest(private: str) -> dict[str, object] | None:
+_SHAPE = {
+    "configuration": {"space": line, "mechanism": {"name": line}, "budget": dict, "text": dict},
+    "guarantee_in_words": [str],
+    "guarantee": {"disclosed": [str]},
+}
+
+
+def _manifest(private: str) -> dict[str, Any] | None:
+    """Return the manifest, None where the private texts are no release. Raises UserError when it is damaged."""
     address = files.join(private, "manifest.json")
     if not files.exists(address):
         return None
-    try:
-        return dict(orjson.loads(files.read_bytes(address)))
-    except (orjson.JSONDecodeError, TypeError, ValueError):
-        raise UserError(f"{address}: this manifest is damaged; make the release again.") from None
+    manifest = read_manifest(private)
+    if not fits(manifest, _SHAPE):
+        raise UserError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
+    return manifest

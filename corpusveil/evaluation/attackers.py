@@ -44,25 +44,20 @@ def attack_words(
     the originals are released anew for it, by a key that is thrown away: in a release, what was replaced and what was
     not cannot be told apart by its words alone.
     """
-    prior = prior_by(language, mechanism.space)
-    if prior.words.size < 2:
-        return
     known = prior_of(mechanism.space)
     drawn = np.random.default_rng(0).choice(known.words, WORDS, p=known.shares)
     told = word_statistics(mechanism, epsilon, drawn, RUNS)
     kept = told.retention if told.retention_exact is None else told.retention_exact
-    exact = "exact" if told.retention_exact is not None else f"{RUNS} runs of {WORDS} words"
+    exact = f"exact, of {WORDS} words" if told.retention_exact is not None else f"{RUNS} runs of {WORDS} words"
     at = f"at epsilon {epsilon:.3g} a word"
     yield Measure("privacy", "retention of a word (N_w)", kept, model=exact, note=at, of_input=not given)
     distinct = told.distinct if told.distinct_exact is None else told.distinct_exact
     yield Measure("privacy", f"distinct outputs of {RUNS} (S_w)", distinct, "number", model=exact, of_input=not given)
-    sentences = [one[:LONGEST] for one in sentence_ids(mechanism.space, originals[1::2]) if one.size > 2][:SENTENCES]
-    if not sentences:
+    prior = prior_by(language, mechanism.space)
+    if prior.words.size < 2:
         return
     try:
         guesses = bayes_token(mechanism, epsilon, prior)
-        attacker = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, mechanism.space))
-        found = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
     except NoClosedForm:
         return
     yield Measure(
@@ -70,6 +65,14 @@ def attack_words(
         note=f"of the {prior.words.size:,} most frequent words", floor=guesses.unseen,
         of_input=not (given and public),
     )  # fmt: skip
+    sentences = [one[:LONGEST] for one in sentence_ids(mechanism.space, originals[1::2]) if one.size > 2][:SENTENCES]
+    if not sentences:
+        return
+    try:
+        attacker = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, mechanism.space))
+        found = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
+    except NoClosedForm:
+        return
     note = f"{found.words:,} words of {found.sentences:,} sentences; {found.covered:.0%} are among those considered"
     yield Measure("attack", "words guessed by the released word", found.unchanged, note=note, of_input=True)
     yield Measure("attack", "words guessed one by one", found.without_context, of_input=True)

@@ -52,23 +52,34 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that a report shows. ``examples`` hold original text."""
+    """All that a report shows. ``examples`` hold original text, ``counted`` are notes with numbers of the input."""
 
     title: str
-    documents: int
-    looked_at: int
+    documents: int | None
+    looked_at: int | None
     guarantee: tuple[str, ...]
     disclosed: tuple[str, ...]
     measures: tuple[Measure, ...]
     examples: tuple[Example, ...] = ()
     notes: tuple[str, ...] = ()
-    seconds: float = 0.0
+    counted: tuple[str, ...] = ()
+    seconds: float | None = None
     configuration: dict[str, Any] = field(default_factory=dict)
+    private: bool = True
 
     def publishable(self) -> Findings:
         """Return the same without texts and without what was counted in the input."""
         measures = tuple(one for one in self.measures if not one.of_input)
-        return dataclasses.replace(self, examples=(), measures=measures, documents=0, looked_at=0, seconds=0.0)
+        return dataclasses.replace(
+            self,
+            examples=(),
+            measures=measures,
+            counted=(),
+            documents=None,
+            looked_at=None,
+            seconds=None,
+            private=False,
+        )
 
     def at(self, name: str, epsilon: float | None = None) -> Measure:
         """Return a figure by its name. Raises KeyError when there is none."""

@@ -24,18 +24,25 @@ class Matched:
     """N documents and what became of them, in the order of the original.
 
     ``originals`` and ``privates`` are texts [N], ``columns`` values [N] of further columns of the original by name,
-    ``documents`` how many there are in all.
+    ``documents`` how many there are in all, of which ``chosen`` were looked for; ``unreadable`` are rows beside them.
     """
 
     originals: list[str]
     privates: list[str]
     documents: int
     columns: dict[str, list[Any]] = field(default_factory=dict)
+    chosen: int = 0
+    unreadable: int = 0
 
     @property
     def sampled(self) -> bool:
-        """Whether these are fewer than all."""
-        return len(self.originals) < self.documents
+        """Whether fewer than all were looked for."""
+        return self.chosen < self.documents
+
+    @property
+    def missing(self) -> int:
+        """How many were looked for and are not in the release."""
+        return self.chosen - len(self.originals)
 
 
 def match(
@@ -52,20 +59,32 @@ def match(
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
     Of more than ``most`` documents an even sample is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``);
-    nothing else is held. A folder that is a release is read at its ``data``. Raises UserError when the two do not fit.
+    nothing else is held. Rows of the original that can't be read are passed over, as a quarantine does. A folder that
+    is a release is read at its ``data``. Raises UserError when the two do not fit, and for an id that is there twice.
     """
-    kept = tuple(dict.fromkeys(name for name in columns if name != text))
-    chosen, documents = _reservoir(_rows(original, Columns(text, id, kept)), most, np.random.default_rng(seed))
+    kept = tuple(dict.fromkeys(columns))
+    if text in kept:
+        raise UserError(f"{text}: this is the column with the text; a label or attribute is another one.")
+    bad: list[str] = []
+    chosen, documents = _reservoir(_rows(original, Columns(text, id, kept), bad), most, np.random.default_rng(seed))
     if not documents:
-        raise UserError(f"{original[0]}: there is no document here.")
+        raise UserError(bad[0] if bad else f"{original[0]}: there is no document here.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
+    if len(wanted) < len(chosen):
+        raise UserError(f"{original[0]}: two documents have the same {id}; name a column that tells them apart.")
     found: dict[int, str] = {}
     there = 0
     for row in _rows([_data(one) for one in private], Columns(private_text or text, id)):
         there += 1
         place = wanted.get(row.identity)
+        if place in found:
+            raise UserError(f"{private[0]}: two documents have the same {id}; name a column that tells them apart.")
         if place is not None:
             found[place] = row.text
+    if id is None and bad and there != documents:
+        raise UserError(
+            f"{private[0]}: {there:,} documents, and {documents:,} that can be read in the original; {bad[0]}"
+        )
     if id is None and there != documents:
         raise UserError(
             f"{private[0]}: {there:,} documents, and {documents:,} in the original; where some were left out or set "
@@ -79,6 +98,8 @@ def match(
         [found[place] for place in places],
         documents,
         {name: [chosen[place].values[number] for place in places] for number, name in enumerate(kept)},
+        len(chosen),
+        len(bad),
     )
 
 
@@ -93,15 +114,24 @@ def _data(url: str) -> str:
     return files.join(url, "data") if files.exists(files.join(url, "manifest.json")) else url
 
 
-def _rows(inputs: Sequence[str], columns: Columns) -> Iterator[_Row]:
-    """Yield the rows of all shards; without an id they are known by their number over all of them."""
+def _rows(inputs: Sequence[str], columns: Columns, unreadable: list[str] | None = None) -> Iterator[_Row]:
+    """Yield the rows of all shards; without an id they are known by their number over all of them.
+
+    Why rows are bad is noted in ``unreadable``; without it the first one is an error.
+    """
     number = 0
     for shard in find_shards(inputs):
-        form = formats.find(formats.form_of(shard.url))
+        suffix = formats.form_of(shard.url)
+        for name in columns.named[1:] if suffix.startswith(".txt") else ():
+            raise UserError(f"{shard.url}: plain text has no column {name!r}; leave it out, or use a form that has it.")
+        form = formats.find(suffix)
         with files.open_read(shard.url) as file:
             for batch in form.batches(file, shard.url, columns):
                 for bad in batch.bad:
-                    raise UserError(f"{shard.url}, row {bad.number + 1}: {bad.why}")
+                    said = f"{shard.url}, row {bad.number + 1}: {bad.why}"
+                    if unreadable is None:
+                        raise UserError(said)
+                    unreadable.append(said)
                 values = [_values(column) for column in batch.kept]
                 identities = batch.ids if batch.ids is not None else range(number, number + len(batch.numbers))
                 for at, (identity, text) in enumerate(zip(identities, batch.texts.to_pylist(), strict=True)):

@@ -6,9 +6,8 @@ release its mechanism is asked too, and further epsilons are tried, each with ke
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,19 +24,31 @@ from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.models import Model, Predictor, model_of
 from corpusveil.evaluation.report import examples_of
 from corpusveil.evaluation.similarity import AveragedVectors, Encoder, cosine
-from corpusveil.evaluation.statistics import WordList, changed_share, english_share, jaccard, surviving_rare
+from corpusveil.evaluation.statistics import (
+    ChangedShare,
+    WordList,
+    changed_share,
+    english_share,
+    jaccard,
+    surviving_rare,
+)
 from corpusveil.evaluation.tasks import Task
-from corpusveil.evaluation.utility import MODES, Scores, Summary, baselines, utility
+from corpusveil.evaluation.terms import count_words
+from corpusveil.evaluation.utility import MODES, Summary, baselines, utility
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.table import privatize
 
 SHARES = (0.8, 0.2)
+CROSSED = 1000
+"""Documents that the private text of another one is held against."""
 GRID_DOCUMENTS = 2000
 """Documents of which each further epsilon is tried, once a seed."""
+DAMAGED = "The release's manifest is damaged, or of another version of corpusveil; restore it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,7 @@ class Question:
     """Public n-gram counts, which a language model is made of; without them it is made of every other original."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilons", tuple(sorted({check_epsilon(one) for one in self.epsilons})))
         if self.seeds < 2:
             raise UserError(f"seeds = {self.seeds}: a deviation takes 2 or more.")
         if self.epsilons and self.space is None:
@@ -99,20 +111,21 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
     Raises UserError where manifest and space do not fit, and where a model can't be trained.
     """
     began = time.monotonic()
-    if (
-        question.space is not None
-        and manifest is not None
-        and manifest["configuration"]["space"] != question.space.digest
-    ):
-        raise UserError("--space is not the space of this release, by its digest; name that one.")
+    told = {} if manifest is None else manifest["configuration"]
+    for name, given in (("space", question.space), ("collocations", question.collocations)):
+        if manifest is not None and given is not None and told.get(name) != given.digest:
+            raise UserError(f"--{name}: not the {name} of this release, by digest; name the release's own.")
+    tasks = {name: _task(matched, name) for name in (question.label, question.attribute) if name is not None}
+    if not count_words(matched.originals)[1]:
+        raise UserError("The originals have no words, so there is nothing to be measured.")
     language, held_out = _language(matched, question)
     measures = [*_texts(matched, question, language, held_out)]
-    tasks = {name: _task(matched, name) for name in (question.label, question.attribute) if name is not None}
     model = Remembered(model_of(question.model, question.space))
-    known = {name: baselines(task, model, range(question.seeds), shares=SHARES) for name, task in tasks.items()}
-    privates = [matched.privates] * question.seeds
-    measures += _learnt(question, tasks, privates, model, known, None)
-    versions: dict[str, Sequence[str]] = {"released": matched.privates}
+    measures += _learnt(question, tasks, [matched.privates] * question.seeds, model, None)
+    rows = _spread(len(matched.originals), GRID_DOCUMENTS)
+    some = [matched.originals[row] for row in rows]
+    versions: dict[str, Sequence[str]] = {"released": [matched.privates[row] for row in rows]}
+    counted = [*_left_out(matched, tasks)]
     notes = [
         f"Classifiers: {question.model}, trained on 80 % and tested on 20 %, {question.seeds} splits by seed."
     ] * bool(tasks)
@@ -122,41 +135,51 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         of_word = _word_epsilon(manifest, matched)
         measures += attack_words(mechanism, of_word, matched.originals, language, given=given, public=public)
         for epsilon in question.epsilons:
-            found, text = _tried(matched, manifest, question, epsilon, tasks)
+            model = Remembered(model_of(question.model, question.space))
+            found, text = _tried(some, manifest, question, epsilon, model, tasks, rows)
             measures += found
             versions[f"epsilon {epsilon:g}"] = text
-    if matched.sampled:
-        notes.append(f"An even sample of {len(matched.originals):,} of {matched.documents:,} documents.")
+    (notes if question.counts is not None else counted).append(_about(language, question))
     return Findings(
         "A release beside its original",
         matched.documents,
         len(matched.originals),
-        tuple(manifest["guarantee_in_words"]) if manifest else (),
+        _guarantee(manifest) if manifest else (),
         tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
         tuple(measures),
-        examples_of(matched.originals, versions),
-        (*notes, _about(language, question)),
+        examples_of(some, versions),
+        tuple(notes),
+        tuple(counted),
         time.monotonic() - began,
-        dict(manifest["configuration"]) if manifest else {},
+        dict(told),
     )
+
+
+def _guarantee(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the manifest promises; before it, that a published key was used, where it was."""
+    return (*([f"{manifest['warning']}."] if manifest.get("warning") else []), *manifest["guarantee_in_words"])
 
 
 def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
     """Return the mechanism that a manifest names, on its space."""
     told = dict(manifest["configuration"]["mechanism"])
-    return make(told.pop("name"), space, **told)
+    try:
+        return make(told.pop("name"), space, **told)
+    except (TypeError, ValueError):
+        raise UserError(DAMAGED) from None
 
 
 def release_of(manifest: Mapping[str, Any], question: Question, epsilon: float) -> Release:
     """Return a release as the manifest has it, at another epsilon and under a key of its own."""
     assert question.space is not None  # noqa: S101 - who asks for epsilons has given it
     told = manifest["configuration"]
-    budget = {name: value for name, value in told["budget"].items() if name != "epsilon"}
-    if "weights" in budget:
-        budget["weights"] = tuple(tuple(one) for one in budget["weights"])
-    policy = TextPolicy(**told["text"])
     mechanism = mechanism_of(manifest, question.space)
-    return Release(mechanism, Budget(epsilon, **budget), policy, Key.generate(), question.collocations)
+    try:
+        budget = Budget(**{**told["budget"], "epsilon": epsilon})
+        policy = TextPolicy(**told["text"])
+    except (TypeError, ValueError):
+        raise UserError(DAMAGED) from None
+    return Release(mechanism, budget, policy, Key.generate(), question.collocations)
 
 
 def _word_epsilon(manifest: Mapping[str, Any], matched: Matched) -> float:
@@ -170,11 +193,10 @@ def _word_epsilon(manifest: Mapping[str, Any], matched: Matched) -> float:
 def _texts(matched: Matched, question: Question, language: KneserNey, held_out: slice) -> Iterator[Measure]:
     """Yield what the texts alone say."""
     before, after = matched.originals, matched.privates
-    changed = changed_share(before, after)
-    note = (
-        f"of {changed.left_out:,} documents the words can't be paired, so they are left out" if changed.left_out else ""
-    )
-    if not math.isnan(changed.share):
+    changed = _changed(before, after)
+    if changed is not None:
+        note = f"of {changed.left_out:,} documents the words can't be paired, so they are left out"
+        note = note if changed.left_out else ""
         yield Measure("privacy", "words unchanged", 1 - changed.share, note=note, of_input=True)
         yield Measure("privacy", "words changed (PP)", changed.share, of_input=True)
     rare = surviving_rare(before, after)
@@ -182,15 +204,22 @@ def _texts(matched: Matched, question: Question, language: KneserNey, held_out: 
         "privacy", "rarest words that survive (LOW)", rare, note="of the 1,000 rarest of the original", of_input=True
     )
     yield Measure("privacy", "shared words (Jaccard)", float(np.nanmean(jaccard(before, after))), of_input=True)
-    encoder = question.encoder or (None if question.space is None else AveragedVectors(question.space))
+    encoder = _encoder(question)
     if encoder is not None:
         close = float(np.mean(cosine(before, after, encoder)))
-        yield Measure("utility", "similarity of meaning", close, model=encoder.label, of_input=True)
+        some = [at for at in _spread(len(before), CROSSED) if before[at] != before[at - 1]]
+        crossed = cosine([before[at] for at in some], [after[at - 1] for at in some], encoder) if some else np.ones(1)
+        yield Measure(
+            "utility", "similarity of meaning", close, model=encoder.label, floor=float(np.mean(crossed)),
+            note="floor: with the private text of another document", of_input=True,
+        )  # fmt: skip
     words = None if question.space is None else WordList.of_space(question.space)
     for name, texts in (("original", before), ("private", after)):
-        if words is not None:
+        if words is not None and count_words(texts)[1]:
             share = english_share(texts, words)
             yield Measure("language", f"words of the list, {name}", share, model=words.label, of_input=True)
+        if not count_words(texts[held_out])[1]:
+            continue
         value = language.perplexity(texts[held_out]).value
         yield Measure("language", f"perplexity, {name}", value, "number", model="Kneser-Ney, 3 words", of_input=True)
 
@@ -209,28 +238,87 @@ def _about(language: KneserNey, question: Question) -> str:
     return f"Language model: interpolated Kneser-Ney of three words, {language.unknown:,} words, made of {source}."
 
 
-def _task(matched: Matched, column: str) -> Task:
-    return Task(matched.originals, [str(value) for value in matched.columns[column]], name=column)
+def _left_out(matched: Matched, tasks: Mapping[str, _Labelled]) -> Iterator[str]:
+    """Yield what was not looked at."""
+    if matched.sampled:
+        yield f"An even sample of {matched.chosen:,} of {matched.documents:,} documents."
+    if matched.missing:
+        yield f"{matched.missing:,} of {matched.chosen:,} documents are not in the release and are left out."
+    if matched.unreadable:
+        yield f"{matched.unreadable:,} rows of the original can't be read and are left out."
+    for name, labelled in tasks.items():
+        if without := len(matched.originals) - len(labelled.rows):
+            yield f"{without:,} documents have no value in the column {name}; classifiers leave them out."
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """Documents that have a label, and their numbers."""
+
+    task: Task
+    rows: list[int]
+
+    def of(self, texts: Sequence[str]) -> list[str]:
+        """Return those of all texts that have a label."""
+        return [texts[row] for row in self.rows]
+
+    def among(self, rows: Sequence[int]) -> _Labelled:
+        """Return those of some documents, which are then numbered from 0."""
+        place = {row: at for at, row in enumerate(rows)}
+        here = [(at, place[row]) for at, row in enumerate(self.rows) if row in place]
+        return _Labelled(self.task.take(np.array([at for at, _ in here], np.int64)), [row for _, row in here])
+
+
+def _task(matched: Matched, column: str) -> _Labelled:
+    values = matched.columns[column]
+    rows = [row for row, value in enumerate(values) if value is not None and value == value and value != ""]  # noqa: PLR0124 - NaN
+    task = Task([matched.originals[row] for row in rows], [values[row] for row in rows], name=column)
+    task.require_classes()
+    if 2 * len(task.classes) >= len(rows):
+        raise UserError(
+            f"{column}: {len(task.classes):,} different values among {len(rows):,} documents; a label is one that many "
+            "documents share."
+        )
+    return _Labelled(task, rows)
+
+
+def _spread(rows: int, most: int) -> list[int]:
+    """Return at most so many row numbers, evenly spread: a corpus can be sorted by its labels."""
+    return [at * rows // min(rows, most) for at in range(min(rows, most))]
+
+
+def _changed(before: Sequence[str], after: Sequence[str]) -> ChangedShare | None:
+    """Return which words changed; None where no words can be laid side by side."""
+    try:
+        changed = changed_share(before, after)
+    except UserError:  # all are left out
+        return None
+    return changed if changed.words else None
+
+
+def _encoder(question: Question) -> Encoder | None:
+    return question.encoder or (None if question.space is None else AveragedVectors(question.space, centred=True))
 
 
 def _learnt(
-    question: Question, tasks: Mapping[str, Task], privates: Sequence[Sequence[str]], model: Model,
-    known: Mapping[str, Sequence[Scores]], epsilon: float | None,
+    question: Question, tasks: Mapping[str, _Labelled], privates: Sequence[Sequence[str]], model: Model,
+    epsilon: float | None,
 ) -> Iterator[Measure]:  # fmt: skip
     """Yield what classifiers learn of label and attribute."""
+    known = {name: baselines(one.task, model, range(question.seeds), shares=SHARES) for name, one in tasks.items()}
     if question.label is not None:
-        task = tasks[question.label]
+        labelled, originals = tasks[question.label], known[question.label]
+        texts = [labelled.of(one) for one in privates]
         for mode in MODES if epsilon is None else MODES[:1]:
-            told = utility(task, privates, mode, model, shares=SHARES, originals=known[question.label], fewest=2)
+            told = utility(labelled.task, texts, mode, model, shares=SHARES, originals=originals, fewest=2)
             yield _figure("utility", f"accuracy, {mode.replace('-', ' to ')}", told, epsilon)
         if epsilon is None:
             yield _baseline("utility", "accuracy, original to original", told)
     if question.attribute is not None:
-        task = tasks[question.attribute]
+        labelled, originals = tasks[question.attribute], known[question.attribute]
+        texts = [labelled.of(one) for one in privates]
         for attacker in ("static", "adaptive"):
-            found = infer_attribute(
-                task, privates, attacker, model, shares=SHARES, originals=known[question.attribute], fewest=2
-            )
+            found = infer_attribute(labelled.task, texts, attacker, model, shares=SHARES, originals=originals, fewest=2)
             yield _figure("attack", f"attribute, {attacker}", found.summary, epsilon)
         if epsilon is None:
             yield _baseline("attack", "attribute, from original texts", found.summary)
@@ -248,37 +336,30 @@ def _baseline(group: str, name: str, told: Summary) -> Measure:
 
 
 def _tried(
-    matched: Matched, manifest: Mapping[str, Any], question: Question, epsilon: float, tasks: Mapping[str, Task]
+    before: Sequence[str], manifest: Mapping[str, Any], question: Question, epsilon: float, model: Model,
+    tasks: Mapping[str, _Labelled], rows: Sequence[int],
 ) -> tuple[list[Measure], list[str]]:  # fmt: skip
     """Return what is found at another epsilon, over as many keys as seeds, and the texts under one of them."""
-    some = slice(GRID_DOCUMENTS)
-    before = matched.originals[some]
     privates = [privatize(before, release_of(manifest, question, epsilon)) for _ in range(question.seeds)]
-    encoder = question.encoder or AveragedVectors(question.space) if question.space else None
-    repeated: list[tuple[str, str, str, Callable[[list[str]], float]]] = [
-        ("privacy", "words unchanged", "", lambda text: 1 - changed_share(before, text).share),
-    ]
-    if encoder is not None:
-        repeated.append(
-            (
-                "utility",
-                "similarity of meaning",
-                encoder.label,
-                lambda text: float(np.mean(cosine(before, text, encoder))),
-            )
-        )
-    measures = []
-    for group, name, told, figure in repeated:
-        values = [figure(text) for text in privates]
+    measures: list[Measure] = []
+
+    def add(group: str, name: str, told: str, values: list[float]) -> None:
         measures.append(
             Measure(
                 group, name, float(np.mean(values)), epsilon=epsilon, deviation=float(np.std(values, ddof=1)),
                 repeats=len(values), model=told, of_input=True,
             )
         )  # fmt: skip
-    rows = np.arange(len(before))
-    few = {name: task.take(rows) for name, task in tasks.items()}
-    model = Remembered(model_of(question.model, question.space))
-    known = {name: baselines(task, model, range(question.seeds), shares=SHARES) for name, task in few.items()}
-    measures += _learnt(question, few, privates, model, known, epsilon)
+
+    changed = [found for text in privates if (found := _changed(before, text)) is not None]
+    if len(changed) == len(privates):
+        add("privacy", "words unchanged", "", [1 - one.share for one in changed])
+    encoder = _encoder(question)
+    if encoder is not None:
+        add(
+            "utility", "similarity of meaning", encoder.label,
+            [float(np.mean(cosine(before, text, encoder))) for text in privates],
+        )  # fmt: skip
+    few = {name: labelled.among(rows) for name, labelled in tasks.items()}
+    measures += _learnt(question, few, privates, model, epsilon)
     return measures, privates[0]

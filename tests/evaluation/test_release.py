@@ -7,8 +7,10 @@ import io
 import json
 import random
 import re
+import shutil
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.evaluation.findings import Findings, Measure
-from corpusveil.evaluation.matching import match
+from corpusveil.evaluation.matching import Matched, match
 from corpusveil.evaluation.release import Question, evaluate_release
 from corpusveil.evaluation.report import marked, render
 from corpusveil.spaces import Space
@@ -94,6 +96,33 @@ class TestMatching:
         with pytest.raises(UserError, match=r"3 documents, and 240 in the original; .* name it with --id"):
             match([str(source)], [str(tmp_path / "b")])
 
+    def test_documents_that_were_left_out_or_set_aside_are_counted(self, tmp_path: Path) -> None:
+        rows = texts(30)
+        write_shard(tmp_path / "a" / "x.jsonl", rows)
+        with (tmp_path / "a" / "x.jsonl").open("a") as file:
+            file.write("{broken\n")
+        write_shard(tmp_path / "b" / "x.jsonl", rows[5:])
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+        assert (len(found.originals), found.documents, found.missing, found.unreadable) == (25, 30, 5, 1)
+        assert not found.sampled
+        write_shard(tmp_path / "b" / "x.jsonl", rows)
+        assert match([str(tmp_path / "a")], [str(tmp_path / "b")]).originals == [row["text"] for row in rows]
+
+    @pytest.mark.parametrize("folder", ["a", "b"])
+    def test_an_id_that_is_there_twice_is_refused(self, tmp_path: Path, folder: str) -> None:
+        for name in ("a", "b"):
+            write_shard(tmp_path / name / "x.jsonl", texts(30) + texts(1) * (name == folder))
+        with pytest.raises(UserError, match="two documents have the same url"):
+            match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+
+    @pytest.mark.parametrize("more", [{"id": "url"}, {"columns": ("topic",)}])
+    def test_plain_text_has_no_other_column(self, tmp_path: Path, more: dict[str, Any]) -> None:
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "x.txt").write_text("one\ntwo\n")
+        with pytest.raises(UserError, match="plain text has no column"):
+            match([str(tmp_path / "a")], [str(tmp_path / "b")], **more)
+
 
 class TestFigures:
     @pytest.fixture(scope="class")
@@ -133,7 +162,7 @@ class TestFigures:
 
     def test_retention_is_the_mechanisms(self, found: Findings) -> None:
         """What came back in the texts is what the exact law says of a word, but for words that have no prior."""
-        assert found.at("retention of a word (N_w)").model == "exact"
+        assert found.at("retention of a word (N_w)").model == "exact, of 25 words"
         assert abs(found.at("retention of a word (N_w)").value - found.at("words unchanged").value) < 0.05
 
     def test_guesses_are_at_least_as_good_as_the_released_word(self, found: Findings) -> None:
@@ -141,6 +170,43 @@ class TestFigures:
         assert guessed.floor is not None
         assert guessed.value >= found.at("retention of a word (N_w)").value - 0.05
         assert guessed.value > guessed.floor
+
+    def test_documents_without_a_label_are_left_out_and_said(self, source: Path) -> None:
+        matched = match([str(source)], [str(source)], columns=("topic",))
+        matched.columns["topic"][:40] = [None] * 40
+        found = evaluate_release(matched, None, Question("topic", seeds=2))
+        assert found.at("accuracy, private to private").value > 0.9
+        assert "40 documents have no value in the column topic; classifiers leave them out." in found.counted
+
+    def test_words_that_cannot_be_laid_side_by_side_have_no_figure(self, source: Path) -> None:
+        matched = match([str(source)], [str(source)])
+        for privates in ([f"{text} more" for text in matched.originals], ["" for _ in matched.originals]):
+            found = evaluate_release(Matched(matched.originals, privates, DOCUMENTS), None, Question())
+            assert "words unchanged" not in {one.name for one in found.measures}
+
+    def test_originals_without_a_word_are_refused(self) -> None:
+        with pytest.raises(UserError, match="no words"):
+            evaluate_release(Matched(["", "!"], ["", "!"], 2), None, Question())
+
+    def test_similarity_of_meaning_has_a_floor(self, found: Findings) -> None:
+        similar = found.at("similarity of meaning")
+        assert similar.floor is not None
+        assert similar.floor < 0.5 < similar.value
+
+    def test_an_epsilon_is_tried_on_documents_spread_over_a_sorted_corpus(
+        self, source: Path, private: Path, space: Space, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first documents all have one label; the shortest texts, which no example shows, stand first."""
+        monkeypatch.setattr("corpusveil.evaluation.release.GRID_DOCUMENTS", 60)
+        matched = match([str(source)], [str(private)], columns=("topic",))
+        order = np.argsort(matched.columns["topic"], kind="stable")
+        originals, privates = ([texts[at] for at in order] for texts in (matched.originals, matched.privates))
+        originals[:70] = ["one two"] * 70
+        sorted_ = Matched(originals, privates, DOCUMENTS, {"topic": [matched.columns["topic"][at] for at in order]})
+        manifest = json.loads((private / "manifest.json").read_bytes())
+        found = evaluate_release(sorted_, manifest, Question("topic", epsilons=(6.0,), seeds=2, space=space))
+        assert found.at("accuracy, private to private", 6.0).value > 0
+        assert {len(example.versions) for example in found.examples} == {2}
 
     def test_another_space_is_refused(self, source: Path, private: Path, tmp_path: Path) -> None:
         other = make_space(tmp_path / "space", seed=5)
@@ -160,6 +226,7 @@ class TestTheReport:
         page = (tmp_path / "r" / "report.html").read_text()
         assert "DO NOT PUBLISH" in page
         assert texts(1)[0]["text"].split()[0] in page
+        assert "NOT PRIVATE: made with the published test key." in page
         assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)|<script", page)
         assert page.count("<polyline") == 4
         for name in ("report.html", "report.json", "report.csv"):
@@ -183,6 +250,20 @@ class TestTheReport:
             "distinct outputs of 100 (S_w)",
         }  # the language model is of the input
 
+    def test_to_be_published_says_no_number_of_the_input(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Neither in notes nor on standard output; and with fewer documents looked at, not how many there are."""
+        assert self.command(source, private, space, tmp_path / "r", "--publishable", "--documents", "100") == 0
+        told = json.loads((tmp_path / "r" / "report.json").read_text())
+        assert not [name for name in ("documents", "looked_at", "seconds", "counted", "examples") if told.get(name)]
+        assert not re.search("[0-9]{3}|words,", " ".join(told["notes"]))
+        assert "words unchanged" not in capsys.readouterr().out
+        assert "Private:" not in (tmp_path / "r" / "report.html").read_text()
+
+    def test_of_short_texts_is_private_too(self) -> None:
+        assert "DO NOT PUBLISH" in render(Findings("t", 1, 1, (), (), (Measure("privacy", "a", 0.5, of_input=True),)))
+
     def test_marks_words_that_differ(self) -> None:
         assert marked("The river rose.", "the bank rose.") == [("the", False), ("bank", True), ("rose.", False)]
 
@@ -204,6 +285,8 @@ class TestBadInput:
             (("--model", "vectors"), "add --space"),
             (("--label", "nowhere"), "has no column 'nowhere'"),
             (("--text", "nowhere"), "has no column 'nowhere'"),
+            (("--label", "text"), "the column with the text"),
+            (("--label", "url"), "different values among"),
         ],
     )
     def test_is_one_sentence(
@@ -220,3 +303,27 @@ class TestBadInput:
         assert sentence.startswith("corpusveil: ")
         assert said in sentence
         assert not (tmp_path / "r").exists()
+
+    @pytest.mark.parametrize("below", ["", "/report"])
+    def test_a_report_is_not_put_into_the_release(
+        self, source: Path, private: Path, capsys: pytest.CaptureFixture[str], below: str
+    ) -> None:
+        """It shows original text, and the release's folder is what is published."""
+        before = sorted(private.rglob("*"))
+        assert run(["evaluate", "release", str(source), str(private), "--output", f"{private}{below}"]) == 2
+        assert "name another folder" in capsys.readouterr().err
+        assert sorted(private.rglob("*")) == before
+
+    @pytest.mark.parametrize("damage", ["[]", "{}", "x", '{"configuration": {}}', "mechanism"])
+    def test_a_damaged_manifest(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+    ) -> None:
+        shutil.copytree(private, tmp_path / "p")
+        address = tmp_path / "p" / "manifest.json"
+        told = json.loads(address.read_text())
+        told["configuration"]["mechanism"]["name"] = 1
+        address.write_text(json.dumps(told) if damage == "mechanism" else damage)
+        words = ["evaluate", "release", str(source), str(tmp_path / "p"), "--space", str(space.url)]
+        assert run([*words, "--output", str(tmp_path / "r")]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert "damaged" in sentence

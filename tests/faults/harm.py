@@ -44,6 +44,13 @@ OPTIONS = {
 }
 
 
+def published(folder: Path) -> dict[str, str]:
+    """Return every file of the release in a run's folder, and its public page beside it, with their SHA-256."""
+    page = folder / "out.report.html"
+    found = release_files(folder / "out")
+    return {**found, page.name: hashlib.sha256(page.read_bytes()).hexdigest()} if page.exists() else found
+
+
 def held_environment(plan: Path) -> dict[str, str]:
     """Return what lets every Python of a run look at a plan of where to hold."""
     paths = [str(SITE), os.environ.get("PYTHONPATH", "")]
@@ -95,7 +102,7 @@ class Bench:
             place = folder / "undisturbed"
             place.mkdir()
             self.seconds[engine] = self.complete(place, engine)
-            found, spent = release_files(place / "out"), summary(Ledger.existing(str(place / "ledger")).entries())
+            found, spent = published(place), summary(Ledger.existing(str(place / "ledger")).entries())
             if not self.files:
                 self.files, self.spent = found, spent
             assert (found, spent) == (self.files, self.spent)
@@ -126,16 +133,18 @@ class Bench:
     def nothing_is_half_written(self, folder: Path) -> None:
         """Check what a release shows before it is finished."""
         output = folder / "out"
-        if (output / "manifest.json").exists():
-            return
+        if (output / "manifest.json").exists():  # nothing but its page may still be missing
+            missing = self.files.keys() - published(folder).keys()
+            assert missing <= {"out.report.html"}
         for path in data_files(output):
             data = path.read_bytes()
             gzip.decompress(data)
             assert hashlib.sha256(data).hexdigest() == self.files[f"data/{path.name}"]
 
     def all_is_well(self, folder: Path) -> None:
-        """Check a finished release, its records and its ledger."""
-        found = release_files(folder / "out")
+        """Check a finished release, its pages, its records and its ledger."""
+        found = published(folder)
+        assert (folder / "out.records" / "report.html").exists()
         assert {name for name in found.keys() | self.files.keys() if found.get(name) != self.files.get(name)} == set()
         records, ledger = folder / "out.records", Ledger.existing(str(folder / "ledger"))
         assert list(differences(ledger, [Records(str(records))])) == []

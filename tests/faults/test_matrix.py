@@ -137,6 +137,9 @@ def test_the_disk_is_full(bench: Bench, tmp_path: Path, engine: str) -> None:
         job = bench.start(disk, engine)
         assert job.wait(PATIENCE) == 1, (disk / "said.log").read_text()
         end_session(job)
+        said = (disk / "said.log").read_text()
+        assert "Traceback" not in said
+        assert said.splitlines()[-1].startswith("corpusveil: ")
         bench.nothing_is_half_written(disk)
         subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
         bench.complete(disk, engine)
@@ -222,7 +225,7 @@ def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: st
             job = start([*COMMAND, *arguments], folder, folder / "said.log")
             if down:
                 wait_until(lambda: proxy.seen("PUT", "out/data/part-") > 0, seconds=PATIENCE)
-                proxy.rule("GET PUT POST HEAD DELETE", ".", "refuse", status=503, code="ServiceUnavailable")
+                rule = proxy.rule("GET PUT POST HEAD DELETE", ".", "refuse", status=503, code="ServiceUnavailable")
                 threading.Timer(DOWN_SECONDS, proxy.clear).start()
             if job.wait(PATIENCE):
                 said = (folder / "said.log").read_text()
@@ -232,9 +235,11 @@ def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: st
                 wait_until(lambda: not proxy.rules, seconds=2 * DOWN_SECONDS, every=0.5)
                 outcome = "again"
                 assert start([*COMMAND, *arguments], folder, folder / "said.log").wait(PATIENCE) == 0
+            assert not down or rule.hits, "the run was over before the store was down"
             seconds.append(time.monotonic() - began)
             for part in ("out", "out.records", "ledger"):
                 store.client.get(f"{bucket}/{part}", str(folder / part), recursive=True)
+            store.client.get(f"{bucket}/out.report.html", str(folder / "out.report.html"))
             proxy.clear()
         bench.undisturbed("local", tmp_path)
         bench.all_is_well(folder)
