@@ -262,8 +262,8 @@ def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
         epsilon = float(np.exp(np.interp(risk, [risk for _, risk in noisy], [math.log(one) for one, _ in noisy])))
         same_risk.rows.append((risk, *row(cmp, epsilon, sampled_risk(cmp, epsilon, prior, "check"))))
     same_risk.notes += [
-        f"Risk: how often the best guess of one of the {INPUTS:,} most frequent words is right; {prior.guess:.3f} unseen.",
-        f"CMP has no exact law: its risk is that of a weaker attacker on {ATTACKED // 2:,} sampled words, a lower bound.",
+        f"Risk: how often the best guess of the {INPUTS:,} most frequent words is right; unseen {prior.guess:.3f}.",
+        f"CMP has no exact law: its risk is a weaker attacker's on {ATTACKED // 2:,} sampled words, a lower bound.",
     ]
     same_bound = Table(f"SST-2 at equal plain LDP, {FEWER_SEEDS} keys", ("as of ring at ε", *columns))
     for epsilon in (1.0, 3.0):
