@@ -52,8 +52,8 @@ STRATEGIES = {"S1": "word", "words": "word", "words, GST space": "gst", "GST": "
 SHARDS, TIMES, DIMENSIONS, EPOCHS = 2, 10, 100, 2
 """Of the collocation models: shards, how often a collocation occurs at least, and word2vec."""
 
-RISKS = (0.3, 0.5, 0.75)
-TRIED = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+RISKS = (0.3, 0.5, 0.75, 0.9)
+TRIED = (0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0)
 ATTACKED, SCALES = 4000, (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 RISK_SIZES = (1000, 872)
 INPUTS = 1000
