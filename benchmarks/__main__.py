@@ -19,6 +19,7 @@ from benchmarks import (
     scaling,
     space,
     tiny,
+    utility,
 )  # fmt: skip
 from benchmarks.report import Skipped, Table, machine, save
 
@@ -38,9 +39,10 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "cost": cost.run,
     "tiny": tiny.run,
     "scaling": scaling.run,
+    "utility": utility.run,
 }
 
-ONLY_NAMED = {"quality", "scaling", "cost", "tiny"}
+ONLY_NAMED = {"quality", "scaling", "cost", "tiny", "utility"}
 """Take between a quarter of an hour and an hour."""
 
 
