@@ -14,7 +14,7 @@ from corpusveil.errors import CorpusveilError
 from corpusveil.jobs.package import package_spark
 
 ROUNDS = 3
-COPIES = 20
+COPIES = 10
 """The shared corpus so many times: minutes on one worker."""
 TARGET = 1.6
 
