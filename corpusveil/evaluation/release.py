@@ -17,11 +17,12 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.table import Collocations
 from corpusveil.errors import UserError
 from corpusveil.evaluation.attackers import attack_words
-from corpusveil.evaluation.attribute import infer_attribute
+from corpusveil.evaluation.attribute import infer_attribute, relative_gain
 from corpusveil.evaluation.findings import Findings, Measure
 from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.models import Model, Predictor, model_of
+from corpusveil.evaluation.puc import puc
 from corpusveil.evaluation.report import examples_of
 from corpusveil.evaluation.similarity import AveragedVectors, Encoder, cosine
 from corpusveil.evaluation.statistics import (
@@ -139,6 +140,7 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
             found, text = _tried(some, manifest, question, epsilon, model, tasks, rows)
             measures += found
             versions[f"epsilon {epsilon:g}"] = text
+    measures += [*composites(measures)]
     (notes if question.counts is not None else counted).append(_about(language, question))
     return Findings(
         "A release beside its original",
@@ -153,6 +155,33 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         time.monotonic() - began,
         dict(told),
     )
+
+
+def composites(measures: Sequence[Measure]) -> Iterator[Measure]:
+    """Yield what the studies weigh together, where all its parts are there: relative gain, and PUC at three alphas."""
+    found = {one.name: one for one in measures if one.epsilon is None}
+    useful, whole = (found.get(f"accuracy, {name} to {name}") for name in ("private", "original"))
+    attack, known = (found.get(f"attribute, {name}") for name in ("adaptive", "from original texts"))
+    if useful and whole and attack and known and whole.value > 0 and known.value > 0:
+        floors = relative_gain(useful.floor or 0.0, whole.value, attack.floor or 0.0, known.value)
+        yield Measure(
+            "attack", "relative gain", relative_gain(useful.value, whole.value, attack.value, known.value), "number",
+            note=f"utility kept less attack kept, by accuracy; constant classifiers have {floors:.3g}", of_input=True,
+        )  # fmt: skip
+    names = (
+        "retention of a word (N_w)",
+        "distinct outputs of 100 (S_w)",
+        "words changed (PP)",
+        "similarity of meaning",
+    )
+    parts = [found.get(name) for name in (*names, "rarest words that survive (LOW)")]
+    if useful and whole and whole.value > 0 and all(parts):
+        n_w, s_w, pp, cs, low = (part.value for part in parts if part)
+        if cs < 0:
+            return
+        for alpha in (0.75, 0.5, 0.25):
+            score = puc(100 * useful.value, 100 * whole.value, 100 * n_w, s_w, 100 * pp, 100 * cs, 100 * low, alpha)
+            yield Measure("privacy", f"PUC, alpha {alpha:g}", score, "number", note="of 100", of_input=True)
 
 
 def _guarantee(manifest: Mapping[str, Any]) -> tuple[str, ...]:

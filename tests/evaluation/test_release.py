@@ -156,6 +156,19 @@ class TestFigures:
         for name in ("words unchanged", "similarity of meaning", "accuracy, private to private", "attribute, adaptive"):
             assert found.at(name, 0.1).value < found.at(name, 6.0).value, name
 
+    def test_what_is_weighed_together_is_made_of_the_figures_shown(self, found: Findings) -> None:
+        """Relative gain and PUC by their formulas, from the report's own numbers."""
+        kept = found.at("accuracy, private to private").value / found.at("accuracy, original to original").value
+        lost = found.at("attribute, adaptive").value / found.at("attribute, from original texts").value
+        assert found.at("relative gain").value == pytest.approx(kept - lost)
+        lower = [found.at(name).value for name in ("retention of a word (N_w)", "rarest words that survive (LOW)")]
+        higher = [found.at(name).value for name in ("words changed (PP)", "similarity of meaning")]
+        higher.append(found.at("distinct outputs of 100 (S_w)").value / 100)
+        privacy = (sum(1 - one for one in lower) + sum(higher)) / 5
+        for alpha in (0.75, 0.5, 0.25):
+            expected = 100 * (alpha * kept + (1 - alpha) * privacy)
+            assert found.at(f"PUC, alpha {alpha:g}").value == pytest.approx(expected)
+
     def test_the_release_itself_stands_between(self, found: Findings) -> None:
         assert found.at("words unchanged", 0.1).value < found.at("words unchanged").value
         assert found.at("words unchanged").value < found.at("words unchanged", 6.0).value
