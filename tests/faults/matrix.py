@@ -77,7 +77,7 @@ def page(cells: list[Cell]) -> str:
     return (
         HEAD
         + "\n".join(lines)
-        + f"\n\n{len(found)} cells. Empty: no such process there, or nothing else than a cell beside it.\n"
+        + f"\n\n{len(found)} cells were run for this table. An empty one was not, or there is no such process there.\n"
     )
 
 
