@@ -41,6 +41,10 @@ NEAR = 64
 """Words that are kept as the nearest; a larger K sorts the whole vocabulary."""
 POINTS = 24
 """Gauss points of each piece of the quadrature, 4 pieces between any two places where the integrand has a kink."""
+BLOCK = 1 << 21
+"""Densities of the quadrature that are held at once, 16 MiB for each of its arrays."""
+SHARP = 3.75
+"""``D / b`` from which the noise's density at -D is below 1e-17 of its largest: nobody sees a kink there."""
 EXACT_WORDS = 64
 """Up to so many words the share of unchanged words is the mean of all laws; beyond it is of so many of them."""
 
@@ -115,6 +119,22 @@ def truncated(uniform: npt.NDArray[np.float64], b: npt.NDArray[np.float64], most
     return np.asarray(np.clip(-b * np.log(-np.log(low + uniform * (high - low))), -most, most))
 
 
+def _nodes(
+    apart: npt.NDArray[np.float64], b: float, most: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return places and weights of the quadrature over the least noisy distance; ``apart`` [V] ascends from 0.
+
+    The integrand has a kink where a word's noise is cut, at its distance less D, unless the noise hardly gets there.
+    """
+    if most / b < SHARP:
+        kinks = np.unique(np.concatenate([apart - most, np.linspace(apart[-1] - most, most, 65)]))
+    else:
+        kinks = np.linspace(-most, most, 1 + max(64, math.ceil(4 * most / b)))
+    nodes, factors = np.polynomial.legendre.leggauss(POINTS)
+    halves = np.diff(kinks)[:, None] / 2
+    return (kinks[:-1, None] + halves * (1 + nodes)).ravel(), (halves * factors).ravel()
+
+
 @register
 @dataclass(frozen=True, slots=True)
 class TruncatedGumbel(Mechanism):
@@ -185,20 +205,22 @@ class TruncatedGumbel(Mechanism):
         word, b, most = self.check_id(word), self.scale(epsilon), extent(self.space)[1]
         near = self._nearest(word, len(self.space))
         apart = self._distances(word, near)
-        kinks = np.unique(np.concatenate([apart - most, np.linspace(apart[-1] - most, most, 65)]))
-        nodes, factors = np.polynomial.legendre.leggauss(POINTS)
-        halves = np.diff(kinks)[:, None] / 2
-        x = (kinks[:-1, None] + halves * (1 + nodes)).ravel()
-        law = np.zeros(len(self.space))
-        p = counts_law(len(self.space))
         low, high = math.exp(-math.exp(most / b)), math.exp(-math.exp(-most / b))
-        gaps = x - apart[:, None]
-        inside = np.clip(gaps, -most, most)
-        left = np.clip((high - np.exp(-np.exp(-inside / b))) / (high - low), 1e-300, 1.0)
-        density = np.where(gaps == inside, np.exp(-inside / b - np.exp(-inside / b)) / b / (high - low), 0.0)
-        survival = np.cumsum(np.log(left), axis=0)
-        tails = np.cumsum((p[:, None] * np.exp(survival))[::-1], axis=0)[::-1]
-        law[near] = (density * tails / left) @ (halves * factors).ravel()
+        x, weight = _nodes(apart, b, most)
+        p = counts_law(len(self.space))[:, None]
+        found = np.zeros(len(self.space))
+        block = max(1, BLOCK // len(self.space))
+        for start in range(0, x.size, block):
+            some = slice(start, start + block)
+            gaps = x[some] - apart[:, None]
+            inside = np.clip(gaps, -most, most)
+            left = np.clip((high - np.exp(-np.exp(-inside / b))) / (high - low), 1e-300, 1.0)
+            density = np.where(gaps == inside, np.exp(-inside / b - np.exp(-inside / b)) / b / (high - low), 0.0)
+            survival = np.cumsum(np.log(left), axis=0)
+            tails = np.cumsum((p * np.exp(survival))[::-1], axis=0)[::-1]
+            found += (density * tails / left) @ weight[some]
+        law = np.zeros(len(self.space))
+        law[near] = found
         return np.asarray(law / law.sum())
 
     def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
