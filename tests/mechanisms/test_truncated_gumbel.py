@@ -89,7 +89,7 @@ def test_b_is_as_printed() -> None:
 
 @pytest.mark.parametrize("log_epsilon", [23.0, 86.0])
 def test_an_epsilon_of_the_log_grid_has_samples_a_law_and_a_share_of_unchanged_words(log_epsilon: float) -> None:
-    """The study goes to ln epsilon = 86. In a large vocabulary the law has to fit in memory: it took 770 MiB for each of its arrays."""
+    """The study goes to ln epsilon = 86. In a large vocabulary its law fits in memory: it took 770 MiB an array."""
     mechanism = TruncatedGumbel(space_of(300 * normal(2000, 8)))
     epsilon = math.exp(log_epsilon)
     tracemalloc.start()
@@ -106,7 +106,7 @@ def test_an_epsilon_of_the_log_grid_has_samples_a_law_and_a_share_of_unchanged_w
 def test_a_kink_that_nobody_sees_may_be_left_out() -> None:
     """The law with and without them, where the rule changes over; and a control: at 1 of them it would be seen."""
     mechanism = TruncatedGumbel(space_of(300 * normal(25, 3)))
-    least, most = extent(mechanism.space)
+    least, _ = extent(mechanism.space)
 
     def law_at(ratio: float, sharp: float) -> np.ndarray:
         """Return the law at ``D / b = ratio``: twice it is the smaller of b's two denominators."""
