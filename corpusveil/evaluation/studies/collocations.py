@@ -17,6 +17,7 @@ from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, counte
 from corpusveil.evaluation.studies.measures import baseline, compared, learnt
 from corpusveil.evaluation.studies.study import Account, Chart, Check, Grid, Mechanism, Study, Table, listed, rising
 from corpusveil.evaluation.tasks import Task
+from corpusveil.evaluation.utility import Mode
 from corpusveil.spaces.improve import neighbors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.strategies import STRATEGIES, follow
@@ -104,7 +105,7 @@ class Collocated(Study):
         if cell.kind == "task":
             found = learnt(task, released, ground.model, seed, ("private-private",))
             return {**found, **compared(task.texts, released.texts, ground.encoder, ground.language)}
-        modes = ("original-private", "private-private")
+        modes: tuple[Mode, ...] = ("original-private", "private-private")
         topic = ground.with_topics(task)
         useful = learnt(topic, topic.with_texts(released.texts), ground.model, seed, ("private-private",), "topic ")
         return {**learnt(task, released, ground.model, seed, modes, "attribute "), **useful}
@@ -140,7 +141,7 @@ class Collocated(Study):
         notes = [
             f"Budget of a document: base times average words, {', '.join(averages)}.",
             "Of pairs only the first text is perturbed.",
-            "A text's topic is a constructed label (clusters of averaged vectors), and so relative gain is constructed.",
+            "A text's topic is a constructed label (clusters of averaged vectors), and so is relative gain.",
         ]
         return Account(tables, tuple(_checks(results, grid, ground)), charts, tuple(notes))
 
