@@ -40,8 +40,11 @@ class Substitutes:
     within: float
 
     @classmethod
-    def of(cls, space: Space, count: int = SUBSTITUTES) -> Substitutes:
-        """Take the ``count`` nearest words within the median distance of the last of these; all words count alike."""
+    def of(cls, space: Space, count: int = SUBSTITUTES, closeness: float = 1.0) -> Substitutes:
+        """Take the ``count`` nearest words within ``closeness`` times the median distance of the last of these.
+
+        All words count alike for the median. Below 1 fewer words have substitutes, and those are more alike.
+        """
         if not 1 <= count < len(space):
             raise UserError(f"count = {count}: 1 to {len(space) - 1} words can be nearest to a word of this space.")
         members = nearest_sets(space, 1 + count).members.copy()
@@ -51,7 +54,7 @@ class Substitutes:
             points = space.vectors[block].astype(np.float64)
             for place in range(members.shape[1]):
                 apart[block, place] = np.linalg.norm(space.vectors[members[block, place]] - points, axis=1)
-        within = float(np.median(apart[:, -1]))
+        within = closeness * float(np.median(apart[:, -1]))
         members[apart > within] = -1
         members[:, 0] = np.arange(len(space))
         return cls(members, within)

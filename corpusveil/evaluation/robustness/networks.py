@@ -135,11 +135,15 @@ def _linear(layers: Layers, parameters: Any, name: str, x: Any) -> Any:
 def initial(
     network: Network, rng: np.random.Generator, dtype: npt.DTypeLike = np.float32
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return weights drawn from Normal(0, 2 / inputs) (He et al. 2015), and biases of 0."""
+    """Return weights and biases drawn uniformly within ``1 / sqrt(inputs)``, as PyTorch's layers begin.
+
+    Larger ones (He et al. 2015) make boxes grow at each layer, so that worst-case training never gets off the ground.
+    """
     made: dict[str, npt.NDArray[Any]] = {}
     for name, (inputs, outputs) in network.sizes.items():
-        made[f"{name}.weight"] = (rng.normal(size=(inputs, outputs)) * math.sqrt(2 / inputs)).astype(dtype)
-        made[f"{name}.bias"] = np.zeros(outputs, dtype)
+        bound = 1 / math.sqrt(inputs)
+        made[f"{name}.weight"] = rng.uniform(-bound, bound, (inputs, outputs)).astype(dtype)
+        made[f"{name}.bias"] = rng.uniform(-bound, bound, outputs).astype(dtype)
     return made
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from corpusveil.errors import UserError
 from corpusveil.evaluation.robustness.bounds import Substitutes, WordBoxes
 from corpusveil.evaluation.robustness.examples import PADDING, Examples, Ids
-from corpusveil.evaluation.robustness.networks import Trained, network_of, vectors_of
+from corpusveil.evaluation.robustness.networks import WIDTH, Trained, network_of, vectors_of
 from corpusveil.evaluation.robustness.training import Training, train
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -70,10 +70,13 @@ def fit(
     *,
     noise: Noise | None = None,
     substitutes: Substitutes | None = None,
+    variants: int = VARIANTS,
+    width: int = WIDTH,
 ) -> Trained:
-    """Train the network for these examples by a regime.
+    """Train the network for these examples, of layers of ``width``, by a regime.
 
-    ``noise`` is what ``augmented`` adds; ``substitutes`` are what ``ibp`` allows, by default ``Substitutes.of(space)``.
+    ``augmented`` adds ``variants`` private versions by ``noise``; ``substitutes`` are what ``ibp`` allows, by default
+    ``Substitutes.of(space)``.
     """
     if regime not in REGIMES:
         raise UserError(f"regime = {regime!r}: it may be {', '.join(REGIMES)}.")
@@ -81,7 +84,7 @@ def fit(
     if regime == "augmented":
         if noise is None:
             raise UserError("augmented: private variants need a mechanism at an epsilon; give the noise of the attack.")
-        examples = augmented(examples, noise)
+        examples = augmented(examples, noise, variants)
     if regime == "ibp":
         boxes = WordBoxes.of(vectors, substitutes or Substitutes.of(space))
-    return train(network_of(examples, space), vectors, examples, settings, seed, boxes)
+    return train(network_of(examples, space, width), vectors, examples, settings, seed, boxes)

@@ -38,6 +38,8 @@ class Training:
         dropout: the share of a layer's inputs that are left out of a step.
         kappa: the weight of the worst scores when all is risen; with boxes only.
         rising: the share of the epochs in which it rises.
+        reach: the size of the boxes when all is risen; 1 holds all substitutes, as in the study. Where these make the
+            network give up (it says one label to all texts), smaller boxes train, and certify less.
     """
 
     epochs: int = 60
@@ -46,6 +48,7 @@ class Training:
     dropout: float = 0.2
     kappa: float = 0.8
     rising: float = 2 / 3
+    reach: float = 1.0
 
     def __post_init__(self) -> None:
         check_whole("epochs", self.epochs, 1, 1_000_000)
@@ -53,6 +56,7 @@ class Training:
         check_fraction("rate", self.rate, ends=True)
         check_fraction("kappa", self.kappa, ends=True)
         check_fraction("rising", self.rising, ends=True)
+        check_fraction("reach", self.reach, ends=True)
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout = {self.dropout}: dropout is 0 or between 0 and 1.")
 
@@ -135,7 +139,8 @@ def train(
     array, slopes_of = autograd("numpy"), autograd().value_and_grad
 
     def batch_loss(parameters: Any, some: Examples, drops: Any, risen: float) -> Any:
-        return loss(array, network, parameters, vectors, some, drops, boxes, settings.kappa * risen, risen)
+        mixed = (settings.kappa * risen, settings.reach * risen)
+        return loss(array, network, parameters, vectors, some, drops, boxes, *mixed)
 
     step = slopes_of(batch_loss)
     rng = np.random.default_rng(seed)
