@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,6 +183,9 @@ class TestSubstitutes:
         found = Substitutes.of(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2)
         assert found.within == 3.0
         assert found.members.tolist() == [[0, 1, 2], [1, 0, 2], [2, 1, 0], [3, -1, -1], [4, -1, -1]]
+        close = Substitutes.of(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2, 0.5)
+        assert close.within == 1.5
+        assert close.members.tolist() == [[0, 1, -1], [1, 0, -1], [2, -1, -1], [3, -1, -1], [4, -1, -1]]
         with pytest.raises(UserError, match="count"):
             Substitutes.of(space_of([[0.0], [1.0]]), 2)
 
@@ -292,6 +296,20 @@ class TestTraining:
         assert [plan.kappa * plan.risen(epoch) for epoch in (0, 20, 40)] == pytest.approx([0, 0.4, 0.8])
         assert Training(epochs=3).risen(1) == pytest.approx(0.5)
         assert Training(rising=0).risen(0) == 1
+
+    def test_each_epoch_has_its_share_of_kappa_and_boxes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[tuple[float, float]] = []
+
+        def recorded(*given: Any) -> Any:
+            seen.append(given[-2:])
+            return loss(*given)
+
+        monkeypatch.setattr("corpusveil.evaluation.robustness.training.loss", recorded)
+        network, _, vectors, examples = made("texts", 14)
+        boxes = WordBoxes.of(vectors, Substitutes.of(space_of(vectors), 3))
+        train(network, vectors, examples, Training(epochs=6, reach=0.5), 0, boxes)
+        assert [kappa for kappa, _ in seen] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 0.8])
+        assert [factor for _, factor in seen] == pytest.approx([0, 0.125, 0.25, 0.375, 0.5, 0.5])
 
     def test_cross_entropy_by_hand(self) -> None:
         """-ln of 3/4 and of 1/2; also where exponentials would overflow."""
