@@ -103,6 +103,19 @@ def test_an_epsilon_of_the_log_grid_has_samples_a_law_and_a_share_of_unchanged_w
     assert law[7] > 0.5
 
 
+def test_a_share_of_unchanged_words_in_a_large_vocabulary_is_off_by_less_than_one_in_its_size() -> None:
+    """Against the exact laws of the same words, at an epsilon where K matters."""
+    mechanism = TruncatedGumbel(space_of(300 * normal(1500, 8)))
+    epsilon = math.exp(12)
+    words = np.random.default_rng(0).permutation(1500)[:4]
+    exact = np.mean([mechanism.distribution(int(word), epsilon)[word] for word in words])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("corpusveil.mechanisms.truncated_gumbel.EXACT_WORDS", 4)
+        found = mechanism.retention(epsilon)
+    assert 0.05 < exact < 0.95
+    assert abs(found - exact) < 1 / 1500
+
+
 def test_a_kink_that_nobody_sees_may_be_left_out() -> None:
     """The law with and without them, where the rule changes over; and a control: at 1 of them it would be seen."""
     mechanism = TruncatedGumbel(space_of(300 * normal(25, 3)))
