@@ -29,8 +29,6 @@ from corpusveil.spaces import Vectors
 
 STUDY_FILES = Path(bundled.__file__).parent / "studies"
 BUILT = [name for name, module in STUDIES.items() if (STUDY_FILES / f"{module}.py").exists()]
-    name for name, module in STUDIES.items() if (Path(bundled.__file__).parent / "studies" / f"{module}.py").exists()
-]
 
 
 @pytest.mark.parametrize("name", BUILT)
