@@ -106,7 +106,7 @@ class Recurrent:
         first = torch.cat([torch.zeros(2, vectors.shape[1]), vectors])
         recurrent, share = self.units, self.dropout
 
-        class Network(torch.nn.Module):  # type: ignore[misc]
+        class Network(torch.nn.Module):
             def __init__(self) -> None:
                 super().__init__()
                 self.words = torch.nn.Embedding.from_pretrained(first, freeze=False, padding_idx=0)
