@@ -181,13 +181,10 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
     tasks = results.where("task").options("task")
     for name, space, label in _labels(results):
         rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.epsilons)))
-    ends = [
-        np.mean(
-            [results.where("baseline", task=task).mean(f"original-original:{name}") or 0.0 for task in tasks] or [0]
-        )
-        for name in ("accuracy", "floor")
-    ]
-    whole, floor = (100 * float(end) for end in ends)
+    whole, floor = (
+        100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in tasks] or [0.0]))
+        for name in ("original-original:accuracy", "original-original:floor")
+    )
     notes = (
         f"Tasks: {', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: {whole - floor:.1f} to lose.",
         "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
