@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ from corpusveil.evaluation.studies.cells import Cell, CellStage, Figure, Results
 from corpusveil.evaluation.studies.grids import read_grid, written
 from corpusveil.evaluation.studies.ground import Ground, Needs, Sources, WordSpace, prepare, reduced
 from corpusveil.evaluation.studies.pages import as_csv, lines
-from corpusveil.evaluation.studies.run import costs
+from corpusveil.evaluation.studies.run import costs, plan, ready, run_study
 from corpusveil.evaluation.studies.study import STUDIES, Account, Check, Table, find, rising
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.spaces import Vectors
@@ -212,6 +213,74 @@ def test_private_versions_are_the_same_for_a_seed_and_differ_between_seeds(vecto
     texts = list(bundled.news()[:5])
     one, same, other = (ground.private(texts, mechanism, Budget(1.0), seed) for seed in (0, 0, 1))
     assert one == same != other
+
+
+def test_a_study_of_given_data_lies_in_a_private_folder(vectors: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = "".join(f"some {n} text,{n % 2},{'train' if n % 3 else 'test'}\n" for n in range(90))
+    (data / "sst2.csv").write_text("text,label,split\n" + rows)
+    study = find("comparative-mldp")
+    file = tmp_path / "grid.toml"
+    file.write_text("sizes = [4]\n")
+    grid = read_grid(study, quick=True, file=str(file))
+    for sources, mode in ((Sources(str(data), (vectors,)), 0o700), (Sources(None, (vectors,)), 0o755)):
+        out = tmp_path / f"out-{mode}"
+        one = ready(study, grid, sources, str(out), LocalEngine())
+        assert stat.S_IMODE(out.stat().st_mode) == mode & ~_umask()
+        assert {cell["task"] for cell in one.cells} == {"sst2" if sources.data else "bundled-sources"}
+
+
+def _umask() -> int:
+    before = os.umask(0)
+    os.umask(before)
+    return before
+
+
+def test_a_data_folder_without_any_of_the_sets_names_them(vectors: str, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    study = find("comparative-mldp")
+    with pytest.raises(UserError, match=r"it has none of imdb\.parquet, sst2\.parquet, ag_news\.parquet"):
+        ready(
+            study,
+            read_grid(study, quick=True),
+            Sources(str(tmp_path / "data"), (vectors,)),
+            str(tmp_path / "o"),
+            LocalEngine(),
+        )
+
+
+def test_a_plan_counts_what_is_left_and_what_it_takes_by_what_is_done(tmp_path: Path, vectors: str) -> None:
+    study = find("1-diffractor")
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID)
+    one = ready(
+        study, read_grid(study, file=str(file)), Sources(vectors=(vectors,)), str(tmp_path / "o"), LocalEngine()
+    )
+    assert next(plan(one)) == f"{len(one.cells)} cells, 0 of them done."
+    one.stage(next(cell for cell in one.cells if cell.kind == "speed"))
+    said = list(plan(one))
+    assert said[0] == f"{len(one.cells)} cells, 1 of them done."
+    assert any(line.startswith("speed: 1 left, ") for line in said)
+    assert any("none is done, so nobody knows how long one takes" in line for line in said)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_cells_on_spark_find_what_cells_on_processes_find(vectors: str, tmp_path: Path) -> None:
+    from corpusveil.jobs.spark import SparkEngine
+
+    study = find("1-diffractor")
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID + 'on_lists = ["diffractor-geometric"]\n')
+    found = []
+    for name, engine in (("local", LocalEngine()), ("spark", SparkEngine("local[2]"))):
+        one = ready(
+            study, read_grid(study, file=str(file)), Sources(vectors=(vectors,)), str(tmp_path / name), LocalEngine()
+        )
+        run_study(one, engine)
+        found.append([(r["kind"], r["options"], r["result"]) for r in one.done().records if r["kind"] != "speed"])
+    assert found[0] == found[1]
 
 
 GRID = """
