@@ -6,6 +6,7 @@ word. They have noise of their own under one key, since each is a document of it
 
 from __future__ import annotations
 
+import string
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,10 +27,15 @@ VARIANTS = 20
 def prepared(query: str) -> str:
     """Return a query as the study has it: lower case, no punctuation, no term with a digit in it, one blank between.
 
-    Marks of punctuation (Unicode category P) are taken out where they stand, so "e-mail" is "email".
+    Marks of punctuation (Unicode category P, and ASCII's such as ``|``) are taken out where they stand, so "e-mail" is
+    "email".
     """
-    plain = "".join(mark for mark in query.lower() if not unicodedata.category(mark).startswith("P"))
+    plain = "".join(mark for mark in query.lower() if not _is_punctuation(mark))
     return " ".join(term for term in plain.split() if not any(mark.isdigit() for mark in term))
+
+
+def _is_punctuation(mark: str) -> bool:
+    return mark in string.punctuation or unicodedata.category(mark).startswith("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ def query_similarity(variants: Variants, encoder: Encoder) -> QuerySimilarity:
     """Compare every variant with its query; each different pair is encoded once."""
     pairs = list(zip(*variants.flat(), strict=True))
     once = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
-    weights = np.bincount([once[pair] for pair in pairs]) / len(pairs)
+    often = np.bincount([once[pair] for pair in pairs])
     originals, privates = [query for query, _ in once], [one for _, one in once]
-    near = cosine(originals, privates, encoder)
-    return QuerySimilarity(float(jaccard(originals, privates) @ weights), float(near @ weights), encoder.label)
+    shared, near = jaccard(originals, privates), cosine(originals, privates, encoder)
+    return QuerySimilarity(float(shared @ often) / len(pairs), float(near @ often) / len(pairs), encoder.label)
