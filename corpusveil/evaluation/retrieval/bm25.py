@@ -60,9 +60,10 @@ class Bm25:
     def of_batches(cls, texts: Texts, k1: float = K1, b: float = B) -> Self:
         """Index documents that are read twice, in batches: for their different words, then for their contents.
 
-        Held at once are the numbers of all words (4 bytes each) and, while the library sorts, some 40 bytes for each
-        different word of each document; of the texts only a batch. Raises UserError without bm25s, for documents that
-        have no words, and for k1 and b out of range.
+        Of the texts only a batch is held at a time. While the library sorts, memory is some 45 bytes for each different
+        word of each document (measured on 200,000 passages; for the 8.8 million of MS MARCO that would be 18 GB), and
+        8 bytes afterwards, which ``save`` and ``load`` leave on the disk. Raises UserError without bm25s, for documents
+        that have no words, and for k1 and b out of range.
         """
         if not (np.isfinite(k1) and k1 >= 0 and 0 <= b <= 1):
             raise UserError(f"k1 = {k1}, b = {b}: k1 is 0 or more, b from 0 to 1.")

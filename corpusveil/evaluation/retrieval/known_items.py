@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,19 +36,29 @@ class KnownItems:
         return Judgements([{item: 1} for item in self.items])
 
 
-def known_items(texts: Sequence[str], queries: int = QUERIES, seed: int = 0, terms: int = TERMS) -> KnownItems:
+def known_items(
+    texts: Sequence[str],
+    queries: int = QUERIES,
+    seed: int = 0,
+    terms: int = TERMS,
+    words_of_queries: Container[str] | None = None,
+) -> KnownItems:
     """Return known-item search over texts: the same for the same texts and seed.
 
     Words are those of ``prepared`` text, split at blanks; the first half of n has n // 2 of them. tf-idf is
     ``tf ln(N / df)`` over the N first halves; terms stand in its order, equal ones by the alphabet. Copies of a text
     and texts of fewer than two words are left out beforehand; a text whose first half has fewer different terms than a
-    query needs is searched and not asked for. Raises UserError where fewer than ``queries`` are left to ask for.
+    query needs is searched and not asked for. ``words_of_queries``, such as a space's vocabulary, are all that a query
+    may have: the rarest words of a text are names and slips that no space has, and no mechanism replaces those. Raises
+    UserError where fewer than ``queries`` are left to ask for.
     """
     if min(queries, terms) < 1:
         raise UserError(f"{queries} queries of {terms} terms: at least one of each is needed.")
     words = [list(key) for key in dict.fromkeys(tuple(prepared(text).split()) for text in check_texts(texts))]
     words = [one for one in words if len(one) > 1]
     firsts = [Counter(one[: len(one) // 2]) for one in words]
+    if words_of_queries is not None:
+        firsts = [Counter({term: n for term, n in one.items() if term in words_of_queries}) for one in firsts]
     able = [number for number, counts in enumerate(firsts) if len(counts) >= terms]
     if len(able) < queries:
         raise UserError(

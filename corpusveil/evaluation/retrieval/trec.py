@@ -6,6 +6,7 @@ files are the user's to bring; none of them comes with this package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ from corpusveil.evaluation.retrieval.measures import DL19_THRESHOLD, Judgements
 from corpusveil.storage import files, formats, lines
 from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.rows import Columns
+
+_GRADE = re.compile(r"-?[0-9]{1,4}")
 
 Rows = tuple[list[str], list[str]]
 """Ids and texts of some rows that follow one another."""
@@ -98,13 +101,11 @@ def read_qrels(url: str) -> dict[str, dict[str, int]]:
             fields = _decoded(line, url, number).split()
             if not fields:
                 continue
-            try:
-                query, _, passage, written = fields
-                grade = int(written)
-            except ValueError:
+            if len(fields) != 4 or not _GRADE.fullmatch(fields[3]):
                 raise UserError(
                     f"{url}, line {number}: 'qid 0 pid grade' is needed, the grade a whole number; mend the line."
-                ) from None
+                )
+            query, _, passage, grade = *fields[:3], int(fields[3])
             if found.setdefault(query, {}).setdefault(passage, grade) != grade:
                 raise UserError(f"{url}, line {number}: this passage was judged otherwise before; keep one of the two.")
     if not found:

@@ -165,6 +165,8 @@ def test_known_items_by_hand() -> None:
     assert found.queries == ("b c a", "d e f")
     assert found.items == (0, 1)
     assert found.judgements.grades == [{0: 1}, {1: 1}]
+    few = known_items(["a a b c w x y z", "a d e f k l m n"], 2, terms=2, words_of_queries={"a", "b", "d", "w"})
+    assert few.queries == ("b a", "d a")
 
 
 def test_known_items_depend_on_texts_and_seed_only() -> None:
