@@ -6,7 +6,6 @@ import importlib.util
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +25,7 @@ from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.errors import UserError
+from corpusveil.evaluation.bundled import public_texts
 from corpusveil.jobs.java import java_home
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.local import LocalEngine
@@ -44,7 +44,6 @@ PRIVATE_SHARDS = 2
 FREQUENT = 10
 TOP = 8
 SAMPLES = 6
-ARTICLES = 1000
 EPSILONS = (0.5, 1.0, 3.0)
 SHOWN = 320
 
@@ -116,22 +115,6 @@ def _fresh(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
     return folder
-
-
-def public_texts() -> Iterator[str]:
-    """Yield the public documents: 300 news texts and some articles of an encyclopedia."""
-    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
-    from gensim.test.utils import datapath
-
-    with open(datapath("lee_background.cor"), encoding="utf-8") as file:
-        yield from file
-    import bz2
-
-    with bz2.open(datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")) as dump:
-        for number, (_, text, _) in enumerate(extract_pages(dump, ("0",))):
-            if number == ARTICLES:
-                return
-            yield filter_wiki(text)
 
 
 def write_public(folder: Path) -> list[str]:

@@ -1,0 +1,192 @@
+"""Cells of a grid: pieces of work with a name and options, done once, and recorded with what they cost."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
+from corpusveil.errors import UserError, WorkError
+
+CELLS = "cells"
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One piece of a study. ``kind`` says what is done, ``options`` (names and JSON values) with what."""
+
+    kind: str
+    options: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return an option. Raises KeyError where the cell has none of this name."""
+        return self.options[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an option, or the default where the cell has none of this name."""
+        return self.options.get(name, default)
+
+    @property
+    def record_name(self) -> str:
+        """The name of its file: readable, and different for different cells."""
+        words = "-".join(_short(value) for value in self.options.values() if value not in (None, "", {}))
+        return f"{self.kind}-{words}"[:100].rstrip("-") + f"-{mark_of(self.kind, self.options)[:8]}.json"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "-".join(f"{name}{_short(one)}" for name, one in value.items())
+    if isinstance(value, float):
+        return f"{value:g}"
+    return re.sub(r"[^A-Za-z0-9.+-]+", "", str(value))[:24]
+
+
+Work = Callable[[Cell], Mapping[str, Any]]
+"""What does a cell: returns names and JSON values, figures as plain numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellStage(Stage):
+    """Does cells, each in a process that opens the study's ground itself. ``made`` makes the function that works."""
+
+    made: Callable[[], Work]
+
+    @property
+    def name(self) -> str:
+        """The folder of the records."""
+        return CELLS
+
+    def do(self, task: Cell) -> dict[str, Any]:
+        """Do one cell. What a mechanism or measure refuses is a result too: it is shown with its sentence."""
+        _forget_peak()
+        began = time.process_time()
+        try:
+            result: Mapping[str, Any] = self.made()(task)
+        except UserError as error:
+            result = {"refused": str(error)}
+        return {
+            "kind": task.kind,
+            "options": dict(task.options),
+            "result": json.loads(json.dumps(result, default=_plain)),
+            "cpu_seconds": round(time.process_time() - began, 3),
+            "peak_mib": round(_peak() / _MIB, 1),
+        }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.floating, np.integer, np.bool_)):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    message = f"a result of type {type(value).__name__} can't be recorded"
+    raise TypeError(message)
+
+
+def _forget_peak() -> None:
+    """Let the kernel count the peak of resident memory anew, where it can."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return
+
+
+def _peak() -> int:
+    """Return the peak of resident memory in bytes: since it was forgotten, elsewhere since the process started."""
+    try:
+        told = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+    except OSError:
+        told = None
+    return 1024 * (int(told[1]) if told else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What cells found. Figures are means over what a selection leaves open, such as seeds."""
+
+    records: Sequence[Mapping[str, Any]]
+
+    def where(self, kind: str | None = None, **options: Any) -> Results:
+        """Return the cells of a kind whose options have these values; an option that a cell lacks is None."""
+        return Results([
+            one for one in self.records
+            if (kind is None or one["kind"] == kind)
+            and all(one["options"].get(name) == value for name, value in options.items())
+        ])  # fmt: skip
+
+    def values(self, measure: str) -> list[float]:
+        """Return a figure of every cell that has it, in the order of the cells."""
+        found = [one["result"].get(measure) for one in self.records]
+        return [float(value) for value in found if value is not None]
+
+    def mean(self, measure: str) -> float | None:
+        """Return the mean of a figure, None where no cell has it."""
+        values = self.values(measure)
+        return float(np.mean(values)) if values else None
+
+    def figure(self, measure: str) -> Figure | None:
+        """Return mean, deviation and number of a figure; None where no cell has it."""
+        values = self.values(measure)
+        return Figure.of(values) if values else None
+
+    def options(self, name: str) -> list[Any]:
+        """Return the different values of an option, in the order of the cells."""
+        return list(dict.fromkeys(one["options"][name] for one in self.records if name in one["options"]))
+
+    @property
+    def refused(self) -> list[str]:
+        """What mechanisms and measures refused, each sentence once."""
+        return list(dict.fromkeys(one["result"]["refused"] for one in self.records if "refused" in one["result"]))
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A mean with the standard deviation (n - 1 in the denominator) over ``count`` values; None of a single one."""
+
+    mean: float
+    deviation: float | None
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Figure:
+        """Return the figure of some values."""
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return cls(float(np.mean(values)), deviation, len(values))
+
+    def __str__(self) -> str:
+        """Write it as tables have it."""
+        return _number(self.mean) if self.deviation is None else f"{_number(self.mean)} ± {_number(self.deviation)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def cells_over(kind: str, **axes: Iterable[Any]) -> list[Cell]:
+    """Return a cell for every combination of values, the last axis fastest."""
+    found: list[dict[str, Any]] = [{}]
+    for name, values in axes.items():
+        held = list(values)
+        found = [{**one, name: value} for one in found for value in held]
+    return [Cell(kind, one) for one in found]
+
+
+def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: Watch | None = None) -> Results:
+    """Do the cells that are not done yet; return what all found. Raises WorkError where one of them failed."""
+    names = [cell.record_name for cell in cells]
+    if len(set(names)) < len(names):
+        message = "two cells of the study are the same"
+        raise WorkError(message)
+    return Results(run_stage(stage, cells, engine, watch))

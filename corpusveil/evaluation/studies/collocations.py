@@ -1,0 +1,302 @@
+"""The study of collocations (Meisenbacher, Chevli, Matthes 2024): strategies S1 to S4 at equal budget of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from corpusveil.budget import Budget
+from corpusveil.collocations.artifact import read_artifact
+from corpusveil.errors import UserError
+from corpusveil.evaluation.attribute import relative_gain
+from corpusveil.evaluation.studies.cells import Cell, Results, cells_over
+from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, counted
+from corpusveil.evaluation.studies.measures import baseline, compared, learnt
+from corpusveil.evaluation.studies.study import Account, Chart, Check, Grid, Mechanism, Study, Table, listed, rising
+from corpusveil.evaluation.tasks import Task
+from corpusveil.spaces.improve import neighbors
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.strategies import STRATEGIES, follow
+
+Strategy = Literal["s1", "s2", "s3", "s4"]
+GIVEN = "given vectors"
+CORPUS = "of the corpus"
+NEAREST = 5
+PAPER_CS = {
+    "s1": {0.1: 0.13, 0.5: 0.13, 1: 0.13, 5: 0.14, 10: 0.18, 15: 0.25, 25: 0.38, 50: 0.63},
+    "s3": {0.1: 0.16, 0.5: 0.17, 1: 0.20, 5: 0.51, 10: 0.74, 15: 0.85, 25: 0.92, 50: 0.96},
+    "s4": {0.1: 0.17, 0.5: 0.15, 1: 0.19, 5: 0.33, 10: 0.45, 15: 0.52, 25: 0.60, 50: 0.68},
+}
+PAPER_F1 = {
+    "s1": {0.1: 58.75, 0.5: 56.03, 1: 53.94, 5: 56.80, 10: 56.73, 15: 58.87, 25: 67.78, 50: 76.11},
+    "s3": {0.1: 50.92, 0.5: 52.22, 1: 56.15, 5: 71.18, 10: 84.56, 15: 87.69, 25: 92.51, 50: 92.78},
+    "s4": {0.1: 51.61, 0.5: 50.92, 1: 52.68, 5: 57.11, 10: 71.25, 15: 65.90, 25: 80.2, 50: 80.24},
+}
+"""On SST-2."""
+FROM = 10.0
+"""From which base on collocations give more fluent text than words."""
+
+
+class CollocationGrid(Grid):
+    """Keys of the grid beside those of every study."""
+
+    attacks: tuple[str, ...] = ()
+    bundled_attacks: tuple[str, ...] = ()
+    epsilons: tuple[float, ...] = Field(min_length=1)
+    strategies: tuple[Strategy, ...] = Field(min_length=1)
+    mechanism: Mechanism
+    also: tuple[Mechanism, ...] = ()
+    also_on: tuple[str, ...] = ()
+    average_words: dict[str, float]
+    neighbors_shown: int = Field(default=0, ge=0)
+
+
+class Collocated(Study):
+    """From a raw corpus to tables: counts, collocations, vectors, spaces, then strategies beside each other."""
+
+    name = "collocations"
+    paper = "A Collocation-based Method for Addressing Challenges in Word-level Metric DP (Meisenbacher et al. 2024)"
+    grid = CollocationGrid
+
+    def needs(self, grid: CollocationGrid) -> Needs:
+        how = {STRATEGIES[name]["tokenizer"] for name in grid.strategies} | {"word"}
+        return grid.needs(tokenizers=tuple(one for one in ("word", "gst", "mst") if one in how))
+
+    def cells(self, grid: CollocationGrid, ground: Ground) -> list[Cell]:
+        tasks = ground.names(grid.tasks, grid.bundled)
+        attacks = ground.names(grid.attacks, grid.bundled_attacks)
+        seeds = range(grid.seeds)
+        made = cells_over("baseline", task=tasks, seed=seeds)
+        made += cells_over("attack baseline", task=attacks, seed=seeds)
+        for one in (grid.mechanism, *grid.also):
+            of = {"mechanism": one.name, "parameters": one.parameters}
+            epsilons = one.epsilons or grid.epsilons
+            where = tasks if one is grid.mechanism else [name for name in tasks if name in grid.also_on]
+            for strategy, space in self._strategies(grid, ground):
+                at = {"strategy": strategy, "space": space}
+                for epsilon in epsilons:
+                    axes = {**of, **at, "epsilon": epsilon}
+                    made += [Cell("task", {"task": task, **axes, "seed": seed}) for task in where for seed in seeds]
+                    if one is grid.mechanism:
+                        made += [
+                            Cell("attack", {"task": task, **axes, "seed": seed}) for task in attacks for seed in seeds
+                        ]
+        return made
+
+    def _strategies(self, grid: CollocationGrid, ground: Ground) -> Iterator[tuple[str, str]]:
+        for name in grid.strategies:
+            if name == "s1" and ground.sources.vectors:
+                yield name, GIVEN
+            yield name, CORPUS
+
+    def work(self, cell: Cell, grid: CollocationGrid, ground: Ground) -> Mapping[str, Any]:
+        task = ground.task(cell["task"], grid.train_rows, grid.test_rows)
+        seed = cell["seed"]
+        if cell.kind == "baseline":
+            return {**baseline(task, ground.model, seed), "perplexity": ground.language.perplexity(task.texts).value}
+        if cell.kind == "attack baseline":
+            useful = baseline(ground.with_topics(task), ground.model, seed, "topic ")
+            return {**baseline(task, ground.model, seed, "attribute "), **useful}
+        released = self._released(task, cell, grid, ground)
+        if cell.kind == "task":
+            found = learnt(task, released, ground.model, seed, ("private-private",))
+            return {**found, **compared(task.texts, released.texts, ground.encoder, ground.language)}
+        modes = ("original-private", "private-private")
+        topic = ground.with_topics(task)
+        useful = learnt(topic, topic.with_texts(released.texts), ground.model, seed, ("private-private",), "topic ")
+        return {**learnt(task, released, ground.model, seed, modes, "attribute "), **useful}
+
+    def _released(self, task: Task, cell: Cell, grid: CollocationGrid, ground: Ground) -> Task:
+        """Return private versions of the (first) texts, by strategy, at base times average words a document."""
+        if task.name not in grid.average_words:
+            raise UserError(f"average_words.{task.name}: the grid has no such number, from public knowledge; add it.")
+        average = grid.average_words[task.name]
+        options, budget = follow(cell["strategy"], {}, (), cell["epsilon"], average)
+        how = options["tokenizer"]
+        space = ONE_LIST if cell["space"] == GIVEN else f"corpus-{how}"
+        mechanism = ground.mechanism(cell["mechanism"], space, **cell["parameters"])
+        policy = TextPolicy(tokenizer=how, **{name: options[name] for name in ("stop_words",) if name in options})
+        joined = None if how == "word" else ground.collocations()
+        spent = Budget(budget, options["per"], options["allocation"])
+        return task.with_texts(ground.private(task.texts, mechanism, spent, cell["seed"], policy, joined, task.name))
+
+    def account(self, results: Results, grid: CollocationGrid, ground: Ground) -> Account:
+        tables = (
+            _corpus(ground),
+            *_neighbors(grid, ground),
+            _of_tasks(results, "private-private:accuracy", "Micro F1, private to private"),
+            _of_tasks(results, "cs", "Similarity of meaning"),
+            _of_tasks(results, "perplexity", "Perplexity of all texts"),
+            _of_attacks(results),
+        )
+        charts = (
+            _chart(results, "cs", "Similarity of meaning"),
+            _chart(results, "private-private:accuracy", "Micro F1"),
+        )
+        notes = [
+            "Budget of a document: base times average words, "
+            + ", ".join(
+                f"{name} {grid.average_words.get(name, 0):g}" for name in results.where("task").options("task")
+            ),
+            "Of pairs only the first text is perturbed. The topic of a text is a constructed label (clusters of averaged "
+            "vectors), so relative gain is constructed too.",
+        ]
+        return Account(tables, tuple(_checks(results, grid, ground)), charts, tuple(notes))
+
+
+def _label(strategy: str, space: str) -> str:
+    return f"{strategy.upper()}, {space}" if strategy == "s1" else strategy.upper()
+
+
+def _corpus(ground: Ground) -> Table:
+    told = counted(ground)
+    found = read_artifact(ground.address("collocations"), "collocations")["collocations"]
+    rows = [(told["documents"], told["sentences"], told["words"], found.get("2", 0), found.get("3", 0))]
+    note = "The paper: 2.5 million C4 texts, 3.02 million bigrams, 1.31 million trigrams, with no least count stated."
+    return Table("The public corpus", ("documents", "sentences", "words", "bigrams", "trigrams"), rows, (note,))
+
+
+def _neighbors(grid: CollocationGrid, ground: Ground) -> Iterator[Table]:
+    """Yield random collocations with the tokens nearest to them, as the paper shows them."""
+    for how in ("gst", "mst"):
+        if not grid.neighbors_shown or f"corpus-{how}" not in ground.prepared:
+            continue
+        space = ground.space(f"corpus-{how}")
+        joined = [id for id in range(len(space)) if "_" in space.word(id)]
+        some = np.sort(np.random.default_rng(0).permutation(joined)[: grid.neighbors_shown]).tolist()
+        near = neighbors(space.vectors, NEAREST)
+        rows = [(space.word(id), ", ".join(space.word(int(other)) for other in near[id])) for id in some]
+        yield Table(f"Random collocations and their nearest tokens, {how.upper()}", ("token", "nearest"), rows)
+
+
+def _ways(results: Results) -> list[tuple[str, str, str]]:
+    """Return mechanism, strategy and space of all cells."""
+    keys = ("mechanism", "strategy", "space")
+    options = [one["options"] for one in results.records if "strategy" in one["options"]]
+    return list(dict.fromkeys(tuple(one[key] for key in keys) for one in options))
+
+
+def _of_tasks(results: Results, measure: str, title: str) -> Table:
+    some = results.where("task")
+    epsilons = sorted(some.options("epsilon"))
+    rows = []
+    for task in some.options("task"):
+        known = results.where("baseline", task=task)
+        whole = known.mean("perplexity" if measure == "perplexity" else "original-original:accuracy")
+        floor = None if measure != "private-private:accuracy" else known.mean("original-original:floor")
+        for mechanism, strategy, space in _ways(some):
+            of = some.where(task=task, mechanism=mechanism, strategy=strategy, space=space)
+            if len(of):
+                figures = [of.where(epsilon=epsilon).figure(measure) for epsilon in epsilons]
+                ends = () if measure == "cs" else (whole, floor)[: 1 if measure == "perplexity" else 2]
+                rows.append((task, mechanism, _label(strategy, space), *figures, *ends))
+    last = () if measure == "cs" else ("original", "constant")[: 1 if measure == "perplexity" else 2]
+    return Table(title, ("task", "mechanism", "strategy", *(f"base {one:g}" for one in epsilons), *last), rows)
+
+
+def _of_attacks(results: Results) -> Table:
+    """Return attackers and relative gain: utility and attribute of the same texts, macro F1, adaptive attacker."""
+    some = results.where("attack")
+    rows: list[tuple[Any, ...]] = []
+    for task in some.options("task"):
+        known = results.where("attack baseline", task=task)
+        for _, strategy, space in _ways(some):
+            for epsilon in sorted(some.options("epsilon")):
+                of = some.where(task=task, strategy=strategy, space=space, epsilon=epsilon)
+                rows.append((task, _label(strategy, space), epsilon, *_gain(of, known)))
+        whole = known.mean("attribute original-original:macro_f1")
+        rows.append((task, "original", None, whole, whole, known.mean("topic original-original:macro_f1"), 0.0))
+        floors = [known.mean(f"{one} original-original:floor_macro_f1") for one in ("attribute", "topic")]
+        rows.append((task, "constant", None, floors[0], floors[0], floors[1], _gain_of(floors[1], floors[0], known)))
+    columns = ("task", "strategy", "base", "static attacker", "adaptive attacker", "utility (topic)", "relative gain")
+    note = "A relative gain no better than that of constant classifiers is no success."
+    return Table("Attackers and utility together, macro F1", columns, rows, (note,))
+
+
+def _gain(of: Results, known: Results) -> tuple[Any, ...]:
+    static, adaptive = (of.figure(f"attribute {mode}:macro_f1") for mode in ("original-private", "private-private"))
+    useful = of.figure("topic private-private:macro_f1")
+    gained = None if useful is None or adaptive is None else _gain_of(useful.mean, adaptive.mean, known)
+    return static, adaptive, useful, gained
+
+
+def _gain_of(useful: float | None, attack: float | None, known: Results) -> float | None:
+    whole, told = (known.mean(f"{one} original-original:macro_f1") for one in ("topic", "attribute"))
+    if useful is None or attack is None or not whole or not told:
+        return None
+    return relative_gain(useful, whole, attack, told)
+
+
+def _chart(results: Results, measure: str, title: str) -> Chart:
+    some = results.where("task")
+    drawn = {}
+    for task in some.options("task"):
+        for mechanism, strategy, space in _ways(some):
+            of = some.where(task=task, mechanism=mechanism, strategy=strategy, space=space)
+            found = [(one, of.where(epsilon=one).figure(measure)) for one in sorted(of.options("epsilon"))]
+            points = [(epsilon, one.mean, one.deviation or 0.0) for epsilon, one in found if one is not None]
+            drawn[f"{task}, {mechanism}, {_label(strategy, space)}"] = points
+    return Chart(title, title.lower(), drawn, 1.0, "base of epsilon")
+
+
+def _checks(results: Results, grid: CollocationGrid, ground: Ground) -> Iterator[Check]:
+    some = results.where("task", mechanism=grid.mechanism.name)
+    tasks = some.options("task")
+    corpus = f"{counted(ground)['words']:,} words of public text for about 500 GB"
+    differs = f"{', '.join(tasks)} for CoLA, MRPC, RTE, SST-2; {ground.model.name} for DeBERTa; {corpus}"
+    encoder = f"{ground.encoder.label} for all-MiniLM-L6-v2; {differs}"
+
+    def mean(strategy: str, epsilon: float, measure: str) -> float | None:
+        return some.where(strategy=strategy, epsilon=epsilon, space=CORPUS).mean(measure)
+
+    for strategy, told in PAPER_CS.items():
+        shared = [one for one in grid.epsilons if one in told]
+        if strategy in grid.strategies and len(shared) > 1:
+            found = [mean(strategy, one, "cs") for one in shared]
+            said, claim = listed(told[one] for one in shared), f"{strategy.upper()}: similarity rises with the budget"
+            yield Check(f"{claim} ({listed(shared, 1)})", said, listed(found), rising(found), encoder)
+    pairs = (("s3", "s1", "more meaning", "cs", PAPER_CS), ("s3", "s4", "more meaning", "cs", PAPER_CS),
+             ("s3", "s1", "a better F1", "private-private:accuracy", PAPER_F1))  # fmt: skip
+    for better, worse, what, measure, paper in pairs:
+        shared = [one for one in grid.epsilons if one >= FROM / 2 and one in paper[better]]
+        if not {better, worse} <= set(grid.strategies) or not shared:
+            continue
+        found = [(mean(better, one, measure), mean(worse, one, measure)) for one in shared]
+        same = None if any(None in pair for pair in found) else all(a > b for a, b in found if a and b)
+        yield Check(
+            f"{better.upper()} keeps {what} than {worse.upper()} from base {shared[0]:g} on",
+            "; ".join(f"{paper[better][one]:g} > {paper[worse][one]:g}" for one in shared),
+            "; ".join(listed(pair, 3) for pair in found), same, encoder if measure == "cs" else differs,
+        )  # fmt: skip
+    shared = [one for one in grid.epsilons if one >= FROM]
+    if {"s1", "s3"} <= set(grid.strategies) and shared:
+        told = [(mean("s3", one, "perplexity"), mean("s1", one, "perplexity")) for one in shared]
+        yield Check(
+            f"Perplexity: S3 below S1 from base {FROM:g} on", "yes", "; ".join(listed(pair, 0) for pair in told),
+            None if any(None in pair for pair in told) else all(a < b for a, b in told if a and b),
+            f"interpolated Kneser-Ney of the corpus for GPT-2; {differs}",
+        )  # fmt: skip
+    attacks = results.where("attack")
+    for task in attacks.options("task"):
+        ends = [
+            attacks.where(task=task, epsilon=one).mean("attribute private-private:macro_f1")
+            for one in sorted(grid.epsilons)
+        ]
+        yield Check(
+            f"{task}: the adaptive attacker grows with the budget", "yes", listed(ends), rising(ends),
+            f"{task} for Yelp authors and Trustpilot gender; {differs}",
+        )  # fmt: skip
+        both = [
+            attacks.where(task=task).mean(f"attribute {mode}:macro_f1")
+            for mode in ("private-private", "original-private")
+        ]
+        yield Check(
+            f"{task}: the adaptive attacker is the stronger one, mean over all", "yes", listed(both),
+            None if None in both else both[0] > both[1], f"{task} for Yelp authors and Trustpilot gender; {differs}",  # type: ignore[operator]
+        )  # fmt: skip
+
+
+STUDY = Collocated()

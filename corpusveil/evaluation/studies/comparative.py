@@ -1,0 +1,308 @@
+"""The comparative analysis (Meisenbacher, Nandakumar, Klymenko, Matthes 2024): seven mechanisms, five metrics, PUC."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from corpusveil.budget import Budget
+from corpusveil.evaluation.puc import puc
+from corpusveil.evaluation.statistics import WordList, english_share, relative, word_statistics
+from corpusveil.evaluation.studies.cells import Cell, Figure, Results, cells_over
+from corpusveil.evaluation.studies.ground import Ground, Needs, WordSpace, key_of
+from corpusveil.evaluation.studies.measures import baseline, compared, learnt
+from corpusveil.evaluation.studies.study import Account, Chart, Check, Grid, Mechanism, Study, Table, listed, rising
+from corpusveil.evaluation.tasks import Task
+from corpusveil.evaluation.terms import terms_of, tokenizer_of
+from corpusveil.spaces import Space
+from corpusveil.text.classes import WORD
+from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.terms import term_vectors
+
+KEPT = "not"
+METRICS = ("n_w", "s_w", "pp", "cs", "low")
+PAPER_PP = {
+    "cmp": {1: 98.2, 5: 97.4, 10: 78.8},
+    "mahalanobis": {1: 98.2, 5: 97.7, 10: 88.5},
+    "tem": {1: 98.1, 5: 1.4, 10: 0.1},
+    "vickrey-cmp": {1: 98.2, 5: 97.6, 10: 92.7},
+}
+"""IMDb, 300 dimensions."""
+PAPER_PUC = {"syntf": 70.54, "cmp": 71.94, "truncated-gumbel": 78.26, "tem": 76.98}
+"""IMDb, 50 dimensions, epsilon 1, alpha .5."""
+PAPER_R2 = 0.905
+
+
+class ComparativeGrid(Grid):
+    """Keys of the grid beside those of every study."""
+
+    epsilons: tuple[float, ...] = Field(min_length=1)
+    sizes: tuple[int, ...] = Field(min_length=1)
+    """Dimensions of the vectors."""
+    mechanisms: tuple[Mechanism, ...] = Field(min_length=1)
+    bag_of_words: tuple[str, ...] = ()
+    """Mechanisms that give a document's terms in no order, as published."""
+    words: int = Field(ge=2)
+    runs: int = Field(ge=2)
+    alphas: tuple[float, ...] = ()
+
+
+class Comparative(Study):
+    """Accuracy, N_w, S_w, PP, CS, LOW and what is made of them, over mechanisms, dimensions and epsilons."""
+
+    name = "comparative-mldp"
+    paper = "A Comparative Analysis of Word-Level Metric Differential Privacy (Meisenbacher et al. 2024)"
+    grid = ComparativeGrid
+
+    def needs(self, grid: ComparativeGrid) -> Needs:
+        return grid.needs(*(WordSpace(f"words-{size}", lists=0, dimensions=size) for size in grid.sizes))
+
+    def cells(self, grid: ComparativeGrid, ground: Ground) -> list[Cell]:
+        tasks = ground.names(grid.tasks, grid.bundled)
+        made = cells_over("baseline", task=tasks, seed=range(2 * grid.seeds))
+        for one in grid.mechanisms:
+            for size in grid.sizes:
+                for epsilon in one.epsilons or grid.epsilons:
+                    at = {"mechanism": one.name, "parameters": one.parameters, "size": size, "epsilon": epsilon}
+                    made += [Cell("words", {"task": task, **at}) for task in tasks]
+                    made += [Cell("task", {"task": task, **at, "seed": n}) for task in tasks for n in range(grid.seeds)]
+        return made
+
+    def work(self, cell: Cell, grid: ComparativeGrid, ground: Ground) -> Mapping[str, Any]:
+        task = prepared(ground.task(cell["task"], grid.train_rows, grid.test_rows))
+        if cell.kind == "baseline":
+            english = english_share(task.texts, WordList.of_space(ground.space()))
+            return {**baseline(task, ground.model, cell["seed"]), "english": english}
+        mechanism = ground.mechanism(cell["mechanism"], f"words-{cell['size']}", **cell["parameters"])
+        epsilon = cell["epsilon"]
+        if cell.kind == "words":
+            ids = words_of(task, mechanism.space, grid.words)
+            told = word_statistics(mechanism, epsilon, ids, grid.runs, key_of(0))
+            return {"n_w": told.n_w / 100, "s_w": told.s_w / 100, "n_w_sampled": told.retention}
+        seed = cell["seed"]
+        if cell["mechanism"] in grid.bag_of_words:
+            texts = bags(task.texts, Release(mechanism, Budget(epsilon), ground_policy(), key_of(seed)), task.name)
+        else:
+            texts = ground.private(task.texts, mechanism, Budget(epsilon), seed, ground_policy(), source=task.name)
+        found = learnt(task, task.with_texts(texts), ground.model, seed, ("private-private",))
+        return {**found, **compared(task.texts, texts, ground.encoder, words=WordList.of_space(ground.space()))}
+
+    def account(self, results: Results, grid: ComparativeGrid, ground: Ground) -> Account:
+        tasks = results.where("task").options("task")
+        tables = (
+            *(_metrics(results, grid, task) for task in tasks),
+            _relative(results, grid),
+            _regression(results, grid, tasks),
+        )
+        notes = (
+            "Texts beforehand: lower case, words only, without stop words but 'not'; not lemmatised. All percentages.",
+            "English words: share of the words that the space has; what a mechanism over it writes is in it.",
+            f"Given in no order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
+        )
+        return Account(tables, tuple(_checks(results, grid, ground)), tuple(_charts(results, grid, tasks)), notes)
+
+
+def ground_policy() -> Any:
+    """Return the text policy for prepared texts: words that the space lacks are resampled."""
+    from corpusveil.text.policy import TextPolicy
+
+    return TextPolicy(punctuation="drop", numbers="drop", other="drop", contacts="drop")
+
+
+def prepared(task: Task) -> Task:
+    """Return a task as the study prepares it: lower-case words without stop words, but with 'not'."""
+    return _prepared(task.name, tuple(task.texts), task)
+
+
+@functools.lru_cache(maxsize=4)
+def _prepared(name: str, texts: tuple[str, ...], task: Task) -> Task:  # noqa: ARG001 - the name tells tasks apart
+    return task.with_texts([words_only(text) for text in texts])
+
+
+def words_only(text: str) -> str:
+    """Return the words of a text in lower case, without stop words but with 'not'."""
+    tokens = Tokenizer.of_words([]).tokenize([text])
+    words = [tokens.text(n).lower() for n in range(len(tokens.classes)) if tokens.classes[n] == WORD]
+    return " ".join(word for word in words if word == KEPT or word not in STOP_WORDS)
+
+
+def words_of(task: Task, space: Space, count: int) -> npt.NDArray[np.int64]:
+    """Return random words of a data set that the space has, ids int64; each word as likely as any other."""
+    known = np.unique(terms_of(task.texts, tokenizer_of(space.vocabulary)).words().ids)
+    return np.sort(np.random.default_rng(0).permutation(known)[:count]).astype(np.int64)
+
+
+def bags(texts: Sequence[str], release: Release, source: str) -> list[str]:
+    """Return for each text as many private terms as it has words, drawn from its term frequencies, in no order."""
+    lengths = np.array([max(1, len(text.split())) for text in texts])
+    found = [""] * len(texts)
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length).tolist()
+        ids = [(source, row) for row in rows]
+        for row, terms in zip(rows, term_vectors([texts[row] for row in rows], release, length, ids=ids), strict=True):
+            found[row] = " ".join(word for word in sorted(terms) for _ in range(terms[word]))
+    return found
+
+
+def _percent(results: Results, words: Results) -> dict[str, float | None]:
+    """Return the five metrics in percent; words' statistics are of their own cells."""
+    found: dict[str, float | None] = {name: words.mean(name) for name in ("n_w", "s_w")}
+    found |= {name: results.mean(name) for name in ("pp", "cs", "low")}
+    return {name: None if value is None else 100 * value for name, value in found.items()}
+
+
+def _rows(results: Results, task: str) -> Iterator[tuple[str, int, float, Results, dict[str, float | None]]]:
+    """Yield mechanism, size, epsilon, cells and the five metrics."""
+    keys = ("mechanism", "size", "epsilon")
+    some = results.where("task", task=task)
+    for name, size, epsilon in dict.fromkeys(tuple(one["options"][key] for key in keys) for one in some.records):
+        at = {"mechanism": name, "size": size, "epsilon": epsilon}
+        yield name, size, epsilon, some.where(**at), _percent(some.where(**at), results.where("words", task=task, **at))
+
+
+def score_of(
+    accuracy: float | None, whole: float | None, five: Mapping[str, float | None], alpha: float
+) -> float | None:
+    """Return PUC, everything in percent; None where a metric is missing or out of its range (a cosine below 0)."""
+    values = [five[name] for name in METRICS]
+    if accuracy is None or not whole or any(value is None or not 0 <= value <= 100 for value in values):
+        return None
+    n_w, s_w, pp, cs, low = (float(value) for value in values if value is not None)
+    return puc(100 * accuracy, 100 * whole, n_w, s_w, pp, cs, low, alpha)
+
+
+def _metrics(results: Results, grid: ComparativeGrid, task: str) -> Table:
+    known = results.where("baseline", task=task)
+    whole, floor, english = (
+        known.mean(name) for name in ("original-original:accuracy", "original-original:floor", "english")
+    )
+    rows = []
+    for name, size, epsilon, some, five in _rows(results, task):
+        accuracy = some.figure("private-private:accuracy")
+        mean = None if accuracy is None else accuracy.mean
+        scores = [score_of(mean, whole, five, alpha) for alpha in grid.alphas]
+        shares = [None if (one := some.mean("english")) is None else 100 * one]
+        figure = None if accuracy is None else _times_100(accuracy)
+        rows.append((name, size, epsilon, figure, *(five[one] for one in METRICS), *shares, *scores))
+    columns = ("mechanism", "dimensions", "ε", "accuracy", "N_w", "S_w", "PP", "CS", "LOW", "English")
+    said = "" if whole is None or floor is None or english is None else (
+        f"Original {100 * whole:.1f}, constant {100 * floor:.1f}; English words in the original {100 * english:.1f}."
+    )  # fmt: skip
+    return Table(task, (*columns, *(f"PUC {alpha:g}" for alpha in grid.alphas)), rows, (said,))
+
+
+def _times_100(one: Figure) -> Figure:
+    return Figure(100 * one.mean, None if one.deviation is None else 100 * one.deviation, one.count)
+
+
+def _relative(results: Results, grid: ComparativeGrid) -> Table:
+    """Return N_w : S_w, averaged over dimensions, and its logarithm."""
+    rows = []
+    some = results.where("words")
+    for one in grid.mechanisms:
+        for epsilon in one.epsilons or grid.epsilons:
+            found = [some.where(mechanism=one.name, epsilon=epsilon, size=size) for size in grid.sizes]
+            pairs = [(of.mean("n_w"), of.mean("s_w")) for of in found]
+            known = [(n, s) for n, s in pairs if n is not None and s]
+            if known:
+                mean = float(np.mean(relative(*zip(*known, strict=True))))
+                rows.append((one.name, epsilon, mean, math.log10(mean) if mean > 0 else None))
+    return Table("N_w : S_w, mean over dimensions", ("mechanism", "ε", "ratio", "log10"), rows)
+
+
+def regression(points: Sequence[Sequence[float]]) -> tuple[npt.NDArray[np.float64], float]:
+    """Fit CS to epsilon, N_w, S_w, PP by least squares; points [N, 5], CS last.
+
+    Returns the intercept and four coefficients, float64 [5], and R².
+    """
+    held = np.asarray(points, dtype=np.float64)
+    design = np.column_stack([np.ones(len(held)), held[:, :4]])
+    fitted, *_ = np.linalg.lstsq(design, held[:, 4], rcond=None)
+    left = held[:, 4] - design @ fitted
+    spread = float(((held[:, 4] - held[:, 4].mean()) ** 2).sum())
+    return fitted, 1 - float(left @ left) / spread if spread else math.nan
+
+
+def _points(results: Results, tasks: Sequence[str]) -> list[list[float]]:
+    found = []
+    for task in tasks:
+        for _, _, epsilon, _, five in _rows(results, task):
+            values = [epsilon, *(five[name] for name in ("n_w", "s_w", "pp", "cs"))]
+            if None not in values:
+                found.append([float(value) for value in values if value is not None])
+    return found
+
+
+def _regression(results: Results, grid: ComparativeGrid, tasks: Sequence[str]) -> Table:  # noqa: ARG001 - as the others
+    points = _points(results, tasks)
+    columns = ("points", "intercept", "ε", "N_w", "S_w", "PP", "R²")
+    if len(points) <= 5:
+        return Table("Regression of CS", columns, [])
+    fitted, fit = regression(points)
+    return Table("Regression of CS", columns, [(len(points), *fitted.tolist(), fit)])
+
+
+def _charts(results: Results, grid: ComparativeGrid, tasks: Sequence[str]) -> Iterator[Chart]:
+    size = max(grid.sizes)
+    for task in tasks:
+        for measure, title in (("pp", "words changed (PP)"), ("private-private:accuracy", "accuracy")):
+            drawn: dict[str, list[tuple[float, float, float]]] = {}
+            for name, of, epsilon, some, _ in _rows(results, task):
+                figure = some.figure(measure)
+                if of == size and figure is not None:
+                    drawn.setdefault(name, []).append((epsilon, figure.mean, figure.deviation or 0.0))
+            yield Chart(f"{task}, {size} dimensions: {title}", title, drawn, 1.0)
+
+
+def _checks(results: Results, grid: ComparativeGrid, ground: Ground) -> Iterator[Check]:
+    tasks = results.where("task").options("task")
+    size = max(grid.sizes)
+    vectors = "given vectors" if ground.sources.vectors else "word2vec of bundled text"
+    differs = f"{', '.join(tasks)} for IMDb and AG News; {vectors} for GloVe; {ground.model.name} for an LSTM"
+    for name, told in PAPER_PP.items():
+        shared = [one for one in grid.epsilons if one in told]
+        found = [results.where("task", mechanism=name, size=size, epsilon=one).mean("pp") for one in shared]
+        if len(shared) > 1 and None not in found:
+            percent = [100 * one for one in found if one is not None]
+            yield Check(
+                f"{name}, {size} dimensions: PP falls with epsilon {listed(shared, 0)}",
+                listed((told[int(one)] for one in shared), 1), listed(percent, 1), rising(percent[::-1]),
+                f"{differs}; how far an epsilon goes depends on the scale of the vectors",
+            )  # fmt: skip
+    for task in tasks:
+        whole = results.where("baseline", task=task).mean("original-original:accuracy")
+        scores: dict[str, float] = {}
+        for name, of, epsilon, some, five in _rows(results, task):
+            found_score = score_of(some.mean("private-private:accuracy"), whole, five, 0.5)
+            if (
+                of == min(grid.sizes)
+                and epsilon == min(grid.epsilons)
+                and name in PAPER_PUC
+                and found_score is not None
+            ):
+                scores[name] = found_score
+        if len(scores) > 1:
+            ours, theirs = (sorted(of, key=lambda one: -of[one]) for of in (scores, {k: PAPER_PUC[k] for k in scores}))
+            yield Check(
+                f"{task}: order by PUC at alpha 0.5, epsilon {min(grid.epsilons):g}, {min(grid.sizes)} dimensions",
+                " > ".join(f"{one} {PAPER_PUC[one]:.1f}" for one in theirs),
+                " > ".join(f"{one} {scores[one]:.1f}" for one in ours),
+                ours == theirs, differs,
+            )  # fmt: skip
+    points = _points(results, tasks)
+    fit = regression(points)[1] if len(points) > 5 else None
+    yield Check(
+        "CS follows linearly from epsilon, N_w, S_w, PP: R² above .8", f"{PAPER_R2}", listed([fit], 3),
+        None if fit is None else fit > 0.8, f"{ground.encoder.label} for paraphrase-distilroberta; {differs}",
+    )  # fmt: skip
+
+
+STUDY = Comparative()

@@ -1,0 +1,332 @@
+"""The study of 1-Diffractor (Meisenbacher, Chevli, Matthes 2024): lists beside mechanisms on vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from corpusveil.budget import Budget
+from corpusveil.evaluation.statistics import word_statistics
+from corpusveil.evaluation.studies.cells import Cell, Results, cells_over
+from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, WordSpace, key_of
+from corpusveil.evaluation.studies.measures import baseline, compared, drawn_words, learnt
+from corpusveil.evaluation.studies.study import Account, Chart, Check, Grid, Mechanism, Study, Table, listed, rising
+from corpusveil.evaluation.tasks import Task
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.transforms.profiles import find as profile
+
+Lists = Literal["L0", "L1", "L2"]
+SPACES = {
+    "L0": WordSpace("L0", embeddings=0, lists=1),
+    "L1": WordSpace("L1", embeddings=0, lists=2),
+    "L2": WordSpace("L2", embeddings=1, lists=1),
+}
+"""Lists an embedding: one of each, two of each, one of the first."""
+SECONDS_A_DAY = 86_400
+_MADE = "00" * 32
+PAPER_CS = {
+    "diffractor-geometric": {0.1: 0.37, 0.5: 0.57, 1: 0.66, 3: 0.80, 5: 0.82, 10: 0.82},
+    "diffractor-exponential": {0.1: 0.31, 0.5: 0.48, 1: 0.57, 3: 0.73, 5: 0.79, 10: 0.82},
+    "cmp": {0.1: 0.08, 0.5: 0.08, 1: 0.08, 3: 0.09, 5: 0.10, 10: 0.15},
+}
+PAPER_FRIENDS = {0.1: 21.84, 0.5: 25.68, 1: 28.29, 3: 31.88, 5: 32.56, 10: 32.66}
+PAPER_MIB = {"diffractor-geometric": 0.05, "cmp": 207, "vickrey-cmp": 170, "tem": 81}
+
+
+class DiffractorGrid(Grid):
+    """Keys of the grid beside those of every study."""
+
+    similarity: tuple[str, ...] = ()
+    """Tasks whose texts similarity is measured on."""
+    attacks: tuple[str, ...] = ()
+    bundled_attacks: tuple[str, ...] = ()
+    epsilons: tuple[float, ...] = Field(min_length=1)
+    lists: tuple[Lists, ...] = Field(min_length=1)
+    on_lists: tuple[str, ...] = Field(min_length=1)
+    beside: tuple[Mechanism, ...] = ()
+    words: int = Field(ge=2)
+    runs: int = Field(ge=2)
+    speed_words: int = Field(ge=10)
+    speed_repeats: int = Field(ge=1)
+
+
+class Diffractor(Study):
+    """Utility drops, similarity, plausible deniability, static attackers and efficiency."""
+
+    name = "1-diffractor"
+    paper = "1-Diffractor: Efficient and Utility-Preserving Text Obfuscation (Meisenbacher, Chevli, Matthes 2024)"
+    grid = DiffractorGrid
+
+    def needs(self, grid: DiffractorGrid) -> Needs:
+        return grid.needs(*(SPACES[name] for name in grid.lists))
+
+    def cells(self, grid: DiffractorGrid, ground: Ground) -> list[Cell]:
+        tasks = ground.names(grid.tasks, grid.bundled)
+        attacks = ground.names(grid.attacks, grid.bundled_attacks)
+        made = cells_over("baseline", task=[*tasks, *attacks], seed=range(grid.seeds))
+        for one, space in self._mechanisms(grid):
+            of = {"mechanism": one.name, "parameters": one.parameters, "space": space}
+            epsilons = one.epsilons or grid.epsilons
+            for epsilon in epsilons:
+                at = {**of, "epsilon": epsilon}
+                made.append(Cell("words", at))
+                made += [
+                    Cell("task", {"task": task, **at, "seed": seed}) for task in tasks for seed in range(grid.seeds)
+                ]
+                if space in ("L0", ONE_LIST):
+                    made += _seeds("attack", attacks, at, grid.seeds)
+            made.append(Cell("speed", {**of, "epsilon": 1.0}))
+        return made
+
+    def _mechanisms(self, grid: DiffractorGrid) -> Iterator[tuple[Mechanism, str]]:
+        for name in grid.on_lists:
+            for lists in grid.lists:
+                yield Mechanism(name=name), lists
+        for one in grid.beside:
+            yield one, ONE_LIST
+
+    def work(self, cell: Cell, grid: DiffractorGrid, ground: Ground) -> Mapping[str, Any]:
+        if cell.kind == "baseline":
+            return baseline(ground.task(cell["task"], grid.train_rows, grid.test_rows), ground.model, cell["seed"])
+        mechanism = ground.mechanism(cell["mechanism"], cell["space"], **cell["parameters"])
+        epsilon = cell["epsilon"]
+        if cell.kind == "words":
+            ids = drawn_words(len(mechanism.space), grid.words)
+            told = word_statistics(mechanism, epsilon, ids, grid.runs, key_of(0))
+            return {
+                "n_w": told.n_w / 100, "s_w": told.s_w * grid.runs / 100,
+                "n_w_sampled": told.retention, "s_w_sampled": told.distinct,
+            }  # fmt: skip
+        if cell.kind == "speed":
+            return speed(mechanism, epsilon, grid.speed_words, grid.speed_repeats)
+        task = ground.task(cell["task"], grid.train_rows, grid.test_rows)
+        policy, budget = profile(self.name).policy(), Budget(epsilon)
+
+        def private(texts: Any) -> list[str]:
+            return ground.private(texts, mechanism, budget, cell["seed"], policy, source=task.name)
+
+        if cell.kind == "attack":  # trained on the original; the same test rows, perturbed
+            _, test = task.train_and_test(cell["seed"])
+            texts = list(task.texts)
+            for row, text in zip(test.tolist(), private([task.texts[row] for row in test.tolist()]), strict=True):
+                texts[row] = text
+            return learnt(task, task.with_texts(texts), ground.model, cell["seed"], ("original-private",))
+        second = None if task.pairs is None else private(task.pairs)
+        released: Task = task.with_texts(private(task.texts), second)
+        found = learnt(task, released, ground.model, cell["seed"], ("private-private",))
+        if ground.bundled or task.name in grid.similarity:
+            found |= compared(task.texts, released.texts, ground.encoder)
+        return found
+
+    def account(self, results: Results, grid: DiffractorGrid, ground: Ground) -> Account:
+        tables = (
+            _drops(results, grid),
+            _words(results, grid),
+            _similarity(results, grid),
+            _attacks(results),
+            _speeds(results),
+        )
+        return Account(
+            tables, tuple(_checks(results, grid, ground)), _charts(results, grid), tuple(_notes(grid, ground))
+        )
+
+
+def _seeds(kind: str, tasks: list[str], at: Mapping[str, Any], seeds: int) -> list[Cell]:
+    return [Cell(kind, {"task": task, **at, "seed": seed}) for task in tasks for seed in range(seeds)]
+
+
+def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str, float]:
+    """Time the perturbation of random words and measure what memory it takes, tables and lists made before apart."""
+    import tracemalloc
+
+    ids = np.random.default_rng(0).integers(len(mechanism.space), size=words).astype(np.int32)
+    key = DrawKey.derive(key_of(0), _MADE)
+    began = time.perf_counter()
+    mechanism.privatize(ids, epsilon, Draws.of_tokens(key, words, document="warm"))
+    first = time.perf_counter() - began
+    took = []
+    for number in range(repeats):
+        draws = Draws.of_tokens(key, words, document=str(number))
+        began = time.perf_counter()
+        mechanism.privatize(ids, epsilon, draws)
+        took.append(time.perf_counter() - began)
+    draws = Draws.of_tokens(key, words, document="memory")
+    tracemalloc.start()
+    mechanism.privatize(ids, epsilon, draws)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    seconds = float(np.median(took))
+    return {
+        "seconds": seconds, "first": first, "tokens_a_day": words / seconds * SECONDS_A_DAY,
+        "mib": peak / 2**20, "bytes_a_word": peak / words,
+    }  # fmt: skip
+
+
+def _labels(results: Results) -> list[tuple[str, str, str]]:
+    """Return mechanisms, spaces, and what tables call both."""
+    found = dict.fromkeys(
+        (one["options"]["mechanism"], one["options"]["space"])
+        for one in results.records
+        if "mechanism" in one["options"]
+    )
+    return [(name, space, name if space == ONE_LIST else f"{name}, {space}") for name, space in found]
+
+
+def _drops(results: Results, grid: DiffractorGrid) -> Table:
+    rows = []
+    tasks = results.where("task").options("task")
+    for name, space, label in _labels(results):
+        rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.epsilons)))
+    whole = np.mean([results.where("baseline", task=task).mean("original-original:accuracy") or 0.0 for task in tasks])
+    floor = np.mean([results.where("baseline", task=task).mean("original-original:floor") or 0.0 for task in tasks])
+    ends = f"Original {100 * whole:.1f}, constant {100 * floor:.1f}: there was {100 * (whole - floor):.1f} to lose."
+    notes = (
+        f"Tasks: {', '.join(tasks)}. {ends}",
+        "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
+    )
+    title = "Utility drop: accuracy on original less on private texts, in points, mean over tasks"
+    return Table(title, ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.epsilons)), rows, notes)
+
+
+def drop(results: Results, mechanism: str, space: str, epsilon: float, tasks: list[str]) -> float | None:
+    """Return the mean over tasks of what is lost, in points."""
+    lost = []
+    for task in tasks:
+        whole = results.where("baseline", task=task).mean("original-original:accuracy")
+        kept = results.where("task", task=task, mechanism=mechanism, space=space, epsilon=epsilon)
+        mean = kept.mean("private-private:accuracy")
+        if whole is None or mean is None:
+            return None
+        lost.append(100 * (whole - mean))
+    return float(np.mean(lost))
+
+
+def _words(results: Results, grid: DiffractorGrid) -> Table:
+    rows = []
+    for name, space, label in _labels(results):
+        for measure, title in (("n_w", "N_w"), ("s_w", "S_w")):
+            some = [
+                results.where("words", mechanism=name, space=space, epsilon=one).mean(measure) for one in grid.epsilons
+            ]
+            rows.append((label, title, *some))
+    note = f"{grid.words} random words, {grid.runs} runs; exact where the mechanism has an exact law."
+    return Table("Plausible deniability", ("mechanism", "", *(f"ε {one:g}" for one in grid.epsilons)), rows, (note,))
+
+
+def _similarity(results: Results, grid: DiffractorGrid) -> Table:
+    rows = [
+        (
+            label,
+            *(results.where("task", mechanism=name, space=space, epsilon=one).figure("cs") for one in grid.epsilons),
+        )
+        for name, space, label in _labels(results)
+    ]
+    return Table("Similarity of meaning", ("mechanism", *(f"ε {one:g}" for one in grid.epsilons)), rows)
+
+
+def _attacks(results: Results) -> Table:
+    attacks = results.where("attack")
+    epsilons = attacks.options("epsilon")
+    rows: list[tuple[Any, ...]] = []
+    for task in attacks.options("task"):
+        known = results.where("baseline", task=task)
+        of_original = (known.mean("original-original:accuracy"), known.mean("original-original:floor"))
+        for name, space, label in _labels(attacks):
+            some = attacks.where(task=task, mechanism=name, space=space)
+            right = [some.where(epsilon=one).figure("original-private:accuracy") for one in epsilons]
+            rows.append((task, label, *right, *of_original))
+    columns = ("task", "mechanism", *(f"ε {one:g}" for one in epsilons), "original", "constant")
+    return Table("Static attackers: accuracy, trained on original texts", columns, rows)
+
+
+def _speeds(results: Results) -> Table:
+    rows = []
+    for name, space, label in _labels(results):
+        one = results.where("speed", mechanism=name, space=space)
+        day, mib, each, first = (one.mean(measure) for measure in ("tokens_a_day", "mib", "bytes_a_word", "first"))
+        rows.append((label, None if day is None else f"{day:.3g}", mib, None if each is None else round(each), first))
+    note = "Random words of the vocabulary, median of some repeats on one thread of work; memory by tracemalloc, what "
+    note += "compiled code allocates by itself not included; lists and vectors were there before."
+    columns = ("mechanism", "tokens a day", "MiB for these words", "bytes a word", "first call, s")
+    return Table("Efficiency", columns, rows, (note,))
+
+
+def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
+    def lines(kind: str, measure: str) -> dict[str, list[tuple[float, float, float]]]:
+        drawn = {}
+        for name, space, label in _labels(results):
+            some = [
+                (e, results.where(kind, mechanism=name, space=space, epsilon=e).figure(measure)) for e in grid.epsilons
+            ]
+            drawn[label] = [(e, one.mean, one.deviation or 0.0) for e, one in some if one is not None]
+        return drawn
+
+    return (
+        Chart("Accuracy, private to private", "accuracy", lines("task", "private-private:accuracy"), 1.0),
+        Chart("Words that come back unchanged", "N_w", lines("words", "n_w"), 1.0),
+    )
+
+
+def _notes(grid: DiffractorGrid, ground: Ground) -> Iterator[str]:
+    yield from profile("1-diffractor").lines()
+    missing = [] if ground.bundled else [name for name in grid.tasks if name not in ground.names(grid.tasks, ())]
+    if missing:
+        yield f"Not here: {', '.join(missing)}."
+
+
+def _checks(results: Results, grid: DiffractorGrid, ground: Ground) -> Iterator[Check]:
+    differs = f"{', '.join(results.where('task').options('task'))} for GLUE; {ground.model.name} for BERT"
+    space = next(name for name in ("L0", *grid.lists) if name in grid.lists)
+    for name in grid.on_lists:
+        shared = [epsilon for epsilon in grid.epsilons if epsilon in PAPER_CS[name]]
+        some = [results.where("task", mechanism=name, space=space, epsilon=one).mean("cs") for one in shared]
+        yield Check(
+            f"{name}, {space}: similarity rises with epsilon {listed(shared, 1)}",
+            listed(PAPER_CS[name][one] for one in shared),
+            listed(some),
+            rising(some),
+            f"{ground.encoder.label} for all-MiniLM-L6-v2; {differs}",
+        )
+    low = min(grid.epsilons)
+    pair = [results.where("task", mechanism=name, epsilon=low).mean("cs") for name in ("diffractor-geometric", "cmp")]
+    yield Check(
+        f"At epsilon {low:g} 1-Diffractor keeps more meaning than CMP",
+        f"{PAPER_CS['diffractor-geometric'].get(low, 0.37):.2f} and {PAPER_CS['cmp'].get(low, 0.08):.2f}",
+        listed(pair),
+        None if None in pair else pair[0] > pair[1],  # type: ignore[operator]
+        f"equal epsilon is no equal promise: their metrics differ; {differs}",
+    )
+    tasks = results.where("task").options("task")
+    ends = [drop(results, "diffractor-geometric", space, one, tasks) for one in (max(grid.epsilons), low)]
+    yield Check(
+        f"Utility drops less at epsilon {max(grid.epsilons):g} than at {low:g}",
+        "less", listed(ends, 1), rising(ends), differs,
+    )  # fmt: skip
+    attacks = results.where("attack", mechanism="diffractor-geometric")
+    for task in attacks.options("task"):
+        shared = [one for one in grid.epsilons if one in PAPER_FRIENDS]
+        some = [attacks.where(task=task, epsilon=one).mean("original-private:accuracy") for one in shared]
+        yield Check(
+            f"Static attack on {task}: weaker at small epsilon",
+            f"Friends {listed(PAPER_FRIENDS[one] for one in shared)} (original 33.13)",
+            listed(None if one is None else 100 * one for one in some),
+            rising(some),
+            f"{task} for the speakers of Friends; {ground.model.name} for BERT",
+        )
+    geometric = results.where("speed", mechanism="diffractor-geometric").mean("mib")
+    for name in ("cmp", "vickrey-cmp", "tem"):
+        other = results.where("speed", mechanism=name).mean("mib")
+        if geometric is not None and other is not None:
+            yield Check(
+                f"1,000 words take less memory than with {name}, in MiB",
+                f"{PAPER_MIB['diffractor-geometric']} and {PAPER_MIB[name]}",
+                listed((geometric, other)), geometric < other,
+                "implementations of our own: vectors are memory-mapped and not counted",
+            )  # fmt: skip
+
+
+STUDY = Diffractor()

@@ -1,0 +1,112 @@
+"""What a study found, written: a page, JSON, and a CSV file a table."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from corpusveil import __version__
+from corpusveil.evaluation.charts import legend, line_chart
+from corpusveil.evaluation.studies.cells import Figure, Results
+from corpusveil.evaluation.studies.study import Account, Check, Grid, Study, Table
+from corpusveil.storage import files
+from corpusveil.transforms.pages import environment
+
+SAME = {True: "yes", False: "no", None: "not told by this run"}
+
+
+def write_account(account: Account, study: Study, grid: Grid, results: Results, folder: str) -> str:
+    """Write ``study.html``, ``study.json`` and ``tables/*.csv`` into the study's folder; return the page's address."""
+    told = {
+        "study": study.name,
+        "paper": study.paper,
+        "version": __version__,
+        "grid": grid.model_dump(mode="json"),
+        "tables": [dataclasses.asdict(one) for one in account.tables],
+        "checks": [dataclasses.asdict(one) for one in account.checks],
+        "notes": account.notes,
+        "cells": list(results.records),
+    }
+    files.write_bytes(files.join(folder, "study.json"), (json.dumps(told, indent=1, default=str) + "\n").encode())
+    for one in (*account.tables, _of_checks(account.checks)):
+        name = re.sub(r"[^a-z0-9]+", "-", one.title.lower()).strip("-")[:60]
+        files.write_bytes(files.join(folder, "tables", f"{name}.csv"), as_csv(one))
+    page = files.join(folder, "study.html")
+    files.write_bytes(page, render(account, study).encode())
+    return page
+
+
+def render(account: Account, study: Study) -> str:
+    """Return the page."""
+    charts = []
+    for one in account.charts:
+        lines = {name: [(x, mean) for x, mean, _ in points] for name, points in one.lines.items() if len(points) > 1}
+        spread = {name: [deviation for _, _, deviation in points] for name, points in one.lines.items()}
+        if lines:
+            svg = line_chart(lines, one.x, one.y, top=one.top, spread=spread)
+            charts.append((one.title, Markup(svg), Markup(legend(list(lines)))))  # noqa: S704 - escaped there
+    template = environment("corpusveil.evaluation.studies", "study.html").get_template("study.html")
+    return template.render(account=account, study=study, charts=charts, same=SAME, shown=shown, number=is_number)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a table's entry is a figure."""
+    return isinstance(value, (int, float, Figure)) and not isinstance(value, bool)
+
+
+def shown(value: Any) -> str:
+    """Write a table's entry."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def as_csv(table: Table) -> bytes:
+    """Return a table as CSV; a figure takes three columns: mean, deviation, number."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    wide = [any(isinstance(row[at], Figure) for row in table.rows) for at in range(len(table.columns))]
+    head: list[str] = []
+    for name, three in zip(table.columns, wide, strict=True):
+        head += [name, f"{name}, deviation", f"{name}, number"] if three else [name]
+    writer.writerow(head)
+    for row in table.rows:
+        line: list[Any] = []
+        for value, three in zip(row, wide, strict=True):
+            if isinstance(value, Figure):
+                line += [value.mean, value.deviation, value.count]
+            else:
+                line += [value, None, None] if three else [value]
+        writer.writerow(line)
+    return out.getvalue().encode()
+
+
+def lines(account: Account, width: int = 16) -> Iterator[str]:
+    """Yield tables and checks as text."""
+    for one in (*account.tables, _of_checks(account.checks)):
+        yield f"\n{one.title}"
+        rows = [[shown(value) for value in row] for row in one.rows]
+        sizes = [max(len(row[at]) for row in [list(one.columns), *rows]) for at in range(len(one.columns))]
+        for row in [list(one.columns), *rows]:
+            yield (
+                "  "
+                + "  ".join(text.ljust(min(size, 4 * width)) for text, size in zip(row, sizes, strict=True)).rstrip()
+            )
+        yield from (f"  {note}" for note in one.notes)
+
+
+def _of_checks(checks: tuple[Check, ...]) -> Table:
+    rows = [(one.claim, one.paper, one.seen, SAME[one.same], one.differs) for one in checks]
+    columns = ("claim", "paper says", "we see", "same direction?", "what differs")
+    return Table("Beside the paper", columns, rows)

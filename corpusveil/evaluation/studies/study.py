@@ -1,0 +1,160 @@
+"""What a study is: its grid, the ground that it stands on, its cells, and what is read off them."""
+
+from __future__ import annotations
+
+import abc
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from corpusveil.errors import UserError
+from corpusveil.evaluation.studies.cells import Cell, Results
+from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, WordSpace
+from corpusveil.mechanisms import registry
+
+STUDIES = {
+    "1-diffractor": "diffractor",
+    "collocations": "collocations",
+    "comparative-mldp": "comparative",
+    "pypantera": "pypantera",
+    "adversarial-robustness": "adversarial_robustness",
+}
+"""Study -> module."""
+
+
+class Grid(BaseModel):
+    """What every grid has. A study adds its own keys; unknown ones are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seeds: int = Field(ge=1)
+    """Each a perturbation key and a training seed."""
+    tasks: tuple[str, ...] = ()
+    """Data sets of ``--data``, by file name."""
+    bundled: tuple[str, ...] = ()
+    """The same on text of the dependencies, without ``--data``."""
+    train_rows: int = Field(ge=10)
+    """At most so many rows are trained on,"""
+    test_rows: int = Field(ge=10)
+    """and tested on."""
+    dimensions: int = Field(default=300, ge=2)
+    """Of vectors that are trained here,"""
+    epochs: int = Field(default=5, ge=1)
+    """so often over the corpus,"""
+    min_count: int = Field(default=5, ge=1)
+    """of words and collocations that occur so often at least."""
+
+    def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = ()) -> Needs:
+        """Return what is prepared: the space of one list, others, and those of the corpus by tokenizer."""
+        one = WordSpace(ONE_LIST)
+        return Needs((one, *words), tokenizers, self.dimensions, self.epochs, self.min_count)
+
+
+class Mechanism(BaseModel):
+    """A mechanism of a grid: its name, its parameters, the epsilons that the study has for it (of a word)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    parameters: dict[str, float] = {}
+    epsilons: tuple[float, ...] = ()
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in registry.names():
+            raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Figures with a title. Cells of rows are text, numbers, ``Figure`` or None (a dash)."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over epsilon: name -> (epsilon, mean, deviation)."""
+
+    title: str
+    y: str
+    lines: Mapping[str, Sequence[tuple[float, float, float]]]
+    top: float | None = None
+    x: str = "epsilon"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Paper says, we see, same direction? ``same`` is None where this run can't tell.
+
+    ``paper`` quotes reference values, ``seen`` our figures in the same order, ``differs`` what data or models differ.
+    """
+
+    claim: str
+    paper: str
+    seen: str
+    same: bool | None
+    differs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a study reports."""
+
+    tables: tuple[Table, ...]
+    checks: tuple[Check, ...]
+    charts: tuple[Chart, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Study(abc.ABC):
+    """A published study. ``grid`` is the class of its settings."""
+
+    name: str
+    paper: str
+    grid: type[Grid]
+
+    @abc.abstractmethod
+    def needs(self, grid: Any) -> Needs:
+        """Return what has to be prepared before the cells."""
+
+    @abc.abstractmethod
+    def cells(self, grid: Any, ground: Ground) -> list[Cell]:
+        """Return the cells; the ground is prepared."""
+
+    @abc.abstractmethod
+    def work(self, cell: Cell, grid: Any, ground: Ground) -> Mapping[str, Any]:
+        """Do one cell, in any process. Returns names and figures; raises UserError for what can't be done."""
+
+    @abc.abstractmethod
+    def account(self, results: Results, grid: Any, ground: Ground) -> Account:
+        """Return tables, charts and checks of what the cells found."""
+
+
+def find(name: str) -> Study:
+    """Return a study by its name. Raises UserError for an unknown one."""
+    if name not in STUDIES:
+        raise UserError(f"{name}: there is no such study; there are {', '.join(STUDIES)}.")
+    study: Study = importlib.import_module(f"corpusveil.evaluation.studies.{STUDIES[name]}").STUDY
+    return study
+
+
+def rising(values: Iterable[float | None], slack: float = 0.0) -> bool | None:
+    """Say whether the last of some values is above the first by more than ``slack``; None where one is missing."""
+    held = list(values)
+    if len(held) < 2 or held[0] is None or held[-1] is None:
+        return None
+    return held[-1] - held[0] > slack
+
+
+def listed(values: Iterable[float | None], digits: int = 2) -> str:
+    """Write figures side by side, as reference values are written."""
+    return " ".join("-" if value is None else f"{value:.{digits}f}" for value in values)
