@@ -15,6 +15,8 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
+import shutil
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -97,13 +99,17 @@ class Bm25:
     def save(self, folder: str) -> None:
         """Write the index to a local folder, in the library's own form: 8 bytes for each word of each document.
 
-        It holds every word of the documents. Raises UserError where something is there already.
+        It holds every word of the documents, and is there whole or not at all. Raises UserError where something is
+        there already.
         """
         if os.path.exists(folder):
             raise UserError(f"{folder}: something is here already; name a folder that is not there yet.")
+        unfinished = f"{folder.rstrip('/')}.{uuid.uuid4().hex}.part"
         try:
-            self._index.save(folder, show_progress=False)
+            self._index.save(unfinished, show_progress=False)
+            os.rename(unfinished, folder)
         except OSError as error:
+            shutil.rmtree(unfinished, ignore_errors=True)
             raise UserError(f"{folder}: the index could not be written ({error.strerror}).") from None
 
     def __len__(self) -> int:

@@ -20,7 +20,7 @@ class Obfuscated:
     """What was found for Q queries.
 
     ``pools`` are the documents R that any variant of a query brought, in ascending order, int64 [n] each;
-    ``reranked`` the best ``depth`` of them by the original query; ``engine`` and ``client`` are the labels of what
+    ``reranked`` the best of them by the original query; ``engine`` and ``client`` are the labels of what
     searched and of what ranked again.
     """
 
@@ -31,15 +31,20 @@ class Obfuscated:
 
 
 def search_obfuscated(
-    engine: Engine, variants: Variants, depth: int = DEPTH, client: Scorer | None = None
+    engine: Engine,
+    variants: Variants,
+    depth: int = DEPTH,
+    client: Scorer | None = None,
+    kept: int | None = None,
 ) -> Obfuscated:
     """Search with every variant, ``depth`` results each, and rank the union of them by the original query.
 
     ``client`` is by default the engine itself, as in the study, where one dense model does both; of BM25 that means
-    that the client knows the frequencies of words in the collection. What the client can't score at all stays in the
+    that the client knows the frequencies of words in the collection. The client keeps the best ``kept`` of the pool,
+    by default as many as one variant brought. What the client can't score at all stays in the
     pool and is not ranked. A variant that occurs several times is searched once.
     """
-    depth = check_depth(depth)
+    depth, kept = check_depth(depth), check_depth(depth if kept is None else kept)
     scorer: Scorer = engine if client is None else client
     once = {text: row for row, text in enumerate(dict.fromkeys(one for some in variants.texts for one in some))}
     results = engine.search(list(once), depth)
@@ -47,7 +52,7 @@ def search_obfuscated(
     for query, some in zip(variants.queries, variants.texts, strict=True):
         pool = np.unique(np.concatenate([results.found(once[one]) for one in some]))
         scores = scorer.scores(query, pool)
-        places = best(scores, depth)
+        places = best(scores, kept)
         pools.append(pool)
         rows.append((pool[places], scores[places]))
-    return Obfuscated(tuple(pools), ranked(rows, depth), engine.label, scorer.label)
+    return Obfuscated(tuple(pools), ranked(rows, kept), engine.label, scorer.label)

@@ -149,6 +149,10 @@ def test_an_index_in_batches_and_from_the_disk_is_the_same(tmp_path: Path) -> No
     assert isinstance(read._index.scores["data"], np.memmap)
     with pytest.raises(UserError, match="something is here already"):
         whole.save(folder)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="could not be written"):
+        whole.save(str(tmp_path / "file" / "index"))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "index"]
 
 
 def test_an_index_that_is_not_ours_is_refused(tmp_path: Path) -> None:
