@@ -185,6 +185,11 @@ def found_with(of: Searched, variants: Variants, depth: int) -> dict[str, float]
 
 def _notes(grid: PypanteraGrid, ground: Ground) -> Iterator[str]:
     yield from profile("pypantera").lines()
+    stand_in = ", ".join(ground.names(grid.tasks, grid.bundled))
+    yield (
+        f"{stand_in} stands in for the tweets, {ground.model.name} for Twitter-roBERTa; of the accuracies we know no "
+        "figure of the paper, so none is compared."
+    )
     yield (
         f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word they promise "
         f"{grid.variants} e together, the column r ε. Their number and {grid.depth} results each are our choice."
