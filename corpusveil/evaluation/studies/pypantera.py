@@ -185,6 +185,7 @@ def found_with(of: Searched, variants: Variants, depth: int) -> dict[str, float]
 
 def _notes(grid: PypanteraGrid, ground: Ground) -> Iterator[str]:
     yield from profile("pypantera").lines()
+    yield "Texts and queries are prepared before they are privatized, so here, too, terms with a digit are taken out."
     stand_in = ", ".join(ground.names(grid.tasks, grid.bundled))
     yield (
         f"{stand_in} stands in for the tweets, {ground.model.name} for Twitter-roBERTa; of the accuracies we know no "
