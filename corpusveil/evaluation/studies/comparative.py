@@ -22,6 +22,7 @@ from corpusveil.evaluation.tasks import Task
 from corpusveil.evaluation.terms import terms_of, tokenizer_of
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
+from corpusveil.text.policy import TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release import Release
@@ -110,10 +111,8 @@ class Comparative(Study):
         return Account(tables, tuple(_checks(results, grid, ground)), tuple(_charts(results, grid, tasks)), notes)
 
 
-def ground_policy() -> Any:
+def ground_policy() -> TextPolicy:
     """Return the text policy for prepared texts: words that the space lacks are resampled."""
-    from corpusveil.text.policy import TextPolicy
-
     return TextPolicy(punctuation="drop", numbers="drop", other="drop", contacts="drop")
 
 
@@ -225,7 +224,7 @@ def regression(points: Sequence[Sequence[float]]) -> tuple[npt.NDArray[np.float6
     """
     held = np.asarray(points, dtype=np.float64)
     design = np.column_stack([np.ones(len(held)), held[:, :4]])
-    fitted, *_ = np.linalg.lstsq(design, held[:, 4], rcond=None)
+    fitted = np.asarray(np.linalg.lstsq(design, held[:, 4], rcond=None)[0], dtype=np.float64)
     left = held[:, 4] - design @ fitted
     spread = float(((held[:, 4] - held[:, 4].mean()) ** 2).sum())
     return fitted, 1 - float(left @ left) / spread if spread else math.nan
