@@ -191,14 +191,6 @@ def test_vectors_of_fewer_dimensions_keep_the_largest_part_of_distances() -> Non
         reduced(given, 9)
 
 
-@pytest.fixture
-def vectors(tmp_path: Path) -> str:
-    rng = np.random.default_rng(0)
-    words = sorted({word for text in bundled.news()[:40] for word in text.lower().split() if word.isalpha()})[:400]
-    np.savez(tmp_path / "v.npz", vocab=np.array(words), vectors=rng.normal(size=(len(words), 16)).astype(np.float32))
-    return str(tmp_path / "v.npz")
-
-
 def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str, tmp_path: Path) -> None:
     needs = Needs((WordSpace("words"), WordSpace("two", lists=2)))
     ground = Ground(str(tmp_path / "out"), Sources(vectors=(vectors,)), needs)
