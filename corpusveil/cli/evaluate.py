@@ -149,7 +149,8 @@ def study(
     ] = None,
     text: Annotated[str, typer.Option(help="The corpus' column with the text.", metavar="COLUMN")] = "text",
     model: Annotated[
-        str, typer.Option(help="The classifier: tfidf, vectors, or the folder of a model to fine-tune.", metavar="NAME")
+        str,
+        typer.Option(help="Classifier: tfidf, vectors, lstm, or the folder of a model to fine-tune.", metavar="NAME"),
     ] = "tfidf",
     encoder: Annotated[
         str | None, typer.Option(help="A sentence encoder on this machine: a folder or package.", metavar="PATH")

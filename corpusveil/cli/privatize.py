@@ -172,8 +172,8 @@ def privatize(
         "punctuation": punctuation, "other": other, "layout": layout, "case": case, "allocation": allocation,
         "tokenizer": tokenizer,
     }  # fmt: skip
-    if log is not None:
-        events.open_log(log)
+    if (place := log or events.given()) is not None:
+        events.open_log(place)
     parameters = mechanism_parameters(parameter or [])
     if profile is not None:
         options, parameters = _follow(context, find_profile(profile), mechanism, options, parameters)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import UserError
+from corpusveil.errors import UserError, WorkError
 from corpusveil.pipelines import runners
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.transforms.handshake import SameVersions
@@ -35,11 +36,17 @@ def _quiet(runner: str) -> Iterator[None]:
 
 
 def build(
-    pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any], then: Callable[[Any], Any] | None = None
+    pipeline: Any,
+    function: Callable[[Any], Any],
+    tasks: Sequence[Any],
+    then: Callable[[Any], Any] | None = None,
+    *,
+    hushed: bool = False,
 ) -> None:
     """Add the work to a pipeline: one element a task, parted among workers, and ``then`` once when all are done.
 
     The function, what it draws from included, travels as a part of the job's graph; the space goes by its address.
+    ``hushed`` is for workers that are processes of this machine: what they raise is said once, by the launcher.
     """
     import apache_beam as beam
 
@@ -47,7 +54,7 @@ def build(
         pipeline
         | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
         | "One a worker" >> beam.Reshuffle()
-        | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function)))
+        | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function), hushed))
     )
     if then is not None:
         waited = done | "Done" >> beam.Map(_one_key) | "All of them" >> beam.GroupByKey()
@@ -63,11 +70,18 @@ class _Counted:
     """A function over tasks whose measures are added to Beam's counters."""
 
     function: Callable[[Any], Any]
+    hushed: bool = False
 
     def __call__(self, task: Any) -> None:
         from apache_beam.metrics import Metrics
 
-        for name, number in (self.function(task) or {}).items():
+        try:
+            measured = self.function(task)
+        except BaseException:
+            if self.hushed:  # Beam's worker prints the traceback of what it gets, and hands it to the launcher as well
+                sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for what is left of this process
+            raise
+        for name, number in (measured or {}).items():
             Metrics.counter(NAMESPACE, name).inc(number)
 
 
@@ -116,7 +130,7 @@ class BeamEngine:
     ) -> dict[str, int]:
         """Run a pipeline that does the tasks and ``then`` what is left; return when it ends, or when it has begun."""
         pipeline = self.pipeline()
-        build(pipeline, function, tasks, then)
+        build(pipeline, function, tasks, then, hushed=self.runner == DEFAULT_RUNNER and self.workers > 1)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
             raise UserError(
                 f"The graph of this Dataflow job has {size >> 20:,} MiB, and it may have {MOST_BYTES >> 20}; use fewer "
@@ -134,8 +148,10 @@ class BeamEngine:
         try:
             with _quiet(self.runner):
                 import apache_beam as beam
-        except ImportError:
+        except ModuleNotFoundError:
             raise UserError("--engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
+        except ImportError as error:  # as when memory is too little for its libraries
+            raise WorkError(f"Apache Beam is installed and could not be loaded ({type(error).__name__}).") from None
         flags = list(self.options)
         if self.workers > 1:
             flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]

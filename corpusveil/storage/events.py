@@ -46,25 +46,33 @@ def open_log(path: str) -> None:
     """Let this process and those that it starts add their events to a file. Raises UserError when that can't be."""
     os.environ[VARIABLE] = path if path == "-" else os.path.abspath(path)
     _configure.cache_clear()
-    _configure()
+    if (fault := _configure()) is not None:
+        raise UserError(fault)
+
+
+def given() -> str | None:
+    """Return what the environment names, None where it names no log."""
+    return os.environ.get(VARIABLE) or None
 
 
 @functools.cache
-def _configure() -> None:
-    path = os.environ.get(VARIABLE)
-    if not path:
-        return
+def _configure() -> str | None:
+    """Open the log, once a process; return what is wrong with it. A worker goes on without: its work is not its log."""
+    path = given()
+    if path is None:
+        return None
     for handler in [one for one in LOGGER.handlers if one.get_name() == VARIABLE]:
         LOGGER.removeHandler(handler)
         handler.close()
     try:
         handler = logging.StreamHandler() if path == "-" else _PrivateFile(path)
     except OSError as error:
-        raise UserError(f"{path}: the log can't be written here ({error.strerror}); name another file.") from None
+        return f"{path}: the log can't be written here ({error.strerror}); name another file."
     handler.set_name(VARIABLE)
     handler.setFormatter(logging.Formatter("%(message)s"))
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
+    return None
 
 
 class _PrivateFile(logging.FileHandler):
@@ -72,6 +80,9 @@ class _PrivateFile(logging.FileHandler):
 
     def __init__(self, path: str) -> None:
         super().__init__(path, encoding="utf-8")
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Lose the line: a full disk under the log is no reason to stop, and no traceback is shown."""
 
     def _open(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - what logging opens is its own affair
         return open(

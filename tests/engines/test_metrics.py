@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import stat
 from collections.abc import Callable
@@ -101,6 +102,29 @@ def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path) -
     assert told.returncode == 2
     assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log can't be written here")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_log_that_the_environment_names_is_checked_by_the_command(ground: Ground, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(events.VARIABLE, str(tmp_path))
+        told = run(*ground.arguments(ground.corpus, tmp_path / "out"), home=tmp_path)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log can't be written here")
+
+
+def test_a_worker_that_cannot_open_or_write_the_log_works_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in (tmp_path, Path("/dev/full")):
+        monkeypatch.setenv(events.VARIABLE, str(place))
+        events._configure.cache_clear()
+        for _ in range(3):
+            events.tell("task_done", "r", shard=1)
+    assert capsys.readouterr().err == ""
+    monkeypatch.delenv(events.VARIABLE)
+    for handler in [one for one in events.LOGGER.handlers if one.get_name() == events.VARIABLE]:
+        events.LOGGER.removeHandler(handler)
+    events.LOGGER.setLevel(logging.NOTSET)
 
 
 def test_nobody_listens_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:

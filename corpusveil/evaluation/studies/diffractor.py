@@ -181,11 +181,12 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
     tasks = results.where("task").options("task")
     for name, space, label in _labels(results):
         rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.epsilons)))
-    whole = np.mean([results.where("baseline", task=task).mean("original-original:accuracy") or 0.0 for task in tasks])
-    floor = np.mean([results.where("baseline", task=task).mean("original-original:floor") or 0.0 for task in tasks])
-    ends = f"Original {100 * whole:.1f}, constant {100 * floor:.1f}: there was {100 * (whole - floor):.1f} to lose."
+    whole, floor = (
+        100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in tasks] or [0.0]))
+        for name in ("original-original:accuracy", "original-original:floor")
+    )
     notes = (
-        f"Tasks: {', '.join(tasks)}. {ends}",
+        f"Tasks: {', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: {whole - floor:.1f} to lose.",
         "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
     )
     title = "Utility drop: accuracy on original less on private texts, in points, mean over tasks"
@@ -202,7 +203,7 @@ def drop(results: Results, mechanism: str, space: str, epsilon: float, tasks: li
         if whole is None or mean is None:
             return None
         lost.append(100 * (whole - mean))
-    return float(np.mean(lost))
+    return float(np.mean(lost)) if lost else None
 
 
 def _words(results: Results, grid: DiffractorGrid) -> Table:

@@ -34,6 +34,7 @@ from corpusveil.evaluation.bundled import TASKS, bundled_task, public_texts, top
 from corpusveil.evaluation.finetuning import FineTuned
 from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.models import Model, model_of
+from corpusveil.evaluation.recurrent import Recurrent
 from corpusveil.evaluation.similarity import AveragedVectors, Encoder, SentenceEncoder
 from corpusveil.evaluation.tasks import Task, read_task
 from corpusveil.mechanisms import Mechanism, make
@@ -192,6 +193,8 @@ class Ground:
         """The classifier: a built-in one by its name, or a folder that is fine-tuned."""
         if self.sources.model in ("tfidf", "vectors"):
             return model_of(self.sources.model, self.space())
+        if self.sources.model == "lstm":
+            return Recurrent(self.space())
         return FineTuned(self.sources.model)
 
     @functools.cached_property

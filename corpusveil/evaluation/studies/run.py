@@ -66,9 +66,16 @@ class Ready:
 
 
 def ready(study: Study, grid: Grid, sources: Sources, output: str, engine: Engine, watch: Watch | None = None) -> Ready:
-    """Prepare a study in the folder ``output``: what is made once, and the list of its cells."""
+    """Prepare a study in the folder ``output``: what is made once, and the list of its cells.
+
+    With data of the user's the folder gets mode 0700 on a local disk, since figures of private data are private too.
+    """
     output = files.absolute(output)
+    if files.is_local(output):
+        given = (sources.data, sources.collection, sources.queries)
+        files.make_folder(files.resolve(output)[1], private=any(one is not None for one in given))
     ground = Ground(output, sources, study.needs(grid))
+    ground.names(grid.tasks, grid.bundled)  # refused before anything takes long
     prepare(ground, engine, watch)
     worker = Worker(study.name, grid.model_dump_json(), output, sources)
     stage = CellStage(output, mark_of(worker.grid, ground.digest()), worker)

@@ -59,7 +59,7 @@ class Mechanism(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    parameters: dict[str, float] = {}
+    parameters: dict[str, int | float] = {}
     epsilons: tuple[float, ...] = ()
 
     @field_validator("name")
