@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from corpusveil.evaluation.robustness.curves import Curve, equal_retention
@@ -83,11 +83,15 @@ def _attacked(attacks: Results, mechanism: str) -> Table:
                 rows.append((task, regime, title, *(some.where(at=at).figure(measure) for at in places)))
     mark = "ln ε" if AXES[mechanism] == "ln epsilon" else "ε"
     columns = ("task", "trained", "texts", *(f"{mark} {at:g}" for at in places))
-    notes = (
+    notes = [
         "The attacker also tries the private variant, so it never does worse; the paper's does not.",
         "Attacks measure robustness, not privacy.",
-    )
-    return Table(f"Accuracy under {mechanism}", columns, rows, notes)
+    ]
+    if AXES[mechanism] == "ln epsilon":
+        least = [attacks.where(task=task, at=min(places)) for task in attacks.options("task")]
+        told = [f"{math.log(one.mean('epsilon') or 1):.2f} in {one.options('task')[0]}" for one in least]
+        notes.append(f"ln ε {min(places):g} is {', '.join(told)}: the least there is in the space, if that is more.")
+    return Table(f"Accuracy under {mechanism}", columns, rows, tuple(notes))
 
 
 def _clean(attacks: Results, grid: Any) -> Table:
@@ -212,20 +216,46 @@ def _beside(some: Results, mechanism: str, slack: float, differs: str) -> Iterat
     pairs = [some.where(regime=regime) for regime in ("ibp", "augmented")]
     if not all(len(one) for one in pairs):
         return
-    useless, places, known = _given_up(pairs[0]), some.options("at"), PAPER[mechanism]
-    lead = max(known, key=lambda one: known[one][0] - known[one][1])
-    nearest = min(places, key=lambda one: abs(one - lead))
-    for of_paper, place, better in ((lead, nearest, 0), (max(known), max(places), 1)):
-        seen = [one.where(at=place).mean("adversarial") for one in pairs]
-        ends = seen if better == 0 else seen[::-1]
-        when = "where ibp leads most" if better == 0 else "with the least noise"
-        yield Check(
-            f"{mechanism}: {when}, {('ibp', 'augmented')[better]} stands the attack better (ibp, augmented)",
-            f"{listed(known[of_paper], 1)} at {of_paper:g}",
-            f"{_percent(seen)} at {place:g}" + ("; ibp has learnt nothing here" if useless else ""),
-            None if useless else above(ends[0], ends[1], slack),
-            differs,
-        )
+    known, places = PAPER[mechanism], some.options("at")
+    useless = _given_up(pairs[0])
+    said = "; ibp has learnt nothing here" if useless else ""
+    half, place = half_standing(known), half_standing(_standing(pairs[1], places), pairs[1].mean("clean"))
+    found = [None if place is None else one.where(at=place).mean("adversarial") for one in pairs]
+    yield Check(
+        f"{mechanism}: where about half of what augmented gets right stands, more stands with ibp (ibp, augmented)",
+        f"{listed(known[half], 1)} at {half:g}" if half is not None else "-",
+        f"{_percent(found)} at {place:g}{said}" if place is not None else "about half stands at no epsilon of this run",
+        None if useless else above(found[0], found[1], slack),
+        differs,
+    )
+    last = max(places)
+    found = [one.where(at=last).mean("adversarial") for one in pairs]
+    yield Check(
+        f"{mechanism}: with the least noise more stands with augmented (ibp, augmented)",
+        f"{listed(known[max(known)], 1)} at {max(known):g}",
+        f"{_percent(found)} at {last:g}{said}",
+        None if useless else above(found[1], found[0], slack),
+        differs,
+    )
+
+
+def _standing(augmented: Results, places: Sequence[float]) -> dict[float, tuple[float, float]]:
+    """Return adversarial accuracy in percent by place, twice, as the paper's are written."""
+    found = ((at, augmented.where(at=at).mean("adversarial")) for at in places)
+    return {at: (100 * one, 100 * one) for at, one in found if one is not None}
+
+
+def half_standing(known: Mapping[float, tuple[float, float]], clean: float | None = 0.89) -> float | None:
+    """Return where the augmented network keeps about half of its clean accuracy under attack; None where it never does.
+
+    ``known`` has (ibp, augmented) in percent by place. About half is 15 % to 85 %; chosen without a look at ibp, so the
+    comparison there is of one pair of figures and not of the best of many.
+    """
+    if not clean:
+        return None
+    shares = {at: pair[1] / (100 * clean) for at, pair in known.items()}
+    near = {at: abs(share - 0.5) for at, share in shares.items() if 0.15 <= share <= 0.85}
+    return min(near, key=lambda at: near[at]) if near else None
 
 
 def _percent(values: Sequence[float | None]) -> str:

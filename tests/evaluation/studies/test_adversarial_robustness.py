@@ -174,9 +174,18 @@ class TestChecks:
         assert len(seen) == 4
 
     def test_the_opposite_is_not(self) -> None:
-        paper = told.PAPER["cmp"]
-        ends = [{at: 1 - pair[n] / 100 for at, pair in paper.items()} for n in (0, 1)]
-        assert set(self.verdicts(results_of(*ends)).values()) == {False}
+        ibp = {20: 0.8, 40: 0.7, 80: 0.2, 150: 0.05, 200: 0.3}
+        augmented = {20: 0.9, 40: 0.8, 80: 0.5, 150: 0.1, 200: 0.07}
+        assert set(self.verdicts(results_of(ibp, augmented)).values()) == {False}
+
+    def test_where_half_stands_is_chosen_by_the_augmented_network_alone(self) -> None:
+        """In the paper that is 80 and ln epsilon 4.67; where nothing or everything stands there is no such place."""
+        assert told.half_standing(told.PAPER["cmp"]) == 80
+        assert told.half_standing(told.PAPER["truncated-gumbel"]) == 4.67
+        assert told.half_standing({1: (50.0, 0.0), 2: (50.0, 80.0)}, 0.8) is None
+        assert told.half_standing({1: (50.0, 40.0)}, None) is None
+        seen = self.verdicts(results_of({20: 0.3, 200: 0.7}, {20: 0.0, 200: 0.8}))
+        assert [same for claim, same in seen.items() if "half" in claim] == [None]
 
     def test_a_network_that_learnt_nothing_and_a_difference_of_noise_tell_nothing(self) -> None:
         flat = dict.fromkeys(told.PAPER["cmp"], 0.5)
