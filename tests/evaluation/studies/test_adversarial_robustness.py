@@ -130,7 +130,7 @@ def test_the_grid_that_ships_is_the_papers(quick: bool) -> None:
         assert grid.members < 60
         return
     assert (grid.members, grid.generations, grid.network_epochs, grid.kappa, grid.reach) == (60, 40, 60, 0.8, 1.0)
-    assert grid.cmp_epsilons == (1, 5, 9, 20, 40, 60, 80, 100, 150, 200)
+    assert grid.cmp_epsilons == (1, 5, 9, 20, 40, 60, 80, 100, 120, 150, 200)
     assert grid.gumbel_log_epsilons[-1] == 86
     assert grid.runs == 1000
 
