@@ -159,7 +159,7 @@ def _checks(results: Results, grid: Any, ground: Ground) -> Iterator[Check | Non
     if not tasks:
         return
     first, size = tasks[0], results.where("attack").mean("texts")
-    slack = math.sqrt(0.5 / (grid.seeds * size)) if size else 0.0  # a standard error of a difference, at most
+    slack = math.sqrt(0.5 / size) if size else 0.0  # a standard error of a difference, at most; seeds share the texts
     some = attacks.where(task=first)
     vectors = "the vectors given" if ground.sources.vectors else "word2vec trained here"
     differs = (
