@@ -51,7 +51,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prepared(data: Path, output: Path, **other: Any) -> Ready:
     grid = read_grid(study.STUDY, quick=True).model_copy(
         update={
-            "seeds": 1, "train_rows": 100, "test_rows": 30, "cmp_epsilons": (0.01, 20.0), "gumbel_log_epsilons": (2.0, 86.0),
+            "seeds": 1, "train_rows": 100, "test_rows": 30,
+            "cmp_epsilons": (0.01, 20.0), "gumbel_log_epsilons": (2.0, 86.0),
             "network_epochs": 12, "members": 5, "generations": 3, "words": 20, "runs": 20, "width": 16, **other,
         }
     )  # fmt: skip
