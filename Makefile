@@ -7,7 +7,7 @@ SECONDS ?= 110
 READERS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults definitions packaged stores fuzz dependencies lint bench clean
+.PHONY: help setup demo test faults definitions packaged stores studies fuzz dependencies lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -38,6 +38,11 @@ stores: setup ## install emulators of Google's and Azure's stores, and run every
 	@sh scripts/stores.sh
 	$(BIN)/python -m pytest tests/objects -m stores
 
+studies: setup ## run the five published studies with --quick, into studies-output; half an hour
+	for name in $$($(BIN)/corpusveil evaluate study --list | cut -d: -f1); do \
+	  $(BIN)/corpusveil evaluate study $$name --quick --output studies-output/$$name --workers $(WORKERS) || exit 1; \
+	done
+
 fuzz: setup ## fuzz everything that reads a file; about an hour (READERS="csv parquet" SECONDS=600)
 	@sh scripts/group.sh fuzz
 	$(BIN)/python -m fuzz $(READERS) --seconds $(SECONDS)
@@ -57,5 +62,5 @@ bench: setup ## measure, and print the tables that the README shows
 
 clean: ## remove everything that the other targets made
 	rm -rf .venv .tools .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -rf build dist demo-output spark-warehouse
+	rm -rf build dist demo-output studies-output spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
