@@ -267,7 +267,7 @@ from corpusveil.storage.jsonlines import _row
 from corpusveil.storage.rows import Columns
 line = b'{"text":"' + b"a b c d " * 20_000_000 + b'"}'
 held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (held + (20 << 20), held + (20 << 20)))
+resource.setrlimit(resource.RLIMIT_AS, (held + (400 << 20), held + (400 << 20)))
 try:
     _row(line, Columns("text"))
 except MemoryError:
