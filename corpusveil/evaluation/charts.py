@@ -22,18 +22,19 @@ def line_chart(
     *,
     top: float | None = None,
     spread: Mapping[str, Sequence[float]] | None = None,
+    shares: bool = False,
 ) -> str:
     """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
 
-    ``spread`` gives each point a bar of so much up and down.
+    ``spread`` gives each point a bar of so much up and down. With ``shares`` x goes from 0 to 1, not logarithmic.
     """
-    xs = [math.log10(x) for points in series.values() for x, _ in points]
+    xs = [math.log10(x) for points in series.values() for x, _ in points] if not shares else []
     low, high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     high = high if high > low else low + 1
     most = top or max((y for points in series.values() for _, y in points), default=1.0) or 1.0
 
     def across(x: float) -> float:
-        return LEFT + (math.log10(x) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        return LEFT + ((x if shares else math.log10(x)) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
     def down(y: float) -> float:
         return HEIGHT - BOTTOM - y / most * (HEIGHT - TOP - BOTTOM)
@@ -45,7 +46,7 @@ def line_chart(
         parts.append(f'<text x="{LEFT - 8}" y="{down(y) + 4:.1f}" text-anchor="end">{y:.3g}</text>')
     parts += [
         f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>'
-        for x in _ticks(low, high)
+        for x in ((0, 0.25, 0.5, 0.75, 1) if shares else _ticks(low, high))
     ]
     centre, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     parts.append(f'<text x="{centre}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')

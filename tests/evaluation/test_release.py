@@ -19,7 +19,8 @@ from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.evaluation.findings import Findings, Measure
 from corpusveil.evaluation.matching import Matched, match
-from corpusveil.evaluation.release import Question, evaluate_release
+from corpusveil.evaluation.question import Question
+from corpusveil.evaluation.release import evaluate_release
 from corpusveil.evaluation.report import marked, render
 from corpusveil.spaces import Space
 from tests.engines.corpora import WORDS, make_space, write_shard
@@ -129,7 +130,7 @@ class TestFigures:
     def found(self, source: Path, private: Path, space: Space) -> Findings:
         matched = match([str(source)], [str(private)], columns=("topic", "trait"))
         manifest = json.loads((private / "manifest.json").read_bytes())
-        question = Question("topic", "trait", (0.1, 6.0), seeds=3, space=space)
+        question = Question("topic", "trait", epsilons=(0.1, 6.0), seeds=3, space=space)
         return evaluate_release(matched, manifest, question)
 
     def test_at_unchanged_text_everybody_is_at_the_baseline(self, source: Path) -> None:
@@ -261,6 +262,7 @@ class TestTheReport:
         assert names == {
             "retention of a word (N_w)",
             "distinct outputs of 100 (S_w)",
+            "N_w : S_w",
         }  # the language model is of the input
 
     def test_to_be_published_says_no_number_of_the_input(
