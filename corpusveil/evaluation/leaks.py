@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from corpusveil.evaluation.attackers import prior_by
 from corpusveil.evaluation.findings import Measure
+from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.matching import Matched
-from corpusveil.evaluation.prior import prior_of
+from corpusveil.evaluation.prior import Prior
 from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.remade import release_of
 from corpusveil.evaluation.replay import Replay, replay
@@ -26,14 +28,16 @@ REPLAYED = 200
 """Documents that are guessed as a whole; of ``ONE_WORD`` of them one word is guessed."""
 ONE_WORD = 25
 CANDIDATES = 500
-"""The most frequent words of the space, which are tried for the unknown one."""
+"""The words that are most frequent in what the language model is made of, tried for the unknown one."""
 FEWEST = 10
 TOKENS = 1_000_000
 """Words that guesses may have together: some seconds."""
 WORD = re.compile(r"[^\W\d_]+")
 
 
-def replay_keys(matched: Matched, manifest: Mapping[str, Any], question: Question) -> tuple[list[Measure], list[str]]:
+def replay_keys(
+    matched: Matched, manifest: Mapping[str, Any], question: Question, language: KneserNey
+) -> tuple[list[Measure], list[str]]:
     """Return what each key gives back of the documents, and what could not be asked."""
     if not (matched.places or matched.ids):
         return [], []
@@ -46,11 +50,13 @@ def replay_keys(matched: Matched, manifest: Mapping[str, Any], question: Questio
         ]
     measures: list[Measure] = []
     for key in dict.fromkeys((Key.for_tests(), *question.keys)):
-        measures += _of_key(matched, manifest, release, key)
+        measures += _of_key(matched, manifest, release, key, prior_by(language, release.mechanism.space, CANDIDATES))
     return measures, []
 
 
-def _of_key(matched: Matched, manifest: Mapping[str, Any], release: Release, key: Key) -> Iterator[Measure]:
+def _of_key(
+    matched: Matched, manifest: Mapping[str, Any], release: Release, key: Key, prior: Prior
+) -> Iterator[Measure]:
     own = key.fingerprint() == manifest.get("key_fingerprint")
     name = "published test key" if key.test else f"leaked key {key.fingerprint()}"
     rows = spread(len(matched.originals), REPLAYED)
@@ -69,7 +75,7 @@ def _of_key(matched: Matched, manifest: Mapping[str, Any], release: Release, key
     )  # fmt: skip
     if found.share > found.by_chance:
         yield from _one_word(matched, [row for row, at in zip(rows, found.confirmed, strict=True) if at >= 0],
-                             release, key, name, column, identities)  # fmt: skip
+                             release, key, name, column, identities, prior)  # fmt: skip
 
 
 def _best(
@@ -87,10 +93,16 @@ def _best(
 
 
 def _one_word(
-    matched: Matched, rows: Sequence[int], release: Release, key: Key, name: str, column: str, identities: Sequence[Any]
+    matched: Matched,
+    rows: Sequence[int],
+    release: Release,
+    key: Key,
+    name: str,
+    column: str,
+    identities: Sequence[Any],
+    prior: Prior,
 ) -> Iterator[Measure]:
     """Yield how often one unknown word of a document is found by trying frequent words in its place."""
-    prior = prior_of(release.mechanism.space, CANDIDATES)
     known = [release.mechanism.space.word(int(word)) for word in prior.words[np.argsort(-prior.shares, kind="stable")]]
     some = [row for row in rows if len(WORD.findall(matched.originals[row])) > 1]
     some = [some[at] for at in spread(len(some), ONE_WORD)]

@@ -52,6 +52,10 @@ class Remembered:
         """Whether two seeds can give two classifiers for the same texts."""
         return self.model.seeded
 
+    def apart(self) -> Remembered:
+        """Return the same with what is fitted so far; what it fits from now on goes when it goes."""
+        return Remembered(self.model, dict(self._fitted))
+
     def fit(self, train: Task, seed: int) -> Predictor:
         """Return a classifier that was trained on these rows."""
         which = (tuple(train.texts), tuple(train.labels), train.pairs, seed if self.seeded else 0)

@@ -58,12 +58,13 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         given, public = manifest["configuration"]["budget"]["per"] == "token", question.counts is not None
         of_word = word_epsilon(manifest, matched.originals)
         measures += attack_words(mechanism, of_word, matched.originals, language, given=given, public=public)
-        found, said = replay_keys(matched, manifest, question)
+        found, said = replay_keys(matched, manifest, question, language)
         measures += found
         notes += said
     if manifest is not None and question.epsilons:
         before = Version(some, _seconds(matched, question, rows))
-        trials = try_others(before, manifest, question, {name: one.among(rows) for name, one in tasks.items()})
+        few = {name: one.among(rows) for name, one in tasks.items()}
+        trials = try_others(before, manifest, question, few, language)
         measures += trials.measures
         versions |= trials.versions
         notes += trials.left_out

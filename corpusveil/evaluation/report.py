@@ -63,19 +63,16 @@ def write_report(found: Findings, folder: str, *, publishable: bool = False) -> 
 def render(found: Findings) -> str:
     """Return the page."""
     template = environment("corpusveil.evaluation", "release.html").get_template("release.html")
-    tiles = [one for name in TILES for one in found.measures if one.name == name and one.epsilon is None]
+    released = {one.name: one for one in reversed(found.measures) if one.epsilon is None}  # of several models the first
+    tiles = [released[name] for name in TILES if name in released]
     examples = [
         {"original": one.original, "versions": [(label, marked(one.original, text)) for label, text in one.versions]}
         for one in found.examples
     ]
     return template.render(
-        found=found,
-        groups=GROUPS,
-        tiles=tiles,
-        charts=_charts(found.measures),
-        tables=_tables(found.measures),
+        found=found, groups=GROUPS, tiles=tiles, charts=_charts(found.measures), tables=_tables(found.measures),
         examples=examples,
-    )
+    )  # fmt: skip
 
 
 def _charts(measures: Sequence[Measure]) -> list[_Chart]:

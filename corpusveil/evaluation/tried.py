@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from corpusveil.errors import UserError
+from corpusveil.evaluation.attackers import prior_by
 from corpusveil.evaluation.curve import Point, at_equal_risk, point
 from corpusveil.evaluation.findings import EQUAL, Measure
-from corpusveil.evaluation.learning import Labelled, Remembered, Version, learnt
-from corpusveil.evaluation.prior import prior_of
+from corpusveil.evaluation.language import KneserNey
+from corpusveil.evaluation.learning import SHARES, Labelled, Remembered, Version, learnt
+from corpusveil.evaluation.prior import INPUTS, prior_of
 from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.remade import mechanism_of, release_of, word_epsilon
 from corpusveil.evaluation.similarity import cosine
 from corpusveil.evaluation.texts import changed
+from corpusveil.evaluation.utility import baselines
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.transforms.table import privatize
 
@@ -41,7 +44,11 @@ class Trials:
 
 
 def try_others(
-    before: Version, manifest: Mapping[str, Any], question: Question, tasks: Mapping[str, Labelled]
+    before: Version,
+    manifest: Mapping[str, Any],
+    question: Question,
+    tasks: Mapping[str, Labelled],
+    language: KneserNey,
 ) -> Trials:
     """Privatize documents at each epsilon by each mechanism, as often as there are seeds, and measure.
 
@@ -53,11 +60,16 @@ def try_others(
     own = mechanism_of(manifest, question.space)
     others = [make(name, question.space) for name in question.mechanisms if name != own.name]
     model = Remembered(question.classifiers()[0])
+    for one in tasks.values():  # fitted once for all trials, whose own classifiers are forgotten with them
+        baselines(one.task, model, range(question.seeds), shares=SHARES)
+    prior = prior_by(language, question.space, INPUTS)
+    prior = prior if prior.words.size > 1 else prior_of(question.space, INPUTS)
+    given = manifest["configuration"]["budget"]["per"] == "token"  # else a word's share is computed from the texts
     for mechanism in (own, *others):
         for epsilon in question.epsilons:
             try:
                 privates = _privates(before, manifest, question, epsilon, mechanism)
-                promised = point(mechanism, word_epsilon(manifest, before.texts, epsilon), prior_of(question.space))
+                promised = point(mechanism, word_epsilon(manifest, before.texts, epsilon), prior)
             except UserError as error:
                 if mechanism is own:
                     raise
@@ -66,10 +78,10 @@ def try_others(
             if mechanism is own:
                 trials.versions[f"epsilon {epsilon:g}"] = privates[0].texts
             at: dict[str, Any] = {"epsilon": epsilon, "mechanism": mechanism.name}
-            of_input = manifest["configuration"]["budget"]["per"] != "token"  # whose share is computed from the texts
-            trials.measures += [dataclasses.replace(one, of_input=of_input, **at) for one in _of_words(promised)]
+            for said in _of_words(promised, public=question.counts is not None):
+                trials.measures.append(dataclasses.replace(said, of_input=said.of_input or not given, **at))
             trials.measures += [*_of_texts(before, privates, question, at)]
-            trials.measures += [*learnt(question, tasks, privates, model, epsilon, mechanism.name)]
+            trials.measures += [*learnt(question, tasks, privates, model.apart(), epsilon, mechanism.name)]
             points.append(dataclasses.replace(promised, epsilon=epsilon))
     trials.measures += [*_equal(points, trials.measures)]
     return trials
@@ -87,13 +99,15 @@ def _privates(
     return made
 
 
-def _of_words(promised: Point) -> Iterator[Measure]:
-    """Yield what is known of single words before anything is released."""
-    by = "exact, by word frequencies" if promised.exact else "100 runs of 100 words"
-    yield Measure("curve", "retention of a word (N_w)", promised.retention, model=by)
-    yield Measure("curve", "distinct outputs of 100 (S_w)", promised.distinct, "number", model=by)
+def _of_words(promised: Point, *, public: bool) -> Iterator[Measure]:
+    """Yield what is known of single words before anything is released; ``public`` is what the prior was made of."""
+    by = "exact law" if promised.exact else "100 runs of 100 words"
+    yield Measure("curve", "retention of a word (N_w)", promised.retention, model=by, of_input=not public)
+    yield Measure("curve", "distinct outputs of 100 (S_w)", promised.distinct, "number", model=by, of_input=not public)
     if promised.risk is not None:
-        yield Measure("curve", RISK, promised.risk, model="exact law and word frequencies")
+        yield Measure(
+            "curve", RISK, promised.risk, model=f"exact law, of the {INPUTS:,} most frequent words", of_input=not public
+        )
     if promised.plain_ldp is not None and math.isfinite(promised.plain_ldp):
         yield Measure(
             "curve", "promised for any two words, nats", promised.plain_ldp, "number", model="plain LDP, a word"
@@ -122,10 +136,10 @@ def _equal(points: Sequence[Point], measures: Sequence[Measure]) -> Iterator[Mea
     """Yield what each mechanism keeps at equal risk, in ln epsilon between two that were tried, where any has both."""
     for one in at_equal_risk(points):
         at: dict[str, Any] = {"epsilon": one.epsilon, "mechanism": one.mechanism, "risk": one.risk}
-        yield Measure(EQUAL, "epsilon", one.epsilon, "number", **at)
-        yield Measure(EQUAL, "retention of a word (N_w)", one.retention, **at)
+        yield Measure(EQUAL, "epsilon", one.epsilon, "number", **at, of_input=True)
+        yield Measure(EQUAL, "retention of a word (N_w)", one.retention, **at, of_input=True)
         if one.plain_ldp is not None and math.isfinite(one.plain_ldp):
-            yield Measure(EQUAL, "promised for any two words, nats", one.plain_ldp, "number", **at)
+            yield Measure(EQUAL, "promised for any two words, nats", one.plain_ldp, "number", **at, of_input=True)
         for name in COMPARED:
             known = [m for m in measures if (m.name, m.mechanism) == (name, one.mechanism) and m.epsilon is not None]
             if known:

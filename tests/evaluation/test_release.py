@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import random
 import re
 import shutil
 import stat
@@ -24,46 +23,7 @@ from corpusveil.evaluation.release import evaluate_release
 from corpusveil.evaluation.report import marked, render
 from corpusveil.spaces import Space
 from tests.engines.corpora import WORDS, make_space, write_shard
-
-DOCUMENTS = 240
-
-
-def texts(documents: int, seed: int = 0, words: int = 12) -> list[dict[str, str]]:
-    """Return labelled documents: which half of the vocabulary a text draws from is its topic and its author's trait."""
-    rng = random.Random(seed)
-    rows = []
-    for number in range(documents):
-        topic, trait = rng.randrange(2), rng.randrange(2)
-        chosen = [rng.choice(WORDS[100 * topic : 100 * topic + 100]) for _ in range(words // 2)]
-        chosen += [rng.choice(WORDS[200 + 100 * trait : 300 + 100 * trait]) for _ in range(words // 2)]
-        rng.shuffle(chosen)
-        rows.append({"text": " ".join(chosen), "topic": f"t{topic}", "trait": f"a{trait}", "url": f"u{number}"})
-    return rows
-
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return make_space(tmp_path_factory.mktemp("space") / "space")
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("in")
-    for shard in range(2):
-        write_shard(folder / f"c4-{shard}.json.gz", texts(DOCUMENTS // 2, shard))
-    return folder
-
-
-def privatize(source: Path, space: Space, output: Path, epsilon: float, *more: str) -> Path:
-    words = ["privatize", str(source), "--space", str(space.url), "--output", str(output), "--mechanism"]
-    words += ["ring-geometric", "--epsilon", str(epsilon), "--test-key", "--progress", "none", *more]
-    assert run(words) == 0
-    return output
-
-
-@pytest.fixture(scope="module")
-def private(source: Path, space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return privatize(source, space, tmp_path_factory.mktemp("private") / "out", 1.0, "--keep", "url")
+from tests.evaluation.releases import DOCUMENTS, texts
 
 
 class TestMatching:
