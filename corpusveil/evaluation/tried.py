@@ -20,7 +20,7 @@ from corpusveil.evaluation.curve import Point, at_equal_risk, point
 from corpusveil.evaluation.findings import EQUAL, Measure
 from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.learning import SHARES, Labelled, Remembered, Version, learnt
-from corpusveil.evaluation.prior import INPUTS, prior_of
+from corpusveil.evaluation.prior import INPUTS, Prior, prior_of
 from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.remade import mechanism_of, release_of, word_epsilon
 from corpusveil.evaluation.similarity import cosine
@@ -78,7 +78,7 @@ def try_others(
             if mechanism is own:
                 trials.versions[f"epsilon {epsilon:g}"] = privates[0].texts
             at: dict[str, Any] = {"epsilon": epsilon, "mechanism": mechanism.name}
-            for said in _of_words(promised, public=question.counts is not None):
+            for said in _of_words(promised, prior, public=question.counts is not None):
                 trials.measures.append(dataclasses.replace(said, of_input=said.of_input or not given, **at))
             trials.measures += [*_of_texts(before, privates, question, at)]
             trials.measures += [*learnt(question, tasks, privates, model.apart(), epsilon, mechanism.name)]
@@ -99,14 +99,19 @@ def _privates(
     return made
 
 
-def _of_words(promised: Point, *, public: bool) -> Iterator[Measure]:
+def _of_words(promised: Point, prior: Prior, *, public: bool) -> Iterator[Measure]:
     """Yield what is known of single words before anything is released; ``public`` is what the prior was made of."""
     by = "exact law" if promised.exact else "100 runs of 100 words"
     yield Measure("curve", "retention of a word (N_w)", promised.retention, model=by, of_input=not public)
     yield Measure("curve", "distinct outputs of 100 (S_w)", promised.distinct, "number", model=by, of_input=not public)
     if promised.risk is not None:
         yield Measure(
-            "curve", RISK, promised.risk, model=f"exact law, of the {INPUTS:,} most frequent words", of_input=not public
+            "curve",
+            RISK,
+            promised.risk,
+            model=f"exact law, of the {prior.words.size:,} most frequent words",
+            floor=prior.guess,
+            of_input=not public,
         )
     if promised.plain_ldp is not None and math.isfinite(promised.plain_ldp):
         yield Measure(

@@ -65,7 +65,9 @@ def test_a_page_asks_for_nothing_complains_of_nothing_and_fits(
         grounds.append(ground)
         assert tab.requests == [pages[name].as_uri()]
         assert tab.complaints == []
-    assert grounds[0] > 600 > 150 > grounds[1]
+    light, dark = grounds
+    assert light > 600
+    assert dark < 150
 
 
 def test_what_is_drawn_is_in_the_pages_colors_and_has_a_size(tab: Browser, pages: dict[str, Path]) -> None:
@@ -91,10 +93,10 @@ def test_the_publishable_page_shows_no_original_text(tab: Browser, pages: dict[s
 
 
 BROKEN = {
-    "overlong": ('<p style="white-space: nowrap">' + "overlong " * 100 + "</p>", "overflows"),
-    "image": ('<img src="http://127.0.0.1:9/x.png" alt="">', "asks and complains"),
-    "style": ('<link rel="stylesheet" href="http://127.0.0.1:9/x.css">', "asks and complains"),
-    "script": ("<script>document.title = 'x'; console.error('no')</script>", "complains"),
+    "overlong": ('<p style="white-space: nowrap">' + "overlong " * 100 + "</p>", ["overflows"]),
+    "image": ('<img src="http://127.0.0.1:9/x.png" alt="">', ["asks", "complains"]),
+    "style": ('<link rel="stylesheet" href="http://127.0.0.1:9/x.css">', ["asks", "complains"]),
+    "script": ("<script>document.title = 'x'; console.error('no')</script>", ["complains"]),
 }
 
 
@@ -103,14 +105,14 @@ BROKEN = {
 def test_a_page_that_is_broken_is_caught(
     tab: Browser, pages: dict[str, Path], tmp_path: Path, name: str, width: int
 ) -> None:
-    """The same page with one fault: each check finds its own."""
+    """The same page with one fault: each check finds its own. The page's policy refuses what is asked for."""
     added, expected = BROKEN[name]
     page = tmp_path / f"{name}.html"
     page.write_text(pages["publishable"].read_text().replace("</h1>", f"</h1>{added}", 1))
     tab.open(page, width)
-    found = [
-        "overflows" if tab.value(WIDEST) != [0, 0] else "",
-        "asks" if tab.requests != [page.as_uri()] else "",
-        "complains" if tab.complaints else "",
-    ]
-    assert " and ".join(one for one in found if one) in (expected, expected.removeprefix("asks and "))
+    found = {
+        "overflows": tab.value(WIDEST) != [0, 0],
+        "asks": tab.requests != [page.as_uri()],
+        "complains": bool(tab.complaints),
+    }
+    assert [one for one, there in found.items() if there] == expected
