@@ -67,7 +67,7 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         trials = try_others(before, manifest, question, few, language)
         measures += trials.measures
         versions |= trials.versions
-        notes += trials.left_out
+        counted += trials.left_out  # in which a word's share of a document's budget can be
     measures += [*composites(measures)]
     (notes if question.counts is not None else counted).append(_about(language, question))
     return Findings(

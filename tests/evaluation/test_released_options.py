@@ -143,7 +143,7 @@ class TestMechanisms:
         matched = match([str(source)], [str(private)])
         asked = Question(epsilons=(1e-3,), seeds=2, space=space, mechanisms=("truncated-gumbel",))
         found = evaluate_release(matched, manifest_of(private), asked)
-        assert "truncated-gumbel is left out at epsilon 0.001" in " ".join(found.notes)
+        assert "truncated-gumbel is left out at epsilon 0.001" in " ".join(found.counted)
         assert {one.mechanism for one in found.measures} == {"", "ring-geometric"}
 
     def test_publishable_keeps_what_they_promise_and_nothing_of_the_input(
