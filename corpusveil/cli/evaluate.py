@@ -117,7 +117,7 @@ def release(
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
-    for folder in (original, private):
+    for folder in (original, private, *([] if second_private is None else [second_private])):
         if f"{files.absolute(output)}/".startswith(f"{files.absolute(folder.rstrip('/'))}/"):
             raise UserError(
                 f"--output {output}: this is in {folder}, which the report is no part of; name another folder."
@@ -140,7 +140,8 @@ def release(
         [original], [private], text=text, private_text=private_text, id=id, columns=columns, second=pairs,
         most=documents,
     )  # fmt: skip
-    found = evaluate_release(matched, manifest, question)
+    others = None if second_private is None else _manifest(second_private)
+    found = evaluate_release(matched, manifest, question, others)
     for one in (found.publishable() if publishable else found).measures:
         print(_line(one))
     page = write_report(found, output, publishable=publishable)

@@ -29,8 +29,15 @@ GRID_DOCUMENTS = 2000
 """Documents of which each further epsilon is tried, once a seed."""
 
 
-def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> Findings:
+def evaluate_release(
+    matched: Matched,
+    manifest: Mapping[str, Any] | None,
+    question: Question,
+    second: Mapping[str, Any] | None = None,
+) -> Findings:
     """Return what is found. ``manifest`` is the release's, None where the private texts are not a release of ours.
+
+    ``second`` is the manifest of the release of second texts, where they have one.
 
     Raises UserError where manifest and space do not fit, and where a model can't be trained.
     """
@@ -74,7 +81,10 @@ def evaluate_release(matched: Matched, manifest: Mapping[str, Any] | None, quest
         "A release beside its original",
         matched.documents,
         len(matched.originals),
-        guarantee_of(manifest) if manifest else (),
+        (
+            *(guarantee_of(manifest) if manifest else ()),
+            *(f"Second texts: {line}" for line in (guarantee_of(second) if second else ())),
+        ),
         tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
         _in_groups(measures),
         examples_of(some, versions),

@@ -14,7 +14,8 @@ from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.release import evaluate_release
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
-from tests.evaluation.releases import evaluate, manifest_of, privatize
+from tests.engines.corpora import write_shard
+from tests.evaluation.releases import evaluate, manifest_of, privatize, texts
 
 CONFIRMED, WORDS, ONE = (
     "documents confirmed, whole guesses",
@@ -79,11 +80,21 @@ def test_a_document_is_known_by_the_id_that_it_was_released_under(
     assert by_key(asked(first, made, space, own), CONFIRMED)[name].value == 0
 
 
-def test_of_equal_texts_that_were_written_alike_too(source: Path, space: Space, key: Path, tmp_path: Path) -> None:
-    options = ("--key", str(key), "--duplicates", "same-noise")
-    made = privatize(source, space, tmp_path / "out", 0.05, *options)
-    own = Key.load(key)
-    assert by_key(asked(source, made, space, own), CONFIRMED)[f"leaked key {own.fingerprint()}"].value == 1
+@pytest.mark.parametrize(
+    "more", [("--duplicates", "same-noise"), ("--duplicates", "drop"), ("--per", "document"), ("--text", "body")]
+)
+def test_whatever_else_the_release_was_made_with(
+    source: Path, space: Space, key: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """The manifest tells it all: copies, the budget, and the column that the noise is of."""
+    rows = [{**row, "body": row["text"]} for row in texts(30)] + texts(5) * ("drop" in more)
+    write_shard(tmp_path / "in" / "x.jsonl", [{"body": row["text"], **row, "url": n} for n, row in enumerate(rows)])
+    made = privatize(tmp_path / "in", space, tmp_path / "out", 0.05, "--key", str(key), "--keep", "url", *more)
+    own, text = Key.load(key), "body" if "body" in more else "text"
+    matched = match([str(tmp_path / "in")], [str(made)], text=text, id="url")
+    found = evaluate_release(matched, manifest_of(made), Question(seeds=2, space=space, keys=(own,)))
+    assert len(matched.originals) == 30
+    assert by_key(found, CONFIRMED)[f"leaked key {own.fingerprint()}"].value == 1
 
 
 def test_a_release_that_this_version_would_not_make_is_said(source: Path, secret: Path, space: Space) -> None:

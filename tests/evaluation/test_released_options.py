@@ -54,7 +54,15 @@ class TestPairs:
         options = ("--label", "same", "--attribute", "trait", "--seeds", "3", *more)
         assert evaluate(corpus, private, output, *options) == 0
         report = json.loads((output / "report.json").read_text())
-        return Findings("", 1, 1, (), (), tuple(Measure(**one) for one in report["measures"]), notes=report["notes"])
+        return Findings(
+            "",
+            1,
+            1,
+            tuple(report["guarantee"]),
+            (),
+            tuple(Measure(**one) for one in report["measures"]),
+            notes=report["notes"],
+        )
 
     def test_a_label_of_both_texts_is_learnt_from_both_alone(self, corpus: Path, tmp_path: Path) -> None:
         """Of unchanged text; without second texts it can't be, and an attacker who has none learns nothing of them."""
@@ -86,8 +94,16 @@ class TestPairs:
             assert (found.at("attribute, adaptive").value > 0.9) is known
             assert (found.at("accuracy, private to private").value > 0.8) is known
             assert "a release of their own" in " ".join(found.notes)
+            assert any(line.startswith(f"Second texts: Each replaced word: {epsilon:g} ") for line in found.guarantee)
         for name in ("attribute, adaptive", "accuracy, private to private"):
             assert found.at(name, 12.0).value > found.at(name, 0.01).value + 0.2  # both texts are released anew
+
+    def test_a_report_is_not_put_into_the_release_of_second_texts(
+        self, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        options = ("--second", "text2", "--second-private", str(tmp_path))
+        assert evaluate(corpus, corpus, tmp_path / "r", *options) == 2
+        assert "name another folder" in capsys.readouterr().err
 
     def test_a_document_without_second_text_is_left_out_and_said(self, tmp_path: Path) -> None:
         write_shard(tmp_path / "in" / "x.jsonl", pairs())
