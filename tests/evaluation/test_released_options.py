@@ -6,12 +6,14 @@ import csv
 import io
 import json
 import random
+import stat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from corpusveil.cli import demo
 from corpusveil.evaluation import finetuning, question, texts
 from corpusveil.evaluation.causal import CausalPerplexity
 from corpusveil.evaluation.charts import line_chart
@@ -23,6 +25,7 @@ from corpusveil.evaluation.prior import Prior
 from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.release import evaluate_release
 from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from tests.engines.corpora import WORDS, write_shard
 from tests.evaluation.releases import evaluate, manifest_of, privatize
@@ -307,8 +310,6 @@ class TestBadOptions:
         self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str],
         more: tuple[str, ...], said: str,
     ) -> None:  # fmt: skip
-        from corpusveil.sampling.keys import Key
-
         Key.generate().save(tmp_path / "key")
         (tmp_path / "twice").write_text("a\na\n")
         named = {"KEY": str(tmp_path / "key"), "SPACE": str(space.url), "TWICE": str(tmp_path / "twice")}
@@ -329,3 +330,19 @@ class TestBadOptions:
 def test_a_chart_over_shares_is_drawn_from_0_to_1() -> None:
     svg = line_chart({"a": [(0.0, 0.0), (1.0, 1.0)]}, "x", "y", top=1.0, shares=True)
     assert 'points="56.0,316.0 624.0,12.0"' in svg
+
+
+def test_the_demo_says_what_its_release_gives_away(
+    source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also to who has its key; the page is private."""
+    key = Key.generate()
+    key.save(tmp_path / "release.key")
+    privatize(source, space, tmp_path / "private-local", 1.0, "--key", str(tmp_path / "release.key"))
+    asked = Question(epsilons=(1.0, 6.0), seeds=2, space=space, keys=(key,))
+    demo._evaluate([str(source)], tmp_path, asked, demo._Report())
+    told = capsys.readouterr().out
+    for name in ("words unchanged: ", "similarity of meaning: ", f"leaked key {key.fingerprint()}: 100.0%"):
+        assert name in told
+    page = tmp_path / "evaluation" / "report.html"
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
