@@ -74,6 +74,7 @@ def evaluate_release(
         trials = try_others(before, manifest, question, few, language)
         measures += trials.measures
         versions |= trials.versions
+        notes += trials.promises
         counted += trials.left_out  # in which a word's share of a document's budget can be
     measures += [*composites(measures)]
     (notes if question.counts is not None else counted).append(_about(language, question))

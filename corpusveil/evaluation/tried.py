@@ -41,6 +41,7 @@ class Trials:
     measures: list[Measure] = field(default_factory=list)
     versions: dict[str, Sequence[str]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    promises: list[str] = field(default_factory=list)
 
 
 def try_others(
@@ -65,6 +66,7 @@ def try_others(
     prior = prior_by(language, question.space, INPUTS)
     prior = prior if prior.words.size > 1 else prior_of(question.space, INPUTS)
     given = manifest["configuration"]["budget"]["per"] == "token"  # else a word's share is computed from the texts
+    trials.promises += [_promise(one, question.epsilons[-1]) for one in (own, *others)] if others else []
     for mechanism in (own, *others):
         for epsilon in question.epsilons:
             try:
@@ -85,6 +87,17 @@ def try_others(
             points.append(dataclasses.replace(promised, epsilon=epsilon))
     trials.measures += [*_equal(points, trials.measures)]
     return trials
+
+
+def _promise(mechanism: Mechanism, epsilon: float) -> str:
+    """Return what epsilon means to a mechanism; what depends on epsilon is said at the largest one."""
+    try:
+        told = mechanism.guarantee(epsilon)
+    except UserError as error:
+        return f"{mechanism.name}: {error}"
+    if not told.holds:
+        return f"{mechanism.name} promises nothing: {' '.join(told.notes)}"
+    return f"{mechanism.name} promises epsilon times the distance, the distance being {told.metric}."
 
 
 def _privates(

@@ -134,6 +134,22 @@ class TestMechanisms:
             assert unchanged.value == pytest.approx(told.retention, abs=0.04)
             assert unchanged.deviation is not None
 
+    def test_what_epsilon_means_to_each_is_said(
+        self, found: Findings, source: Path, private: Path, space: Space
+    ) -> None:
+        promise = "promises epsilon times the distance, the distance being"
+        said = [note for note in found.publishable().notes if promise in note]
+        names = ("ring-geometric", "santext", "cmp")
+        assert [note.split()[0] for note in said] == list(names)
+        for name, note in zip(names, said, strict=True):
+            assert make(name, space).guarantee(6.0).metric in note
+        asked = Question(epsilons=(3.0,), seeds=2, space=space, mechanisms=("custext-per-word",))
+        without = evaluate_release(match([str(source)], [str(private)]), manifest_of(private), asked)
+        assert "custext-per-word promises nothing: The published claim is false" in " ".join(without.notes)
+        assert ("promised for any two words, nats", "custext-per-word") not in {
+            (one.name, one.mechanism) for one in without.measures
+        }
+
     def test_the_releases_own_comes_first(self, found: Findings) -> None:
         assert found.at("words unchanged", 1.0).mechanism == "ring-geometric"
 
