@@ -7,7 +7,7 @@ SECONDS ?= 110
 READERS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults definitions packaged stores studies fuzz dependencies lint bench clean
+.PHONY: help setup demo test browser faults definitions packaged stores studies fuzz dependencies lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -25,6 +25,9 @@ faults: setup ## harm runs at every moment on every engine, compare, and write d
 	@rm -f .tools/faults.jsonl
 	CORPUSVEIL_FAULT_CELLS=$(CURDIR)/.tools/faults.jsonl $(BIN)/python -m pytest -m faults
 	$(BIN)/python -m tests.faults.matrix .tools/faults.jsonl > docs/faults.md
+
+browser: setup ## look at the pages of reports in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path)
+	CORPUSVEIL_NEED_BROWSER=1 $(BIN)/python -m pytest -m browser tests/evaluation
 
 definitions: setup ## install an Airflow beside, and let it read what a schedule writes for it
 	[ -x .tools/airflow/bin/python ] || python3 -m venv .tools/airflow
