@@ -37,10 +37,14 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A model that is not fitted twice to the same texts and labels: the modes and attackers share classifiers."""
+    """A model that is not fitted twice to the same texts and labels: the modes and attackers share classifiers.
+
+    ``most`` classifiers are kept, those that were asked for last; None keeps all.
+    """
 
     model: Model
     _fitted: dict[Any, Predictor] = field(default_factory=dict, compare=False)
+    most: int | None = None
 
     @property
     def name(self) -> str:
@@ -59,9 +63,11 @@ class Remembered:
     def fit(self, train: Task, seed: int) -> Predictor:
         """Return a classifier that was trained on these rows."""
         which = (tuple(train.texts), tuple(train.labels), train.pairs, seed if self.seeded else 0)
-        if which not in self._fitted:
-            self._fitted[which] = self.model.fit(train, seed)
-        return self._fitted[which]
+        found = self._fitted.pop(which, None) or self.model.fit(train, seed)
+        self._fitted[which] = found
+        if self.most is not None and len(self._fitted) > self.most:
+            del self._fitted[next(iter(self._fitted))]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
