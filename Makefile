@@ -7,7 +7,7 @@ SECONDS ?= 110
 READERS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults definitions packaged stores fuzz dependencies lint bench clean
+.PHONY: help setup demo test browser faults definitions packaged stores studies fuzz dependencies lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -26,6 +26,9 @@ faults: setup ## harm runs at every moment on every engine, compare, and write d
 	CORPUSVEIL_FAULT_CELLS=$(CURDIR)/.tools/faults.jsonl $(BIN)/python -m pytest -m faults
 	$(BIN)/python -m tests.faults.matrix .tools/faults.jsonl > docs/faults.md
 
+browser: setup ## look at the pages of reports in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path)
+	CORPUSVEIL_NEED_BROWSER=1 $(BIN)/python -m pytest -m browser tests/evaluation
+
 definitions: setup ## install an Airflow beside, and let it read what a schedule writes for it
 	[ -x .tools/airflow/bin/python ] || python3 -m venv .tools/airflow
 	.tools/airflow/bin/pip install --quiet --disable-pip-version-check "apache-airflow>=3"
@@ -37,6 +40,11 @@ packaged: setup ## pack an environment for Spark, and submit it to a cluster fro
 stores: setup ## install emulators of Google's and Azure's stores, and run everything that concerns them
 	@sh scripts/stores.sh
 	$(BIN)/python -m pytest tests/objects -m stores
+
+studies: setup ## run the five published studies with --quick, into studies-output; half an hour
+	for name in $$($(BIN)/corpusveil evaluate study --list | cut -d: -f1); do \
+	  $(BIN)/corpusveil evaluate study $$name --quick --output studies-output/$$name --workers $(WORKERS) || exit 1; \
+	done
 
 fuzz: setup ## fuzz everything that reads a file; about an hour (READERS="csv parquet" SECONDS=600)
 	@sh scripts/group.sh fuzz
@@ -57,5 +65,5 @@ bench: setup ## measure, and print the tables that the README shows
 
 clean: ## remove everything that the other targets made
 	rm -rf .venv .tools .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -rf build dist demo-output spark-warehouse
+	rm -rf build dist demo-output studies-output spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

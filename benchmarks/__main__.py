@@ -16,6 +16,7 @@ from benchmarks import (
     mechanisms,
     nw,
     quality,
+    released,
     scaling,
     space,
     tiny,
@@ -40,10 +41,11 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "tiny": tiny.run,
     "scaling": scaling.run,
     "utility": utility.run,
+    "released": released.run,
 }
 
-ONLY_NAMED = {"quality", "scaling", "cost", "tiny", "utility"}
-"""Take between a quarter of an hour and an hour."""
+ONLY_NAMED = {"quality", "scaling", "cost", "tiny", "utility", "released"}
+"""Take between some minutes and an hour."""
 
 
 def main(names: list[str]) -> int:

@@ -26,6 +26,10 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.errors import UserError
 from corpusveil.evaluation.bundled import public_texts
+from corpusveil.evaluation.matching import match
+from corpusveil.evaluation.question import Question
+from corpusveil.evaluation.release import evaluate_release
+from corpusveil.evaluation.report import write_report
 from corpusveil.jobs.java import java_home
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.local import LocalEngine
@@ -34,6 +38,7 @@ from corpusveil.spaces import Space, build_space, read_vectors
 from corpusveil.spaces.improve import neighbors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import Engine, Outcome, privatize_corpus
+from corpusveil.transforms.manifest import read_manifest
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
 from corpusveil.transforms.table import privatize
@@ -46,6 +51,8 @@ TOP = 8
 SAMPLES = 6
 EPSILONS = (0.5, 1.0, 3.0)
 SHOWN = 320
+TRIED = (0.5, 1.0, 3.0, 6.0)
+TOLD = ("words unchanged", "words guessed from context", "similarity of meaning", "one unknown word recovered")
 
 
 def demo(
@@ -76,10 +83,12 @@ def demo(
         outcomes[name] = privatize_corpus(release, inputs, str(folder / f"private-{name}"), engine)
         report.step(f"Privatized on the {name} engine: {folder / f'private-{name}'}")
     _compare(outcomes, report)
+    _evaluate(inputs, folder, Question(epsilons=TRIED, seeds=2, space=space, collocations=table, keys=(key,)), report)
     _before_after(inputs[0], folder / "private-local", space, key, table, report)
     report.save(folder / "report.txt")
     print(f"\nEverything is in {folder.absolute()}:")
-    print("  report.txt                                what is above; it shows an original text")
+    print("  report.txt, evaluation/report.html        what is above, and what the release gives away: they show")
+    print("                                            original text, so both are private")
     print("  private-*/data, private-*/manifest.json   the releases (these two are what may be published)")
     print("  private-*.records, release.key, input     private: keep or destroy, never publish")
 
@@ -205,6 +214,18 @@ def _compare(outcomes: dict[str, Outcome], report: _Report) -> None:
         print("The engines wrote DIFFERENT bytes; this must not happen. Please report it.", file=sys.stderr)
         raise typer.Exit(1)
     report(f"\nSame bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
+
+
+def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Report) -> None:
+    """Hold the release against its original, write the page, and say the figures that matter most."""
+    released = str(folder / "private-local")
+    found = evaluate_release(match(inputs, [released]), read_manifest(released), question)
+    page = write_report(found, str(folder / "evaluation"))
+    report.step(f"Evaluated: the release beside its original, and at other epsilons, {page}")
+    for name in TOLD:
+        for one in found.measures:
+            if one.name == name and one.epsilon is None:
+                report(f"  {name}{f', {one.model}' if 'key' in one.model else ''}: {one}")
 
 
 def _before_after(source: str, released: Path, space: Space, key: Key, table: Collocations, report: _Report) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
 from corpusveil.errors import UserError
 from corpusveil.evaluation.models import Model
-from corpusveil.evaluation.tasks import SHARES, Task
-from corpusveil.evaluation.utility import FEWEST, Measure, Mode, Scores, Summary, paired_difference, utility
+from corpusveil.evaluation.tasks import Task
+from corpusveil.evaluation.utility import Measure, Mode, Options, Summary, paired_difference, utility
 
 Attacker = Literal["static", "adaptive"]
 ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
@@ -55,20 +55,13 @@ def infer_attribute(
     attacker: Attacker,
     model: Model,
     seeds: Sequence[int] | None = None,
-    *,
-    measure: Measure = "accuracy",
-    fewest: int = FEWEST,
-    shares: Sequence[float] = SHARES,
-    originals: Sequence[Scores] | None = None,
+    **options: Unpack[Options],
 ) -> Inference:
     """Attack private versions of a task whose labels are the attribute; arguments are those of ``utility``."""
     if attacker not in ATTACKERS:
         raise UserError(f"attacker = {attacker!r}: it may be {' or '.join(ATTACKERS)}.")
-    summary = utility(
-        original, privates, _MODES[attacker], model, seeds,
-        measure=measure, fewest=fewest, shares=shares, originals=originals,
-    )  # fmt: skip
-    return Inference(attacker, summary, chance(original, measure))
+    summary = utility(original, privates, _MODES[attacker], model, seeds, **options)
+    return Inference(attacker, summary, chance(original, summary.measure))
 
 
 def chance(task: Task, measure: Measure) -> float:

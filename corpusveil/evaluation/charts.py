@@ -9,6 +9,7 @@ from html import escape
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 12, 44
 DASHES = ("", "7 4", "2 3", "10 3 2 3")
+MOST_TICKS = 8
 COLORS = 6
 """The page defines the colours ``--series-0`` and so on."""
 
@@ -22,18 +23,22 @@ def line_chart(
     *,
     top: float | None = None,
     spread: Mapping[str, Sequence[float]] | None = None,
+    shares: bool = False,
 ) -> str:
     """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
 
-    ``spread`` gives each point a bar of so much up and down.
+    ``spread`` gives each point a bar of so much up and down. With ``shares`` x goes from 0 to 1, not logarithmic.
     """
-    xs = [math.log10(x) for points in series.values() for x, _ in points]
+    xs = [math.log10(x) for points in series.values() for x, _ in points] if not shares else []
     low, high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     high = high if high > low else low + 1
     most = top or max((y for points in series.values() for _, y in points), default=1.0) or 1.0
 
+    different = sorted({x for points in series.values() for x, _ in points})
+    ticks = (0, 0.25, 0.5, 0.75, 1) if shares else different if 0 < len(different) <= MOST_TICKS else _ticks(low, high)
+
     def across(x: float) -> float:
-        return LEFT + (math.log10(x) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        return LEFT + ((x if shares else math.log10(x)) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
     def down(y: float) -> float:
         return HEIGHT - BOTTOM - y / most * (HEIGHT - TOP - BOTTOM)
@@ -43,10 +48,7 @@ def line_chart(
         y = most * step / 4
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{down(y) + 4:.1f}" text-anchor="end">{y:.3g}</text>')
-    parts += [
-        f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>'
-        for x in _ticks(low, high)
-    ]
+    parts += [f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>' for x in ticks]
     centre, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     parts.append(f'<text x="{centre}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')
     parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')

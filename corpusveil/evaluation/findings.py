@@ -14,15 +14,20 @@ GROUPS = {
     "attack": "What an attacker learns",
     "utility": "What a model still learns",
     "language": "What the text is like",
+    "curve": "What each mechanism promises and gives away",
 }
+EQUAL = "equal"
+"""The group of figures at equal risk, interpolated between epsilons that were tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One figure: a mean with the standard deviation over ``repeats``, where there are several.
 
-    ``model`` names what computed it: an attacker or classifier of its strength, no stronger one. ``of_input`` says
-    that the original texts were counted for it, so that a publishable report leaves it out.
+    ``model`` names what computed it: an attacker or classifier of its strength, no stronger one; ``mechanism`` what
+    was tried at ``epsilon``. ``difference`` is the mean of private less original over repeats, in pairs, with its 95 %
+    interval from ``low`` to ``high``; ``risk`` the one at which a figure of the group ``equal`` stands. ``of_input``
+    says that the original texts were counted for it, so that a publishable report leaves it out.
     """
 
     group: str
@@ -30,12 +35,24 @@ class Measure:
     value: float
     unit: str = "share"
     epsilon: float | None = None
+    mechanism: str = ""
     deviation: float | None = None
     repeats: int = 1
     model: str = ""
     note: str = ""
     floor: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    risk: float | None = None
     of_input: bool = False
+
+    @property
+    def less(self) -> str:
+        """The difference to the original texts, with its interval; nothing where there is none."""
+        if self.difference is None or self.low is None or self.high is None:
+            return ""
+        return f"{100 * self.difference:+.1f} ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
 
     def __str__(self) -> str:
         told = _written(self.value, self.unit)
@@ -81,10 +98,10 @@ class Findings:
             private=False,
         )
 
-    def at(self, name: str, epsilon: float | None = None) -> Measure:
-        """Return a figure by its name. Raises KeyError when there is none."""
+    def at(self, name: str, epsilon: float | None = None, mechanism: str | None = None) -> Measure:
+        """Return a figure by its name: of several mechanisms and models the first one's. Raises KeyError for none."""
         for one in self.measures:
-            if (one.name, one.epsilon) == (name, epsilon):
+            if (one.name, one.epsilon) == (name, epsilon) and mechanism in (None, one.mechanism):
                 return one
         raise KeyError(name)
 

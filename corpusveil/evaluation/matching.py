@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ class Matched:
 
     ``originals`` and ``privates`` are texts [N], ``columns`` values [N] of further columns of the original by name,
     ``documents`` how many there are in all, of which ``chosen`` were looked for; ``unreadable`` are rows beside them.
+    ``seconds`` are private second texts [N], None where there are none; ``places`` say of each document in which file
+    and row it stands, which is its identity in a release without ids, and ``ids`` what the id column says.
     """
 
     originals: list[str]
@@ -33,6 +35,9 @@ class Matched:
     columns: dict[str, list[Any]] = field(default_factory=dict)
     chosen: int = 0
     unreadable: int = 0
+    seconds: list[str] | None = None
+    places: list[tuple[str, int]] = field(default_factory=list)
+    ids: list[Any] | None = None
 
     @property
     def sampled(self) -> bool:
@@ -53,18 +58,20 @@ def match(
     private_text: str | None = None,
     id: str | None = None,
     columns: Sequence[str] = (),
+    second: tuple[str, Sequence[str]] | None = None,
     most: int = MOST,
     seed: int = 0,
 ) -> Matched:
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
-    Of more than ``most`` documents an even sample is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``);
-    nothing else is held. Rows of the original that can't be read are passed over, as a quarantine does. A folder that
-    is a release is read at its ``data``. Raises UserError when the two do not fit, and for an id that is there twice.
+    ``second`` is the column of second texts and their own private files. Of more than ``most`` documents an even sample
+    is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Rows of the original
+    that can't be read are passed over, as a quarantine does. A folder that is a release is read at its ``data``. Raises
+    UserError when these do not fit, and for an id that is there twice.
     """
     kept = tuple(dict.fromkeys(columns))
     if text in kept:
-        raise UserError(f"{text}: this is the column with the text; a label or attribute is another one.")
+        raise UserError(f"{text}: this is the column with the text; a label, attribute or second text is another one.")
     bad: list[str] = []
     chosen, documents = _reservoir(_rows(original, Columns(text, id, kept), bad), most, np.random.default_rng(seed))
     if not documents:
@@ -72,27 +79,11 @@ def match(
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
         raise UserError(f"{original[0]}: two documents have the same {id}; name a column that tells them apart.")
-    found: dict[int, str] = {}
-    there = 0
-    for row in _rows([_data(one) for one in private], Columns(private_text or text, id)):
-        there += 1
-        place = wanted.get(row.identity)
-        if place in found:
-            raise UserError(f"{private[0]}: two documents have the same {id}; name a column that tells them apart.")
-        if place is not None:
-            found[place] = row.text
-    if id is None and bad and there != documents:
-        raise UserError(
-            f"{private[0]}: {there:,} documents, and {documents:,} that can be read in the original; {bad[0]}"
-        )
-    if id is None and there != documents:
-        raise UserError(
-            f"{private[0]}: {there:,} documents, and {documents:,} in the original; where some were left out or set "
-            "aside, keep a column that tells them apart (privatize --keep) and name it with --id."
-        )
-    if not found:
+    found = _found(private, Columns(private_text or text, id), wanted, documents, bad)
+    seconds = None if second is None else _found(second[1], Columns(second[0], id), wanted, documents, bad)
+    places = sorted(found if seconds is None else found.keys() & seconds.keys())
+    if not places:
         raise UserError(f"{private[0]}: no document has the {id} of one in the original.")
-    places = sorted(found)
     return Matched(
         [chosen[place].text for place in places],
         [found[place] for place in places],
@@ -100,7 +91,37 @@ def match(
         {name: [chosen[place].values[number] for place in places] for number, name in enumerate(kept)},
         len(chosen),
         len(bad),
+        None if seconds is None else [seconds[place] for place in places],
+        [chosen[place].place for place in places],
+        None if id is None else [chosen[place].identity for place in places],
     )
+
+
+def _found(
+    private: Sequence[str], columns: Columns, wanted: Mapping[Any, int], documents: int, bad: Sequence[str]
+) -> dict[int, str]:
+    """Return the private texts of the documents that are wanted, by their places."""
+    found: dict[int, str] = {}
+    there = 0
+    for row in _rows([_data(one) for one in private], columns):
+        there += 1
+        place = wanted.get(row.identity)
+        if place in found:
+            raise UserError(
+                f"{private[0]}: two documents have the same {columns.id}; name a column that tells them apart."
+            )
+        if place is not None:
+            found[place] = row.text
+    if columns.id is None and bad and there != documents:
+        raise UserError(
+            f"{private[0]}: {there:,} documents, and {documents:,} that can be read in the original; {bad[0]}"
+        )
+    if columns.id is None and there != documents:
+        raise UserError(
+            f"{private[0]}: {there:,} documents, and {documents:,} in the original; where some were left out or set "
+            "aside, keep a column that tells them apart (privatize --keep) and name it with --id."
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +129,7 @@ class _Row:
     identity: Any
     text: str
     values: tuple[Any, ...]
+    place: tuple[str, int]
 
 
 def _data(url: str) -> str:
@@ -134,8 +156,9 @@ def _rows(inputs: Sequence[str], columns: Columns, unreadable: list[str] | None 
                     unreadable.append(said)
                 values = [_values(column) for column in batch.kept]
                 identities = batch.ids if batch.ids is not None else range(number, number + len(batch.numbers))
-                for at, (identity, text) in enumerate(zip(identities, batch.texts.to_pylist(), strict=True)):
-                    yield _Row(identity, text, tuple(column[at] for column in values))
+                texts = zip(identities, batch.texts.to_pylist(), batch.numbers, strict=True)
+                for at, (identity, text, row) in enumerate(texts):
+                    yield _Row(identity, text, tuple(column[at] for column in values), (shard.relative, row))
                 number += len(batch.numbers)
 
 

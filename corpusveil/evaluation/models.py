@@ -72,7 +72,7 @@ class Tfidf:
         def features(task: Task) -> Any:
             return _rows(task, made.transform)
 
-        return _logistic(features, train, self.strength, solver="newton-cg", tol=1e-3)  # six times as fast as lbfgs
+        return _logistic(features, train, self.strength, solver="newton-cg", tol=1e-5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from scipy import stats
@@ -118,17 +118,22 @@ def macro_f1(found: Sequence[str], labels: Sequence[str]) -> float:
     return float(np.mean([2 * right[label] / both[label] for label in both]))
 
 
+class Options(TypedDict, total=False):
+    """How it is scored: by accuracy, of ``FEWEST`` seeds or more, split by ``SHARES``, unless told otherwise."""
+
+    measure: Measure
+    fewest: int
+    shares: Sequence[float]
+    originals: Sequence[Scores] | None
+
+
 def utility(
     original: Task,
     privates: Sequence[Sequence[str] | Task],
     mode: Mode,
     model: Model,
     seeds: Sequence[int] | None = None,
-    *,
-    measure: Measure = "accuracy",
-    fewest: int = FEWEST,
-    shares: Sequence[float] = SHARES,
-    originals: Sequence[Scores] | None = None,
+    **options: Unpack[Options],
 ) -> Summary:
     """Score a model over private versions of a task, one for each seed.
 
@@ -137,7 +142,9 @@ def utility(
     belongs to the i-th key. ``seeds`` are 0, 1, ... by default, at least ``fewest``. ``originals`` are ``baselines`` of
     the same seeds, where they are known. Raises UserError for rows that are not those of the original.
     """
-    seeds = checked_seeds(privates, seeds, fewest)
+    measure, shares = options.get("measure", "accuracy"), options.get("shares", SHARES)
+    originals = options.get("originals")
+    seeds = checked_seeds(privates, seeds, options.get("fewest", FEWEST))
     if mode not in MODES:
         raise UserError(f"mode = {mode!r}: it may be {', '.join(MODES)}.")
     if measure not in MEASURES:

@@ -41,7 +41,9 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
     """Return text, id and kept values of one line."""
     try:
         row = orjson.loads(line)
-    except orjson.JSONDecodeError:
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
+            raise MemoryError from None
         raise _BadValueError("not valid JSON in UTF-8; mend or remove the line.") from None
     text = _value(row, columns.text)
     if not isinstance(text, str):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import random
 import re
 import shutil
 import stat
@@ -19,50 +18,12 @@ from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.evaluation.findings import Findings, Measure
 from corpusveil.evaluation.matching import Matched, match
-from corpusveil.evaluation.release import Question, evaluate_release
+from corpusveil.evaluation.question import Question
+from corpusveil.evaluation.release import evaluate_release
 from corpusveil.evaluation.report import marked, render
 from corpusveil.spaces import Space
 from tests.engines.corpora import WORDS, make_space, write_shard
-
-DOCUMENTS = 240
-
-
-def texts(documents: int, seed: int = 0, words: int = 12) -> list[dict[str, str]]:
-    """Return labelled documents: which half of the vocabulary a text draws from is its topic and its author's trait."""
-    rng = random.Random(seed)
-    rows = []
-    for number in range(documents):
-        topic, trait = rng.randrange(2), rng.randrange(2)
-        chosen = [rng.choice(WORDS[100 * topic : 100 * topic + 100]) for _ in range(words // 2)]
-        chosen += [rng.choice(WORDS[200 + 100 * trait : 300 + 100 * trait]) for _ in range(words // 2)]
-        rng.shuffle(chosen)
-        rows.append({"text": " ".join(chosen), "topic": f"t{topic}", "trait": f"a{trait}", "url": f"u{number}"})
-    return rows
-
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return make_space(tmp_path_factory.mktemp("space") / "space")
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("in")
-    for shard in range(2):
-        write_shard(folder / f"c4-{shard}.json.gz", texts(DOCUMENTS // 2, shard))
-    return folder
-
-
-def privatize(source: Path, space: Space, output: Path, epsilon: float, *more: str) -> Path:
-    words = ["privatize", str(source), "--space", str(space.url), "--output", str(output), "--mechanism"]
-    words += ["ring-geometric", "--epsilon", str(epsilon), "--test-key", "--progress", "none", *more]
-    assert run(words) == 0
-    return output
-
-
-@pytest.fixture(scope="module")
-def private(source: Path, space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return privatize(source, space, tmp_path_factory.mktemp("private") / "out", 1.0, "--keep", "url")
+from tests.evaluation.releases import DOCUMENTS, texts
 
 
 class TestMatching:
@@ -126,10 +87,11 @@ class TestMatching:
 
 class TestFigures:
     @pytest.fixture(scope="class")
-    def found(self, source: Path, private: Path, space: Space) -> Findings:
+    @classmethod
+    def found(cls, source: Path, private: Path, space: Space) -> Findings:
         matched = match([str(source)], [str(private)], columns=("topic", "trait"))
         manifest = json.loads((private / "manifest.json").read_bytes())
-        question = Question("topic", "trait", (0.1, 6.0), seeds=3, space=space)
+        question = Question("topic", "trait", epsilons=(0.1, 6.0), seeds=3, space=space)
         return evaluate_release(matched, manifest, question)
 
     def test_at_unchanged_text_everybody_is_at_the_baseline(self, source: Path) -> None:
@@ -241,7 +203,7 @@ class TestTheReport:
         assert texts(1)[0]["text"].split()[0] in page
         assert "NOT PRIVATE: made with the published test key." in page
         assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)|<script", page)
-        assert page.count("<polyline") == 4
+        assert page.count("<polyline") == 5  # four figures over epsilon, and utility over what can be guessed
         for name in ("report.html", "report.json", "report.csv"):
             assert stat.S_IMODE((tmp_path / "r" / name).stat().st_mode) == 0o600
         told = json.loads((tmp_path / "r" / "report.json").read_text())
@@ -261,6 +223,7 @@ class TestTheReport:
         assert names == {
             "retention of a word (N_w)",
             "distinct outputs of 100 (S_w)",
+            "N_w : S_w",
         }  # the language model is of the input
 
     def test_to_be_published_says_no_number_of_the_input(

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sklearn.dummy import DummyClassifier
 
 from corpusveil.errors import UserError
 from corpusveil.evaluation.finetuning import FineTuned
-from corpusveil.evaluation.models import Averaged, Model, Predictor, Tfidf, averages, model_of
+from corpusveil.evaluation.models import WORD, Averaged, Model, Predictor, Tfidf, averages, model_of
 from corpusveil.evaluation.tasks import Task
 from corpusveil.evaluation.utility import MODES, Mode, paired_difference, score, train_and_test, utility
 from corpusveil.spaces import Space
@@ -245,3 +246,34 @@ def test_a_local_transformer_is_fine_tuned(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(UserError, match="can read"):
         model.fit(made(60), 0)
+
+
+def test_a_classifier_is_trained_to_its_optimum_where_the_signal_is_weak() -> None:
+    """Long texts of many words have small gradients: training that stops at 0.001 here has not begun, and is caught.
+
+    An attacker who is not trained is no lower bound on anything.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{number}" for number in range(2000)])
+    tilt = np.linspace(0.8, 1.2, words.size)
+    labels = ["a", "b"] * 300
+    texts = [
+        " ".join(rng.choice(words, 150, p=share / share.sum()))
+        for share in (tilt if label == "a" else tilt[::-1] for label in labels)
+    ]
+    train, test = Task(texts[:400], labels[:400]), Task(texts[400:], labels[400:])
+    made = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=WORD).fit(train.texts)
+
+    def trained(tolerance: float) -> list[str]:
+        options: dict[str, Any] = {"C": 10.0, "max_iter": 1000, "solver": "newton-cg"}
+        fitted = LogisticRegression(tol=tolerance, **options).fit(made.transform(train.texts), train.labels)
+        told: list[str] = fitted.predict(made.transform(test.texts)).tolist()
+        return told
+
+    best = trained(1e-9)
+    assert Tfidf().fit(train, 0)(test) == best
+    assert score(best, test.labels, train.labels).accuracy > 0.7
+    assert len(set(trained(1e-3))) == 1

@@ -191,7 +191,7 @@ def test_a_machine_is_cut_off(bench: Bench, tmp_path: Path) -> None:
         alone = Bench(bench.ground, bench.plan, lambda: machines)
         alone.settings = (
             "--conf", "spark.network.timeout=20s", "--conf", "spark.executor.heartbeatInterval=4s",
-            "--conf", "spark.rpc.askTimeout=20s",
+            "--conf", "spark.rpc.askTimeout=20s", "--conf", "spark.network.timeoutInterval=10s",
         )  # fmt: skip
         alone.undisturbed("cluster", tmp_path)
         alone.network = namespace

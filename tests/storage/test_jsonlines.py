@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -257,3 +259,24 @@ class TestBlocks:
             counts.append(member.decompress(data).count(b"\n"))
             data = member.unused_data
         assert counts == [BLOCK_ROWS, BLOCK_ROWS, 1]
+
+
+SCARCE = """
+import resource
+from corpusveil.storage.jsonlines import _row
+from corpusveil.storage.rows import Columns
+line = b'{"text":"' + b"a b c d " * 20_000_000 + b'"}'
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + (400 << 20), held + (400 << 20)))
+try:
+    _row(line, Columns("text"))
+except MemoryError:
+    print("out of memory")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited by Linux")
+def test_a_sound_line_that_memory_does_not_hold_is_no_bad_line() -> None:
+    """As one it would be refused for good, or under quarantine set aside and missing from the release."""
+    told = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "out of memory"

@@ -184,9 +184,15 @@ def cells_over(kind: str, **axes: Iterable[Any]) -> list[Cell]:
 
 
 def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: Watch | None = None) -> Results:
-    """Do the cells that are not done yet; return what all found. Raises WorkError where one of them failed."""
-    names = [cell.record_name for cell in cells]
-    if len(set(names)) < len(names):
+    """Do the cells that are not done yet; return what all found, in their order. Raises WorkError where one failed.
+
+    They are done in an order as good as random, so that what is done at any time says how long the rest will take.
+    """
+    names = {cell.record_name: place for place, cell in enumerate(cells)}
+    if len(names) < len(cells):
         message = "two cells of the study are the same"
         raise WorkError(message)
-    return Results(run_stage(stage, cells, engine, watch))
+    mixed = sorted(cells, key=lambda cell: mark_of(cell.record_name))
+    records = run_stage(stage, mixed, engine, watch)
+    placed = sorted(zip(mixed, records, strict=True), key=lambda pair: names[pair[0].record_name])
+    return Results([record for _, record in placed])

@@ -33,6 +33,7 @@ from corpusveil.errors import UserError
 from corpusveil.evaluation.bundled import TASKS, bundled_task, public_texts, topics
 from corpusveil.evaluation.finetuning import FineTuned
 from corpusveil.evaluation.language import KneserNey
+from corpusveil.evaluation.learning import Remembered
 from corpusveil.evaluation.models import Model, model_of
 from corpusveil.evaluation.recurrent import Recurrent
 from corpusveil.evaluation.similarity import AveragedVectors, Encoder, SentenceEncoder
@@ -50,6 +51,8 @@ PAIRS = dict.fromkeys(("rte", "mrpc", "qqp", "mnli", "qnli", "wnli", "snli"), "t
 """Data sets of pairs, and the column of their second text."""
 FORMS = (".parquet", ".csv", ".jsonl", ".jsonl.gz", ".json.gz")
 BUNDLED_SHARDS = 2
+CLASSIFIERS = 4
+"""So many are remembered in each process."""
 MADE_OF = "made-of.sha256"
 ONE_LIST = "words"
 """The space that every study has: one embedding, one list."""
@@ -190,7 +193,13 @@ class Ground:
 
     @functools.cached_property
     def model(self) -> Model:
-        """The classifier: a built-in one by its name, or a folder that is fine-tuned."""
+        """The classifier: a built-in one by its name, or a folder that is fine-tuned; the last ones are remembered.
+
+        Cells of a process share those of original texts so: they are trained on in many cells.
+        """
+        return Remembered(self._model(), most=CLASSIFIERS)
+
+    def _model(self) -> Model:
         if self.sources.model in ("tfidf", "vectors"):
             return model_of(self.sources.model, self.space())
         if self.sources.model == "lstm":

@@ -1,0 +1,133 @@
+"""``evaluate release`` on text that the dependencies ship: what it costs for 10,000 documents, and what it finds.
+
+Documents are 10,000 passages of 50 words of news and of an encyclopedia. What a model should still learn is which of
+the two a passage is of; what no attacker should learn is which of the ten longest articles. The space is made of the
+same text, which is public. Anyone can repeat it: nothing is downloaded.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+import corpusveil as cv
+from benchmarks import inputs
+from benchmarks.report import Table
+from corpusveil.cli.demo import public_texts
+from corpusveil.collocations.artifact import is_artifact
+from corpusveil.collocations.tokenize import tokenize_corpus
+from corpusveil.collocations.training import train_vectors
+from corpusveil.collocations.word2vec import Training
+from corpusveil.evaluation.findings import Findings, Measure
+from corpusveil.evaluation.matching import match
+from corpusveil.evaluation.question import Question
+from corpusveil.evaluation.release import evaluate_release
+from corpusveil.evaluation.report import write_report
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.spaces import Space
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.manifest import read_manifest
+
+DOCUMENTS, WORDS, NEWS, LONGEST = 10_000, 50, 300, 10
+EPSILONS = (0.5, 1.0, 3.0, 5.0)
+OTHER = "diffractor-geometric"
+SEEDS = 5
+SECONDS = 120.0
+"""What the page may take for 10,000 documents on two cores."""
+OVER = (
+    ("words unchanged", "unchanged"),
+    ("words guessed, Bayes-optimal", "guessed"),
+    ("promised for any two words, nats", "nats"),
+    ("similarity of meaning", "similarity"),
+    ("accuracy, private to private", "accuracy"),
+    ("macro F1, private to private", "macro F1"),
+    ("attribute, static", "article, static"),
+    ("attribute, adaptive", "article, adaptive"),
+)
+
+
+def run() -> list[Table]:
+    folder = inputs.work() / "released"
+    source, space = made(folder)
+    key = cv.Key(hashlib.sha256(b"benchmark released").digest())
+    release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), key=key)
+    out = str(folder / "release")
+    privatize_corpus(release, [str(source)], out, LocalEngine())
+    began = time.perf_counter()
+    columns = ("source", "article")
+    matched = match([str(source)], [out], columns=columns)
+    asked = Question(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, keys=(key,))
+    found = evaluate_release(matched, read_manifest(out), asked)
+    page = write_report(found, str(folder / "report"))
+    taken = time.perf_counter() - began
+    cost = Table("The report of a release, from files to page", ("documents", "words", "space", "epsilons", "seconds"))
+    cost.rows.append((len(matched.originals), DOCUMENTS * WORDS, len(space), len(EPSILONS), taken))
+    cost.target(f"{DOCUMENTS:,} documents within {SECONDS:.0f} s", met=taken < SECONDS)
+    cost.notes.append(f"{Path(page).stat().st_size / 1000:.0f} kB of HTML; {SEEDS} seeds, one mechanism, with a key.")
+    asked = Question(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, mechanisms=(OTHER,))
+    return [cost, as_released(found), over(evaluate_release(matched, read_manifest(out), asked))]
+
+
+def made(folder: Path) -> tuple[Path, Space]:
+    """Write the passages and train a space on them, where these are not yet."""
+    source, engine = folder / "in", LocalEngine()
+    if not is_artifact(f"{folder}/space"):
+        source.mkdir(parents=True, exist_ok=True)
+        (source / "passages.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in passages()))
+        tokenize_corpus([str(source)], f"{folder}/tokens", engine, "word", None)
+        train_vectors(f"{folder}/tokens", f"{folder}/vectors", engine, Training(100, min_count=3, epochs=8, sg=1))
+        cv.build_space(cv.read_vectors(f"{folder}/vectors")).save(f"{folder}/space")
+    return source, cv.load_space(f"{folder}/space")
+
+
+def passages() -> list[dict[str, Any]]:
+    """Return the first passages of every text in turn, so many of each that there are enough in all."""
+    texts = [text.split() for text in public_texts()]
+    parts = [[text[at : at + WORDS] for at in range(0, len(text) - WORDS + 1, WORDS)] for text in texts]
+    most = Counter({number: len(some) for number, some in enumerate(parts) if number >= NEWS}).most_common(LONGEST)
+    longest = {number for number, _ in most}
+    rows = [
+        {
+            "text": " ".join(words),
+            "source": "news" if number < NEWS else "encyclopedia",
+            "article": f"article {number}" if number in longest else None,
+        }
+        for number, some in enumerate(parts)
+        for words in some
+    ]
+    keep = [at * len(rows) // min(len(rows), DOCUMENTS) for at in range(min(len(rows), DOCUMENTS))]
+    return [rows[at] for at in keep]
+
+
+def as_released(found: Findings) -> Table:
+    table = Table(
+        "As released, ring-geometric at epsilon 1", ("figure", "value", "floor", "less original, points", "by")
+    )
+    for one in found.measures:
+        if one.epsilon is None:
+            floor = "" if one.floor is None else f"{one.floor:.1%}"
+            table.rows.append((one.name, str(one), floor, one.less, one.model))
+    return table
+
+
+def over(found: Findings) -> Table:
+    table = Table("At other epsilons", ("mechanism", "epsilon", *(name for _, name in OVER)))
+    for mechanism in ("ring-geometric", OTHER):
+        for epsilon in EPSILONS:
+            cells = [_cell(found, name, epsilon, mechanism) for name, _ in OVER]
+            table.rows.append((mechanism, epsilon, *cells))
+    for one in found.measures:
+        if one.group == "equal" and one.name != "epsilon":
+            table.notes.append(f"At risk {one.risk:g} ({one.mechanism} at {one.epsilon:.3g}): {one.name} {one}")
+    return table
+
+
+def _cell(found: Findings, name: str, epsilon: float, mechanism: str) -> str:
+    try:
+        one: Measure = found.at(name, epsilon, mechanism)
+    except KeyError:
+        return "–"
+    return str(one)

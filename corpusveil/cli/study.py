@@ -1,0 +1,86 @@
+"""``corpusveil evaluate study``: the published studies, cell by cell, beside what their papers say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from corpusveil.cli.engines import make_engine
+from corpusveil.cli.options import MasterOption, ProgressOption, WorkersOption
+from corpusveil.cli.progress import stage_watcher
+from corpusveil.errors import UserError
+from corpusveil.evaluation.studies.grids import read_grid, written
+from corpusveil.evaluation.studies.ground import Sources
+from corpusveil.evaluation.studies.pages import lines
+from corpusveil.evaluation.studies.run import plan as plan_lines
+from corpusveil.evaluation.studies.run import ready, run_study
+from corpusveil.evaluation.studies.study import STUDIES, find
+
+
+def study(
+    name: Annotated[str | None, typer.Argument(help="The study; --list names them.", metavar="NAME")] = None,
+    output: Annotated[
+        str | None, typer.Option(help="A folder for cells, tables and page; the same again goes on.", metavar="DIR")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small grid: minutes on two cores.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="Name the studies and end.")] = False,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Data sets, NAME.parquet with text, label, split; default: bundled text.", metavar="DIR"),
+    ] = None,
+    vectors: Annotated[
+        list[str] | None, typer.Option(help="Word vectors, repeatable; default: trained here.", metavar="FILE")
+    ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(help="Public text to count and train on, repeatable; default: bundled text.", metavar="INPUT"),
+    ] = None,
+    text: Annotated[str, typer.Option(help="The corpus' column with the text.", metavar="COLUMN")] = "text",
+    model: Annotated[
+        str,
+        typer.Option(help="Classifier: tfidf, vectors, lstm, or the folder of a model to fine-tune.", metavar="NAME"),
+    ] = "tfidf",
+    encoder: Annotated[
+        str | None, typer.Option(help="A sentence encoder on this machine: a folder or package.", metavar="PATH")
+    ] = None,
+    collection: Annotated[str | None, typer.Option(help="pypantera: passages to search.", metavar="FILE")] = None,
+    queries: Annotated[str | None, typer.Option(help="pypantera: queries.", metavar="FILE")] = None,
+    qrels: Annotated[str | None, typer.Option(help="pypantera: judgements, in TREC's form.", metavar="FILE")] = None,
+    config: Annotated[str | None, typer.Option(help="Keys of the grid that are other.", metavar="FILE")] = None,
+    print_config: Annotated[bool, typer.Option("--print-config", help="Print the grid and end.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Prepare, say what is left and what it takes, and end.")] = False,
+    engine: Annotated[Literal["local", "spark"], typer.Option(help="What runs the cells.")] = "local",
+    workers: WorkersOption = None,
+    master: MasterOption = None,
+    progress: ProgressOption = "auto",
+) -> None:
+    """Run a published study: its grid, each cell kept as a file, and tables beside what the paper says.
+
+    Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
+    """
+    if list_all:
+        for known in STUDIES:
+            print(f"{known}: {find(known).paper}")
+        return
+    if name is None:
+        raise UserError("Which study? 'corpusveil evaluate study --list' names them.")
+    chosen = find(name)
+    grid = read_grid(chosen, quick=quick, file=config)
+    if print_config:
+        print(written(grid))
+        return
+    if output is None:
+        raise UserError("--output is missing: the folder for cells, tables and page.")
+    sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
+    made = make_engine(engine, workers, master)
+    watch = stage_watcher(progress)
+    one = ready(chosen, grid, sources, output, made, watch)
+    if plan:
+        for line in plan_lines(one):
+            print(line)
+        return
+    account, page = run_study(one, made, watch)
+    for line in lines(account):
+        print(line)
+    print(f"\n{page}")

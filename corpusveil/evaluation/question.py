@@ -1,0 +1,95 @@
+"""What is asked of a release, beyond its texts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from corpusveil.collocations.table import Collocations
+from corpusveil.errors import UserError
+from corpusveil.evaluation.finetuning import FineTuned
+from corpusveil.evaluation.models import Model, model_of
+from corpusveil.evaluation.similarity import AveragedVectors, Encoder
+from corpusveil.evaluation.statistics import WordList
+from corpusveil.mechanisms import find
+from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces import Space
+
+BUILT_IN = ("tfidf", "vectors")
+SYSTEM_WORDS = "/usr/share/dict/words"
+"""Where many systems have a list of words; none comes with a dependency that would deserve to be called one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a release.
+
+    ``label`` and ``attribute`` are columns of the original: what a model should still learn, and what an attacker
+    should not. ``epsilons`` are tried besides, by the release's mechanism and by ``mechanisms``, which takes ``space``
+    (of the release, and its ``collocations``). Raises UserError for what does not go together.
+    """
+
+    label: str | None = None
+    attribute: str | None = None
+    second: str | None = None
+    """The column of second texts, where documents are pairs."""
+    epsilons: tuple[float, ...] = ()
+    seeds: int = 5
+    models: tuple[str, ...] = ("tfidf",)
+    """``tfidf``, ``vectors`` or folders of transformers models; only the first is trained at further epsilons too."""
+    space: Space | None = None
+    collocations: Collocations | None = None
+    encoder: Encoder | None = None
+    counts: str | None = None
+    """Public n-gram counts, which a language model is made of; without them it is made of every other original."""
+    mechanisms: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
+    """Leaked or guessed ones, which are tried beside the published test key."""
+    words: str | None = None
+    """A list of words, one a line; without it the system's, without that the space's."""
+    causal: tuple[str, ...] = ()
+    """Folders of causal language models."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilons", tuple(sorted({check_epsilon(one) for one in self.epsilons})))
+        for name in ("models", "mechanisms", "causal"):
+            object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
+        if self.seeds < 2:
+            raise UserError(f"seeds = {self.seeds}: a deviation takes 2 or more.")
+        if self.epsilons and self.space is None:
+            raise UserError("Further epsilons are tried with the release's space: add --space.")
+        if self.mechanisms and not self.epsilons:
+            raise UserError("Other mechanisms are tried at further epsilons: add --epsilon.")
+        if self.keys and self.space is None:
+            raise UserError("A leaked key is replayed with the release's space: add --space.")
+        if "vectors" in self.models and self.space is None:
+            raise UserError("The model 'vectors' averages a space's vectors: add --space.")
+        if not self.models:
+            raise UserError("There is no model; name one at least.")
+        for name in self.models:
+            if name not in BUILT_IN and not os.path.isfile(os.path.join(name, "config.json")):
+                raise UserError(
+                    f"model {name!r}: it may be {', '.join(BUILT_IN)}, or the folder of a transformers model."
+                )
+        for name in self.mechanisms:
+            find(name)
+        for folder in self.causal:
+            if not os.path.isdir(folder):
+                raise UserError(f"{folder}: there is no such folder; give one with a causal model and its tokeniser.")
+
+    def classifiers(self) -> list[Model]:
+        """Return the models, which all attackers have too."""
+        return [model_of(name, self.space) if name in BUILT_IN else FineTuned(name) for name in self.models]
+
+    def encoder_or_vectors(self) -> Encoder | None:
+        """Return what similarity of meaning is measured by; None where there is nothing for it."""
+        return self.encoder or (None if self.space is None else AveragedVectors(self.space, centred=True))
+
+    def word_list(self) -> WordList | None:
+        """Return the list that words are looked up in; None where there is none."""
+        if self.words is not None:
+            return WordList.of_file(self.words)
+        if os.path.isfile(SYSTEM_WORDS):
+            return WordList.of_file(SYSTEM_WORDS)
+        return None if self.space is None else WordList.of_space(self.space)

@@ -1,0 +1,91 @@
+"""What the texts of a release say beside the originals, without anything being tried: words, meaning, perplexity."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from corpusveil.errors import UserError
+from corpusveil.evaluation.causal import causal_perplexity
+from corpusveil.evaluation.findings import Measure
+from corpusveil.evaluation.language import KneserNey
+from corpusveil.evaluation.matching import Matched
+from corpusveil.evaluation.question import Question
+from corpusveil.evaluation.similarity import Encoder, cosine
+from corpusveil.evaluation.statistics import ChangedShare, changed_share, english_share, jaccard, surviving_rare
+from corpusveil.evaluation.terms import count_words
+
+CROSSED = 1000
+"""Documents that the private text of another one is held against."""
+CAUSAL_TEXTS = 200
+"""Documents that a causal language model reads: a processor takes about a second for two."""
+
+
+def of_texts(matched: Matched, question: Question, language: KneserNey, held_out: slice) -> Iterator[Measure]:
+    """Yield what the texts alone say; perplexity is measured on the documents that are ``held_out``."""
+    before, after = matched.originals, matched.privates
+    told = changed(before, after)
+    if told is not None:
+        note = f"of {told.left_out:,} documents the words can't be paired, so they are left out"
+        note = note if told.left_out else ""
+        yield Measure("privacy", "words unchanged", 1 - told.share, note=note, of_input=True)
+        yield Measure("privacy", "words changed (PP)", told.share, of_input=True)
+    rare = surviving_rare(before, after)
+    yield Measure(
+        "privacy", "rarest words that survive (LOW)", rare, note="of the 1,000 rarest of the original", of_input=True
+    )
+    yield Measure("privacy", "shared words (Jaccard)", float(np.nanmean(jaccard(before, after))), of_input=True)
+    encoder = question.encoder_or_vectors()
+    if encoder is not None:
+        yield _similarity(before, after, encoder)
+    words = question.word_list()
+    for name, texts in (("original", before), ("private", after)):
+        if words is not None and count_words(texts)[1]:
+            share = english_share(texts, words)
+            yield Measure("language", f"words of the list, {name}", share, model=words.label, of_input=True)
+        if not count_words(texts[held_out])[1]:
+            continue
+        value = language.perplexity(texts[held_out]).value
+        yield Measure("language", f"perplexity, {name}", value, "number", model="Kneser-Ney, 3 words", of_input=True)
+    for folder in question.causal:
+        yield from _causal(before, after, folder)
+
+
+def changed(before: Sequence[str], after: Sequence[str]) -> ChangedShare | None:
+    """Return which words changed; None where no words can be laid side by side."""
+    try:
+        told = changed_share(before, after)
+    except UserError:  # all are left out
+        return None
+    return told if told.words else None
+
+
+def spread(rows: int, most: int) -> list[int]:
+    """Return at most so many row numbers, evenly spread: a corpus can be sorted by its labels."""
+    return [at * rows // min(rows, most) for at in range(min(rows, most))]
+
+
+def _similarity(before: Sequence[str], after: Sequence[str], encoder: Encoder) -> Measure:
+    close = float(np.mean(cosine(before, after, encoder)))
+    some = [at for at in spread(len(before), CROSSED) if before[at] != before[at - 1]]
+    crossed = cosine([before[at] for at in some], [after[at - 1] for at in some], encoder) if some else np.ones(1)
+    return Measure(
+        "utility", "similarity of meaning", close, model=encoder.label, floor=float(np.mean(crossed)),
+        note="floor: with the private text of another document", of_input=True,
+    )  # fmt: skip
+
+
+def _causal(before: Sequence[str], after: Sequence[str], folder: str) -> Iterator[Measure]:
+    rows = spread(len(before), CAUSAL_TEXTS)
+    model = os.path.basename(os.path.normpath(folder))
+    for name, texts in (("original", before), ("private", after)):
+        some = [texts[row] for row in rows if texts[row].strip()]
+        if not some:
+            continue
+        told = causal_perplexity(some, folder)
+        if math.isfinite(told.mean):
+            note = f"mean of {told.texts - told.skipped:,} texts; of all their tokens together {told.pooled:,.4g}"
+            yield Measure("language", f"perplexity, {name}", told.mean, "number", model=model, note=note, of_input=True)
