@@ -14,8 +14,8 @@ from corpusveil.errors import CorpusveilError
 from corpusveil.jobs.package import package_spark
 
 ROUNDS = 3
-COPIES = 10
-"""The shared corpus so many times: minutes on one worker."""
+COPIES = 24
+"""The shared corpus so many times: three and a half minutes on one worker."""
 TARGET = 1.6
 
 
