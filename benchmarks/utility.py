@@ -34,7 +34,7 @@ from corpusveil.evaluation.utility import MODES, Summary, baselines, utility
 from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import Space
+from corpusveil.spaces import Space, Vectors
 from corpusveil.spaces.improve import neighbors
 from corpusveil.transforms.strategies import follow
 
@@ -52,7 +52,7 @@ STRATEGY_SIZES = {"sst2": (1000, 600), "ag_news": (400, 300)}
 STRATEGIES = {
     "S1": "word", "words": "word", "words, GST space": "gst", "GST": "gst", "GST, scaled": "gst-scaled", "MST": "mst",
 }  # fmt: skip
-"""Strategy -> space. ``gst-scaled``: GST's vectors made longer until nearest tokens are as far apart as nearest words."""
+"""Strategy -> space. ``gst-scaled``: vectors of GST, its nearest tokens as far apart as nearest words."""
 SHARDS, TIMES, DIMENSIONS, EPOCHS = 2, 10, 100, 2
 """Of the collocation models: shards, how often a collocation occurs at least, and word2vec."""
 
@@ -249,7 +249,7 @@ def nearest(space: Space) -> float:
 def scaled(space: Space, factor: float) -> Space:
     """Return a space with longer or shorter vectors, and one list."""
     longer = (space.vectors * factor).astype(np.float32)
-    return cv.build_space(cv.Vectors(list(space.vocabulary.words), longer, "scaled", space.counts))
+    return cv.build_space(Vectors(list(space.vocabulary.words), longer, "scaled", space.counts))
 
 
 def by_strategy(task: Task, strategy: str, mechanism: Mechanism, base: float, joined: Any) -> list[list[str]]:
