@@ -153,7 +153,7 @@ class AdversarialRobustness(Study):
 
         if regime == "augmented":
             return made()
-        mark = mark_of(ground.digest(), grid.model_dump(mode="json"), cell["task"], regime, cell["seed"])
+        mark = mark_of(ground.digest(), grid.decides(), cell["task"], regime, cell["seed"])
         address = ground.address("networks", f"{regime}-{mark[:16]}.npz")
         held = files.read_if_there(address)
         if held is None:

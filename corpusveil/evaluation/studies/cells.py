@@ -16,10 +16,11 @@ import numpy as np
 from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
 from corpusveil.errors import UserError, WorkError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import parsed
+from corpusveil.storage.shapes import fits, parsed
 
 CELLS = "cells"
 _MIB = 1 << 20
+_RECORD = {"kind": str, "options": dict, "result": dict, "seconds": float, "cpu_seconds": float, "peak_mib": float}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,13 @@ class CellStage(Stage):
     def name(self) -> str:
         """The folder of the records."""
         return CELLS
+
+    def record(self, task: Cell) -> dict[str, Any] | None:
+        """Return the record of a cell when it is done, and says all that is read of it."""
+        found = Stage.record(self, task)
+        if found is None or not fits(found, _RECORD) or found["options"] != dict(task.options):
+            return None
+        return found
 
     def __call__(self, task: Cell) -> None:
         """Do a cell unless it is done. One that fails is noted, so that it stops no other."""

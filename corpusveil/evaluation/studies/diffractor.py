@@ -25,6 +25,7 @@ from corpusveil.evaluation.studies.study import (
     Study,
     Table,
     above,
+    all_epsilons,
     chance,
     listed,
     rising,
@@ -67,6 +68,11 @@ class DiffractorGrid(Grid):
     runs: int = Field(ge=2)
     speed_words: int = Field(ge=10)
     speed_repeats: int = Field(ge=1)
+
+    @property
+    def shown(self) -> list[float]:
+        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        return all_epsilons(self.epsilons, self.beside)
 
 
 class Diffractor(Study):
@@ -197,7 +203,7 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
     rows = []
     tasks = results.where("task").options("task")
     for name, space, label in _labels(results):
-        rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.epsilons)))
+        rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.shown)))
     whole, floor = (
         100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in tasks] or [0.0]))
         for name in ("original-original:accuracy", "original-original:floor")
@@ -207,7 +213,7 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
         "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
     )
     title = "Utility drop: accuracy on original less on private texts, in points, mean over tasks"
-    return Table(title, ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.epsilons)), rows, notes)
+    return Table(title, ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.shown)), rows, notes)
 
 
 def drop(results: Results, mechanism: str, space: str, epsilon: float, tasks: list[str]) -> float | None:
@@ -228,22 +234,22 @@ def _words(results: Results, grid: DiffractorGrid) -> Table:
     for name, space, label in _labels(results):
         for measure, title in (("n_w", "N_w"), ("s_w", "S_w")):
             some = [
-                results.where("words", mechanism=name, space=space, epsilon=one).mean(measure) for one in grid.epsilons
+                results.where("words", mechanism=name, space=space, epsilon=one).mean(measure) for one in grid.shown
             ]
             rows.append((label, title, *some))
     note = f"{grid.words} random words, {grid.runs} runs; exact where the mechanism has an exact law."
-    return Table("Plausible deniability", ("mechanism", "", *(f"ε {one:g}" for one in grid.epsilons)), rows, (note,))
+    return Table("Plausible deniability", ("mechanism", "", *(f"ε {one:g}" for one in grid.shown)), rows, (note,))
 
 
 def _similarity(results: Results, grid: DiffractorGrid) -> Table:
     rows = [
         (
             label,
-            *(results.where("task", mechanism=name, space=space, epsilon=one).figure("cs") for one in grid.epsilons),
+            *(results.where("task", mechanism=name, space=space, epsilon=one).figure("cs") for one in grid.shown),
         )
         for name, space, label in _labels(results)
     ]
-    return Table("Similarity of meaning", ("mechanism", *(f"ε {one:g}" for one in grid.epsilons)), rows)
+    return Table("Similarity of meaning", ("mechanism", *(f"ε {one:g}" for one in grid.shown)), rows)
 
 
 def _attacks(results: Results) -> Table:
@@ -283,7 +289,7 @@ def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
         drawn = {}
         for name, space, label in _labels(results):
             some = [
-                (e, results.where(kind, mechanism=name, space=space, epsilon=e).figure(measure)) for e in grid.epsilons
+                (e, results.where(kind, mechanism=name, space=space, epsilon=e).figure(measure)) for e in grid.shown
             ]
             drawn[label] = [(e, one.mean, one.deviation or 0.0) for e, one in some if one is not None]
         return drawn

@@ -28,7 +28,7 @@ from corpusveil.evaluation.studies.searched import (
     prepare_index,
     searched,
 )
-from corpusveil.evaluation.studies.study import Account, Epsilon, Grid, Mechanism, Study
+from corpusveil.evaluation.studies.study import Account, Epsilon, Grid, Mechanism, Study, all_epsilons
 from corpusveil.evaluation.utility import score
 from corpusveil.transforms.profiles import find as profile
 from corpusveil.transforms.release import Release
@@ -55,6 +55,11 @@ class PypanteraGrid(Grid):
     """Results of a variant in a judged collection,"""
     known_item_depth: int = Field(ge=1)
     """and among known items, which are so few that the pools of 100 would be all of them."""
+
+    @property
+    def shown(self) -> list[float]:
+        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        return all_epsilons(self.epsilons, self.mechanisms)
 
     @property
     def size(self) -> Size:

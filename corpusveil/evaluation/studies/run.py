@@ -82,7 +82,7 @@ def ready(study: Study, grid: Grid, sources: Sources, output: str, engine: Engin
     prepare(ground, engine, watch)
     study.prepare(grid, ground)
     worker = Worker(study.name, grid.model_dump_json(), output, sources)
-    stage = CellStage(output, mark_of(worker.grid, ground.digest()), worker)
+    stage = CellStage(output, mark_of(grid.decides(), ground.digest()), worker)
     return Ready(study, grid, ground, stage, cells)
 
 

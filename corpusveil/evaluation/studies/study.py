@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from corpusveil.errors import UserError
 from corpusveil.evaluation.studies.cells import Cell, Results
@@ -26,6 +26,12 @@ STUDIES = {
 """Study -> module."""
 UNQUOTED = "expected; no figure of the paper at hand"
 """What stands for the paper where only the direction is known."""
+
+WHICH_CELLS = {
+    "seeds", "tasks", "bundled", "attacks", "bundled_attacks", "epsilons", "cmp_epsilons", "gumbel_log_epsilons",
+    "alphas",
+}  # fmt: skip
+"""Keys of grids that say which cells there are or how they are told: a cell has these as options, if at all."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -55,14 +61,23 @@ class Grid(BaseModel):
 
     @field_validator("*")
     @classmethod
-    def _once(cls, held: Any) -> Any:
-        """Refuse what is in a list twice: two cells would be the same, or their figures one mean of two things."""
+    def _once(cls, held: Any, info: ValidationInfo) -> Any:
+        """Refuse what is in a list twice: two cells would be the same, or their figures one mean of two things.
+
+        Epsilons are put in order: what rises is read off the first and the last.
+        """
         if isinstance(held, tuple):
             names = [one.name if isinstance(one, Mechanism) else one for one in held]
             for one in names:
                 if names.count(one) > 1:
                     raise ValueError(f"{one} is here twice; a study has it once")
+            if str(info.field_name).endswith("epsilons"):
+                return tuple(sorted(held))
         return held
+
+    def decides(self) -> dict[str, Any]:
+        """Return the keys that decide what a cell finds: all but those that say which cells there are."""
+        return self.model_dump(mode="json", exclude=WHICH_CELLS)
 
     def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = ()) -> Needs:
         """Return what is prepared: the space of one list, others, and those of the corpus by tokenizer."""
@@ -85,6 +100,11 @@ class Mechanism(BaseModel):
         if name not in registry.names():
             raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
         return name
+
+    @field_validator("epsilons")
+    @classmethod
+    def _in_order(cls, epsilons: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(set(epsilons)))
 
     @model_validator(mode="after")
     def _parameters(self) -> Self:
@@ -175,6 +195,11 @@ def find(name: str) -> Study:
         raise UserError(f"{name}: there is no such study; there are {', '.join(STUDIES)}.")
     study: Study = importlib.import_module(f"corpusveil.evaluation.studies.{STUDIES[name]}").STUDY
     return study
+
+
+def all_epsilons(epsilons: Iterable[float], mechanisms: Iterable[Mechanism]) -> list[float]:
+    """Return the epsilons of a grid and those that some mechanisms have of their own, in order."""
+    return sorted({*epsilons, *(epsilon for one in mechanisms for epsilon in one.epsilons)})
 
 
 def rising(values: Iterable[float | None], slack: float = 0.0) -> bool | None:

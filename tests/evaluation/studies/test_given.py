@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import stat
@@ -22,7 +23,7 @@ from corpusveil.evaluation.studies.ground import MADE_OF, Ground, Sources, _stam
 from corpusveil.evaluation.studies.pages import file_names
 from corpusveil.evaluation.studies.pypantera_account import PAPER as PAPER_SEARCH
 from corpusveil.evaluation.studies.run import ready
-from corpusveil.evaluation.studies.study import STUDIES, Grid, above, chance, find
+from corpusveil.evaluation.studies.study import STUDIES, WHICH_CELLS, Grid, above, chance, find
 from corpusveil.pipelines.local import LocalEngine
 
 TINY = "seeds = 1\ntrain_rows = 60\ntest_rows = 30\n"
@@ -340,3 +341,49 @@ def test_a_folder_that_may_not_be_written_to_is_told_at_once(tmp_path: Path, vec
         ready(
             find("comparative-mldp"), grid, Sources(vectors=(vectors,)), str(tmp_path / "closed" / "o"), LocalEngine()
         )
+
+
+def test_more_seeds_and_epsilons_add_cells_and_other_sizes_do_all_anew(vectors: str, tmp_path: Path) -> None:
+    study, text = find("comparative-mldp"), 'sizes = [4]\nmechanisms = [{ name = "cmp" }]\n'
+    sources, out = Sources(vectors=(vectors,)), str(tmp_path / "o")
+    first = ready(study, grid_of(study.name, tmp_path, f"{text}epsilons = [1]\n"), sources, out, LocalEngine())
+    running.run_study(first, LocalEngine())
+    grid = grid_of(study.name, tmp_path, f"{text}epsilons = [1, 2]\nalphas = [0.1]\n").model_copy(update={"seeds": 2})
+    more = ready(study, grid, sources, out, LocalEngine())
+    assert len(more.cells) - len(more.left) == len(first.cells)
+    other = ready(study, grid.model_copy(update={"test_rows": 29}), sources, out, LocalEngine())
+    assert len(other.left) == len(other.cells)
+
+
+def test_no_cell_reads_a_key_that_only_says_which_cells_there_are() -> None:
+    """What a cell finds would be another thing, and its record would be taken for it."""
+    for name in STUDIES:
+        source = inspect.getsource(type(find(name)).work)
+        assert not [key for key in WHICH_CELLS if f"grid.{key}" in source]
+
+
+def test_a_record_that_lacks_what_is_read_of_it_is_done_again(tmp_path: Path) -> None:
+    cells = cells_over("square", x=[1, 2])
+    stage = CellStage(str(tmp_path), "mark", Failing())
+    run_cells(stage, cells, LocalEngine())
+    for file, name in zip(sorted((tmp_path / "cells" / "done").iterdir()), ("result", "options"), strict=True):
+        told = json.loads(file.read_text())
+        file.write_text(json.dumps({**told, name: {"x": 5} if name == "options" else None}))
+    assert [stage.record(cell) for cell in cells] == [None, None]
+    assert run_cells(stage, cells, LocalEngine()).values("square") == [1.0, 4.0]
+
+
+def test_epsilons_in_any_order_are_compared_from_the_least_to_the_largest(tmp_path: Path) -> None:
+    """From [10, 1] it was said that similarity falls."""
+    grid: Any = grid_of("1-diffractor", tmp_path, "epsilons = [10, 0.5, 1]\n")
+    assert grid.epsilons == (0.5, 1, 10)
+
+
+def test_tables_have_the_epsilons_that_a_mechanism_has_of_its_own(tmp_path: Path) -> None:
+    """Its cells were done, and shown nowhere."""
+    text = 'epsilons = [1, 5]\nbeside = [{ name = "cmp", epsilons = [40, 2] }]\n'
+    grid: Any = grid_of("1-diffractor", tmp_path, text)
+    assert grid.shown == [1, 2, 5, 40]
+    at = {"task": "sst2", "mechanism": "cmp", "space": "words", "epsilon": 40.0, "seed": 0}
+    table = diffractor._similarity(Results([{"kind": "task", "options": at, "result": {"cs": 0.5}}]), grid)
+    assert table.rows[0][-1] == Figure(0.5, None, 1)
