@@ -27,6 +27,7 @@ from corpusveil.evaluation.studies.study import (
     Table,
     above,
     chance,
+    learns,
     listed,
     rising,
 )
@@ -301,7 +302,8 @@ def _checks(results: Results, grid: CollocationGrid, ground: Ground) -> Iterator
         if not {better, worse} <= set(grid.strategies) or not shared:
             continue
         pairs_seen = [(mean(better, one, measure), mean(worse, one, measure)) for one in shared]
-        same = _all_above(pairs_seen)
+        taught = measure == "cs" or learns(results.where("baseline"), grid.test_rows)
+        same = _all_above(pairs_seen) if taught else None
         yield Check(
             f"{better.upper()} keeps {what} than {worse.upper()} from base {shared[0]:g} on",
             "; ".join(f"{paper[better][one]:g} > {paper[worse][one]:g}" for one in shared),
@@ -318,18 +320,20 @@ def _checks(results: Results, grid: CollocationGrid, ground: Ground) -> Iterator
     attacks, slack = results.where("attack"), chance(grid.test_rows)
     for task in attacks.options("task"):
         of = attacks.where(task=task)
+        taught = learns(results.where("attack baseline", task=task), grid.test_rows, "attribute ", "macro_f1")
         ends = [of.where(epsilon=one).mean("attribute private-private:macro_f1") for one in sorted(grid.epsilons)]
         stands = f"{task} for Yelp authors and Trustpilot gender; {differs}"
         yield Check(
             f"{task}: the adaptive attacker grows with the budget",
             UNQUOTED,
             listed(ends),
-            above(ends[-1], ends[0], slack),
+            above(ends[-1], ends[0], slack) if taught else None,
             stands,
         )
         known = [of.mean(f"attribute {mode}:macro_f1") for mode in ("original-private", "private-private")]
         claim = f"{task}: the adaptive attacker is stronger than the static one, mean over all"
-        yield Check(claim, UNQUOTED, listed(known[::-1]), above(known[1], known[0], slack), stands)
+        same = above(known[1], known[0], slack) if taught else None
+        yield Check(claim, UNQUOTED, listed(known[::-1]), same, stands)
 
 
 STUDY = Collocated()

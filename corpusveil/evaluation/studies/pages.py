@@ -20,6 +20,7 @@ from corpusveil.storage import files
 from corpusveil.transforms.pages import environment
 
 TABLES = "tables"
+BESIDE = "Beside the paper"
 SAME = {True: "yes", False: "no", None: "not told by this run"}
 
 
@@ -111,7 +112,7 @@ def as_csv(table: Table) -> bytes:
 
 def lines(account: Account, width: int = 16) -> Iterator[str]:
     """Yield tables and checks as text."""
-    for one in (*account.tables, _of_checks(account.checks)):
+    for one in account.tables:
         yield f"\n{one.title}"
         rows = [[shown(value) for value in row] for row in one.rows]
         sizes = [max(len(row[at]) for row in [list(one.columns), *rows]) for at in range(len(one.columns))]
@@ -121,9 +122,14 @@ def lines(account: Account, width: int = 16) -> Iterator[str]:
                 + "  ".join(text.ljust(min(size, 4 * width)) for text, size in zip(row, sizes, strict=True)).rstrip()
             )
         yield from (f"  {note}" for note in one.notes)
+    yield f"\n{BESIDE}"
+    for check in account.checks:
+        yield f"  {check.claim}: {SAME[check.same]}"
+        yield f"    paper: {check.paper}; here: {check.seen}"
+        yield f"    {check.differs}"
 
 
 def _of_checks(checks: tuple[Check, ...]) -> Table:
     rows = [(one.claim, one.paper, one.seen, SAME[one.same], one.differs) for one in checks]
     columns = ("claim", "paper says", "we see", "same direction?", "what differs")
-    return Table("Beside the paper", columns, rows)
+    return Table(BESIDE, columns, rows)

@@ -222,6 +222,16 @@ def chance(texts: float) -> float:
     return math.sqrt(0.5 / texts)
 
 
+def learns(known: Results, texts: float, prefix: str = "", measure: str = "accuracy") -> bool:
+    """Say whether baselines are above the constant classifier by more than chance over so many texts.
+
+    Where they are not, there is nothing that noise could take, and a comparison of what is left tells nothing.
+    """
+    floors = {"accuracy": "floor", "macro_f1": "floor_macro_f1"}
+    whole, floor = (known.mean(f"{prefix}original-original:{one}") for one in (measure, floors[measure]))
+    return above(whole, floor, chance(texts)) is True
+
+
 def listed(values: Iterable[float | None], digits: int = 2) -> str:
     """Write figures side by side, as reference values are written."""
     return " ".join("-" if value is None else f"{value:.{digits}f}" for value in values)

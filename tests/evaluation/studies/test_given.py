@@ -23,7 +23,7 @@ from corpusveil.evaluation.studies.ground import MADE_OF, Ground, Sources, _stam
 from corpusveil.evaluation.studies.pages import file_names
 from corpusveil.evaluation.studies.pypantera_account import PAPER as PAPER_SEARCH
 from corpusveil.evaluation.studies.run import ready
-from corpusveil.evaluation.studies.study import STUDIES, WHICH_CELLS, Grid, above, chance, find
+from corpusveil.evaluation.studies.study import STUDIES, WHICH_CELLS, Grid, above, chance, find, learns
 from corpusveil.pipelines.local import LocalEngine
 
 TINY = "seeds = 1\ntrain_rows = 60\ntest_rows = 30\n"
@@ -387,3 +387,16 @@ def test_tables_have_the_epsilons_that_a_mechanism_has_of_its_own(tmp_path: Path
     at = {"task": "sst2", "mechanism": "cmp", "space": "words", "epsilon": 40.0, "seed": 0}
     table = diffractor._similarity(Results([{"kind": "task", "options": at, "result": {"cs": 0.5}}]), grid)
     assert table.rows[0][-1] == Figure(0.5, None, 1)
+
+
+def test_where_original_texts_teach_nothing_no_comparison_of_accuracies_is_told() -> None:
+    """Labels at random: .425 against .55 was a no to the paper."""
+
+    def known(accuracy: float) -> Results:
+        figures = {"original-original:accuracy": accuracy, "original-original:floor": 0.55}
+        return Results([{"kind": "baseline", "options": {"task": "x", "seed": 0}, "result": figures}])
+
+    assert not learns(known(0.56), 200)
+    assert not learns(known(0.5), 200)
+    assert learns(known(0.7), 200)
+    assert not learns(Results([]), 200)
