@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from corpusveil.storage.inputs import find_shards, lies_in_input
 
 SETS = ("tasks", "attacks", "searched")
 """Keys of grids that name data sets."""
-NEEDS_TORCH = "needs PyTorch: pip install 'corpusveil[transformers]'."
+NEEDS_TORCH = "needs PyTorch and transformers: pip install 'corpusveil[transformers]'."
 
 
 def absolute(sources: Sources) -> Sources:
@@ -91,10 +92,10 @@ def _check_model(name: str) -> None:
         raise UserError(
             f"--model {name}: it may be tfidf, vectors, lstm, or the folder of a transformers model (with config.json)."
         )
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        raise UserError(f"--model {name} {NEEDS_TORCH}") from None
+    if any(
+        importlib.util.find_spec(one) is None for one in (("torch",) if name == "lstm" else ("torch", "transformers"))
+    ):
+        raise UserError(f"--model {name} {NEEDS_TORCH}")
 
 
 def check_sets(cells: Sequence[Cell], grid: Grid, ground: Ground) -> None:

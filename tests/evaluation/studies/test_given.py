@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import os
@@ -15,7 +16,7 @@ import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError, WorkError
-from corpusveil.evaluation.studies import collocations, comparative, diffractor
+from corpusveil.evaluation.studies import collocations, comparative, diffractor, given
 from corpusveil.evaluation.studies import run as running
 from corpusveil.evaluation.studies.cells import Cell, CellStage, Figure, Results, cells_over, run_cells
 from corpusveil.evaluation.studies.grids import read_grid
@@ -400,3 +401,17 @@ def test_where_original_texts_teach_nothing_no_comparison_of_accuracies_is_told(
     assert not learns(known(0.5), 200)
     assert learns(known(0.7), 200)
     assert not learns(Results([]), 200)
+
+
+@pytest.mark.parametrize("lacks", ["torch", "transformers"])
+def test_an_extra_that_is_missing_is_told_before_anything_is_prepared(
+    lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a refusal of every cell, kept when the extra was there at last."""
+    (tmp_path / "config.json").write_text("{}")
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == lacks else found(name) or True)
+    with pytest.raises(UserError, match="corpusveil\\[transformers\\]"):
+        given._check_model(str(tmp_path))
+    if lacks == "transformers":
+        given._check_model("lstm")
