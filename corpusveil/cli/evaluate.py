@@ -19,6 +19,7 @@ from corpusveil.evaluation.similarity import SentenceEncoder
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import files
+from corpusveil.storage.inputs import lies_in_input
 from corpusveil.storage.shapes import fits, line
 from corpusveil.transforms.manifest import read_manifest
 
@@ -114,7 +115,7 @@ def release(
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
     for folder in (original, private, *([] if second_private is None else [second_private])):
-        if f"{files.absolute(output)}/".startswith(f"{files.absolute(folder.rstrip('/'))}/"):
+        if lies_in_input(output, folder, ("report.csv", "report.json", "report.html")):
             raise UserError(
                 f"--output {output}: this is in {folder}, which the report is no part of; name another folder."
             )
@@ -132,6 +133,7 @@ def release(
         tuple(mechanism or ()), tuple(Key.load(path) for path in leaked_key or ()), words, tuple(causal or ()),
     )  # fmt: skip
     pairs = None if second is None or second_private is None else (second, [second_private])
+    files.check_folder(output)  # what can't be written is told now, and not after all the work
     matched = match(
         [original], [private], text=text, private_text=private_text, id=id, columns=columns, second=pairs,
         most=documents,

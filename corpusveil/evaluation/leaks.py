@@ -108,7 +108,7 @@ def _one_word(
     some = [some[at] for at in spread(len(some), ONE_WORD)]
     tokens = sum(len(matched.originals[row].split()) for row in some)
     candidates = known[: min(CANDIDATES, TOKENS // max(1, tokens))]
-    if len(candidates) < FEWEST:
+    if not some or len(candidates) < FEWEST:  # of a document of one word all words but one are none
         return
     guesses = [_guesses(matched.originals[row], candidates) for row in some]
     private, ids = [matched.privates[row] for row in some], [identities[row] for row in some]

@@ -147,6 +147,11 @@ def _logistic(features: Callable[[Task], Any], train: Task, strength: float, *st
     return predict
 
 
+def require_sklearn() -> None:
+    """Raise UserError where the models have nothing to run by."""
+    _sklearn("linear_model")
+
+
 def _sklearn(module: str) -> Any:
     try:
         return importlib.import_module(f"sklearn.{module}")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.table import Collocations
 from corpusveil.errors import UserError
 from corpusveil.evaluation.finetuning import FineTuned
-from corpusveil.evaluation.models import Model, model_of
+from corpusveil.evaluation.models import Model, model_of, require_sklearn
 from corpusveil.evaluation.similarity import AveragedVectors, Encoder
 from corpusveil.evaluation.statistics import WordList
 from corpusveil.mechanisms import find
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
+from corpusveil.storage import files
 
 BUILT_IN = ("tfidf", "vectors")
 SYSTEM_WORDS = "/usr/share/dict/words"
@@ -74,6 +76,12 @@ class Question:
                 )
         for name in self.mechanisms:
             find(name)
+        if self.words is not None and not files.exists(self.words):
+            raise UserError(f"{self.words}: there is no such list; name a file with one word a line.")
+        if self.counts is not None:
+            read_artifact(self.counts, "counts")
+        if (self.label is not None or self.attribute is not None) and set(self.models) & set(BUILT_IN):
+            require_sklearn()
         for folder in self.causal:
             if not os.path.isdir(folder):
                 raise UserError(f"{folder}: there is no such folder; give one with a causal model and its tokeniser.")

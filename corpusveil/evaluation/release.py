@@ -19,7 +19,7 @@ from corpusveil.evaluation.leaks import replay_keys
 from corpusveil.evaluation.learning import Labelled, Remembered, Version, labelled, learnt
 from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.question import Question
-from corpusveil.evaluation.remade import guarantee_of, mechanism_of, word_epsilon
+from corpusveil.evaluation.remade import guarantee_of, mechanism_of, release_of, word_epsilon
 from corpusveil.evaluation.report import examples_of
 from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.texts import of_texts, spread
@@ -104,6 +104,8 @@ def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
     for name, given in (("space", question.space), ("collocations", question.collocations)):
         if manifest is not None and given is not None and manifest["configuration"].get(name) != given.digest:
             raise UserError(f"--{name}: not the {name} of this release, by digest; name the release's own.")
+    if manifest is not None and question.epsilons:
+        release_of(manifest, question)  # what it lacks, such as collocations, is told before anything takes long
 
 
 def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> bool:

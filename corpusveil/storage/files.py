@@ -252,6 +252,20 @@ def make_folder(path: str, *, private: bool = False) -> None:
         raise UserError(f"{path}: a folder is needed here, and a file of that name is in the way.")
 
 
+def check_folder(url: str) -> None:
+    """Raise UserError where a local folder can't be made or written to; nothing is made."""
+    fs, path = resolve(url)
+    if not isinstance(fs, LocalFileSystem):
+        return
+    at = os.path.abspath(path)
+    while not os.path.lexists(at):
+        at = os.path.dirname(at)
+    if not os.path.isdir(at):
+        raise UserError(f"{at}: a folder is needed here, and a file of that name is in the way.")
+    if not os.access(at, os.W_OK | os.X_OK):
+        raise UserError(f"{at}: no permission to write here.")
+
+
 def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
     with open_write(url, private=private) as file:
         file.write(data)

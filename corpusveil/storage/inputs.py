@@ -219,6 +219,15 @@ def _hidden(relative: str) -> bool:
     return any(part.startswith((".", "_")) for part in relative.split("/"))
 
 
+def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
+    """Say whether a folder lies in an input, or a glob takes in one of the files that are written to the folder."""
+    folder, pattern = files.absolute(output).rstrip("/"), files.absolute(given.rstrip("/"))
+    names = [f"{folder}/{one}" for one in written]
+    return f"{folder}/".startswith(f"{pattern}/") or (
+        glob.has_magic(pattern) and any(re.fullmatch(glob_translate(pattern), one) for one in names)
+    )
+
+
 def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: str, records: str) -> None:
     """Raise UserError when output or records lie where the input lies, or in one another."""
     targets = {"output": _folder(output), "records": _folder(records)}

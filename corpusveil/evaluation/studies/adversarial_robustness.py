@@ -28,7 +28,7 @@ from corpusveil.evaluation.studies.cells import Cell, Results
 from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, WordSpace, key_of
 from corpusveil.evaluation.studies.measures import drawn_words
 from corpusveil.evaluation.studies.robustness_account import account_of
-from corpusveil.evaluation.studies.study import Account, Grid, Study
+from corpusveil.evaluation.studies.study import Account, Epsilon, Finite, Grid, Study
 from corpusveil.evaluation.tasks import Task
 from corpusveil.evaluation.terms import count_words
 from corpusveil.mechanisms import Mechanism, make
@@ -44,8 +44,8 @@ ABOVE_FLOOR = 1e-3
 class RobustnessGrid(Grid):
     """Keys of the grid beside those of every study. ``test_rows`` are the texts that are attacked."""
 
-    cmp_epsilons: tuple[float, ...] = Field(min_length=1)
-    gumbel_log_epsilons: tuple[float, ...] = Field(min_length=1)
+    cmp_epsilons: tuple[Epsilon, ...] = Field(min_length=1)
+    gumbel_log_epsilons: tuple[Finite, ...] = Field(min_length=1)
     """ln epsilon; what is below the mechanism's floor in a space stands for the floor, as the study's least does."""
     regimes: tuple[Literal["normal", "augmented", "ibp"], ...] = Field(min_length=1)
     network_epochs: int = Field(ge=1)
@@ -83,6 +83,7 @@ class AdversarialRobustness(Study):
         "Z. Xu, Teissier 2021)"
     )
     grid = RobustnessGrid
+    no_use_for = (*Study.no_use_for, "model", "encoder")  # it has networks of its own, and measures no similarity
 
     def needs(self, grid: RobustnessGrid) -> Needs:
         one = WordSpace(ONE_LIST, lists=0)  # nothing here walks along a list
@@ -152,7 +153,7 @@ class AdversarialRobustness(Study):
 
         if regime == "augmented":
             return made()
-        mark = mark_of(ground.digest(), grid.model_dump(mode="json"), cell["task"], regime, cell["seed"])
+        mark = mark_of(ground.digest(), grid.decides(), cell["task"], regime, cell["seed"])
         address = ground.address("networks", f"{regime}-{mark[:16]}.npz")
         held = files.read_if_there(address)
         if held is None:

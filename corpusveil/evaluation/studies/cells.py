@@ -15,9 +15,12 @@ import numpy as np
 
 from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
 from corpusveil.errors import UserError, WorkError
+from corpusveil.storage import files
+from corpusveil.storage.shapes import fits, parsed
 
 CELLS = "cells"
 _MIB = 1 << 20
+_RECORD = {"kind": str, "options": dict, "result": dict, "seconds": float, "cpu_seconds": float, "peak_mib": float}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,20 @@ class CellStage(Stage):
     def name(self) -> str:
         """The folder of the records."""
         return CELLS
+
+    def record(self, task: Cell) -> dict[str, Any] | None:
+        """Return the record of a cell when it is done, and says all that is read of it."""
+        found = Stage.record(self, task)
+        if found is None or not fits(found, _RECORD) or found["options"] != dict(task.options):
+            return None
+        return found
+
+    def __call__(self, task: Cell) -> None:
+        """Do a cell unless it is done. One that fails is noted, so that it stops no other."""
+        try:
+            Stage.__call__(self, task)
+        except WorkError as error:
+            files.write_bytes(self.address("failed", task.record_name), json.dumps(str(error)).encode())
 
     def do(self, task: Cell) -> dict[str, Any]:
         """Do one cell. What a mechanism or measure refuses is a result too: it is shown with its sentence."""
@@ -113,6 +130,8 @@ class Results:
     """What cells found. Figures are means over what a selection leaves open, such as seeds."""
 
     records: Sequence[Mapping[str, Any]]
+    failed: tuple[str, ...] = ()
+    """What is said of cells that have no record, since they failed."""
 
     def where(self, kind: str | None = None, **options: Any) -> Results:
         """Return the cells of a kind whose options have these values; an option that a cell lacks is None."""
@@ -133,9 +152,17 @@ class Results:
         return float(np.mean(values)) if values else None
 
     def figure(self, measure: str) -> Figure | None:
-        """Return mean, deviation and number of a figure; None where no cell has it."""
-        values = self.values(measure)
-        return Figure.of(values) if values else None
+        """Return mean, deviation and number of a figure over seeds; None where no cell has it.
+
+        Of several cells of one seed, such as several tasks, the mean is taken first: how tasks differ is no deviation.
+        Cells without a seed are each their own.
+        """
+        of_seed: dict[Any, list[float]] = {}
+        for number, one in enumerate(self.records):
+            value = one["result"].get(measure)
+            if value is not None:
+                of_seed.setdefault(one["options"].get("seed", (number,)), []).append(float(value))
+        return Figure.of([float(np.mean(values)) for values in of_seed.values()]) if of_seed else None
 
     def options(self, name: str) -> list[Any]:
         """Return the different values of an option, in the order of the cells."""
@@ -184,15 +211,23 @@ def cells_over(kind: str, **axes: Iterable[Any]) -> list[Cell]:
 
 
 def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: Watch | None = None) -> Results:
-    """Do the cells that are not done yet; return what all found, in their order. Raises WorkError where one failed.
+    """Do the cells that are not done yet; return what they found, in their order, and which of them failed.
 
     They are done in an order as good as random, so that what is done at any time says how long the rest will take.
     """
-    names = {cell.record_name: place for place, cell in enumerate(cells)}
-    if len(names) < len(cells):
+    if len({cell.record_name for cell in cells}) < len(cells):
         message = "two cells of the study are the same"
         raise WorkError(message)
     mixed = sorted(cells, key=lambda cell: mark_of(cell.record_name))
-    records = run_stage(stage, mixed, engine, watch)
-    placed = sorted(zip(mixed, records, strict=True), key=lambda pair: names[pair[0].record_name])
-    return Results([record for _, record in placed])
+    failed: list[str] = []
+    try:
+        run_stage(stage, mixed, engine, watch)
+    except UserError:
+        failed = [str(parsed(files.read_bytes(stage.address("failed", name)))) for name in _failures(stage)]
+        if not failed:
+            raise
+    return Results([record for cell in cells if (record := stage.record(cell)) is not None], tuple(failed))
+
+
+def _failures(stage: CellStage) -> list[str]:
+    return files.listing(stage.address("failed"))

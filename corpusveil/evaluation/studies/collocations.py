@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
@@ -15,7 +15,22 @@ from corpusveil.evaluation.attribute import relative_gain
 from corpusveil.evaluation.studies.cells import Cell, Results, cells_over
 from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, counted
 from corpusveil.evaluation.studies.measures import baseline, compared, learnt
-from corpusveil.evaluation.studies.study import Account, Chart, Check, Grid, Mechanism, Study, Table, listed, rising
+from corpusveil.evaluation.studies.study import (
+    UNQUOTED,
+    Account,
+    Chart,
+    Check,
+    Epsilon,
+    Grid,
+    Mechanism,
+    Study,
+    Table,
+    above,
+    chance,
+    learns,
+    listed,
+    rising,
+)
 from corpusveil.evaluation.tasks import Task
 from corpusveil.evaluation.utility import Mode
 from corpusveil.spaces.improve import neighbors
@@ -46,13 +61,21 @@ class CollocationGrid(Grid):
 
     attacks: tuple[str, ...] = ()
     bundled_attacks: tuple[str, ...] = ()
-    epsilons: tuple[float, ...] = Field(min_length=1)
+    epsilons: tuple[Epsilon, ...] = Field(min_length=1)
     strategies: tuple[Strategy, ...] = Field(min_length=1)
     mechanism: Mechanism
     also: tuple[Mechanism, ...] = ()
     also_on: tuple[str, ...] = ()
-    average_words: dict[str, float]
+    average_words: dict[str, Epsilon]
     neighbors_shown: int = Field(default=0, ge=0)
+
+    @field_validator("also")
+    @classmethod
+    def _another(cls, also: tuple[Mechanism, ...], info: ValidationInfo) -> tuple[Mechanism, ...]:
+        own = info.data.get("mechanism")
+        if own is not None and own.name in [one.name for one in also]:
+            raise ValueError(f"{own.name} is the mechanism of the whole grid already; leave it out here")
+        return also
 
 
 class Collocated(Study):
@@ -68,7 +91,9 @@ class Collocated(Study):
 
     def cells(self, grid: CollocationGrid, ground: Ground) -> list[Cell]:
         tasks = ground.names(grid.tasks, grid.bundled)
-        attacks = ground.names(grid.attacks, grid.bundled_attacks)
+        attacks = ground.names(grid.attacks, grid.bundled_attacks, needed=False)
+        for name in (*tasks, *attacks):
+            _average(name, grid)
         seeds = range(grid.seeds)
         made = cells_over("baseline", task=tasks, seed=seeds)
         made += cells_over("attack baseline", task=attacks, seed=seeds)
@@ -112,9 +137,7 @@ class Collocated(Study):
 
     def _released(self, task: Task, cell: Cell, grid: CollocationGrid, ground: Ground) -> Task:
         """Return private versions of the (first) texts, by strategy, at base times average words a document."""
-        if task.name not in grid.average_words:
-            raise UserError(f"average_words.{task.name}: the grid has no such number, from public knowledge; add it.")
-        average = grid.average_words[task.name]
+        average = _average(task.name, grid)
         options, budget = follow(cell["strategy"], {}, (), cell["epsilon"], average)
         how = options["tokenizer"]
         space = ONE_LIST if cell["space"] == GIVEN else f"corpus-{how}"
@@ -144,6 +167,15 @@ class Collocated(Study):
             "A text's topic is a constructed label (clusters of averaged vectors), and so is relative gain.",
         ]
         return Account(tables, tuple(_checks(results, grid, ground)), charts, tuple(notes))
+
+
+def _average(name: str, grid: CollocationGrid) -> float:
+    """Return the average words of a data set's texts. Raises UserError where the grid has no such number."""
+    if name not in grid.average_words:
+        raise UserError(
+            f"average_words.{name}: the grid has no such number; add it to --config, from public knowledge."
+        )
+    return grid.average_words[name]
 
 
 def _label(strategy: str, space: str) -> str:
@@ -241,6 +273,12 @@ def _chart(results: Results, measure: str, title: str) -> Chart:
     return Chart(title, title.lower(), drawn, 1.0, "base of epsilon")
 
 
+def _all_above(pairs: Sequence[tuple[float | None, float | None]]) -> bool | None:
+    """Say whether the first of each pair is above the second; None where a figure is missing."""
+    held = [(one, other) for one, other in pairs if one is not None and other is not None]
+    return all(one > other for one, other in held) if len(held) == len(pairs) else None
+
+
 def _checks(results: Results, grid: CollocationGrid, ground: Ground) -> Iterator[Check]:
     some = results.where("task", mechanism=grid.mechanism.name)
     tasks = some.options("task")
@@ -264,7 +302,8 @@ def _checks(results: Results, grid: CollocationGrid, ground: Ground) -> Iterator
         if not {better, worse} <= set(grid.strategies) or not shared:
             continue
         pairs_seen = [(mean(better, one, measure), mean(worse, one, measure)) for one in shared]
-        same = None if any(None in pair for pair in pairs_seen) else all(a > b for a, b in pairs_seen if a and b)
+        taught = measure == "cs" or learns(results.where("baseline"), grid.test_rows)
+        same = _all_above(pairs_seen) if taught else None
         yield Check(
             f"{better.upper()} keeps {what} than {worse.upper()} from base {shared[0]:g} on",
             "; ".join(f"{paper[better][one]:g} > {paper[worse][one]:g}" for one in shared),
@@ -275,18 +314,26 @@ def _checks(results: Results, grid: CollocationGrid, ground: Ground) -> Iterator
         both = [(mean("s3", one, "perplexity"), mean("s1", one, "perplexity")) for one in shared]
         yield Check(
             f"Perplexity: S3 below S1 from base {FROM:g} on", "yes", "; ".join(listed(pair, 0) for pair in both),
-            None if any(None in pair for pair in both) else all(a < b for a, b in both if a and b),
+            _all_above([(words, joined) for joined, words in both]),
             f"interpolated Kneser-Ney of the corpus for GPT-2; {differs}",
         )  # fmt: skip
-    attacks = results.where("attack")
+    attacks, slack = results.where("attack"), chance(grid.test_rows)
     for task in attacks.options("task"):
         of = attacks.where(task=task)
+        taught = learns(results.where("attack baseline", task=task), grid.test_rows, "attribute ", "macro_f1")
         ends = [of.where(epsilon=one).mean("attribute private-private:macro_f1") for one in sorted(grid.epsilons)]
         stands = f"{task} for Yelp authors and Trustpilot gender; {differs}"
-        yield Check(f"{task}: the adaptive attacker grows with the budget", "yes", listed(ends), rising(ends), stands)
+        yield Check(
+            f"{task}: the adaptive attacker grows with the budget",
+            UNQUOTED,
+            listed(ends),
+            above(ends[-1], ends[0], slack) if taught else None,
+            stands,
+        )
         known = [of.mean(f"attribute {mode}:macro_f1") for mode in ("original-private", "private-private")]
         claim = f"{task}: the adaptive attacker is stronger than the static one, mean over all"
-        yield Check(claim, "yes", listed(known[::-1]), rising(known), stands)
+        same = above(known[1], known[0], slack) if taught else None
+        yield Check(claim, UNQUOTED, listed(known[::-1]), same, stands)
 
 
 STUDY = Collocated()

@@ -14,12 +14,29 @@ from corpusveil.evaluation.statistics import word_statistics
 from corpusveil.evaluation.studies.cells import Cell, Results, cells_over
 from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, WordSpace, key_of
 from corpusveil.evaluation.studies.measures import baseline, compared, drawn_words, learnt
-from corpusveil.evaluation.studies.study import Account, Chart, Check, Grid, Mechanism, Study, Table, listed, rising
+from corpusveil.evaluation.studies.study import (
+    UNQUOTED,
+    Account,
+    Chart,
+    Check,
+    Epsilon,
+    Grid,
+    Mechanism,
+    Study,
+    Table,
+    above,
+    all_epsilons,
+    chance,
+    learns,
+    listed,
+    rising,
+)
 from corpusveil.evaluation.tasks import Task
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.transforms.profiles import find as profile
 
 Lists = Literal["L0", "L1", "L2"]
+OnLists = Literal["diffractor-geometric", "diffractor-exponential"]
 SPACES = {
     "L0": WordSpace("L0", embeddings=0, lists=1),
     "L1": WordSpace("L1", embeddings=0, lists=2),
@@ -44,14 +61,19 @@ class DiffractorGrid(Grid):
     """Tasks whose texts similarity is measured on."""
     attacks: tuple[str, ...] = ()
     bundled_attacks: tuple[str, ...] = ()
-    epsilons: tuple[float, ...] = Field(min_length=1)
+    epsilons: tuple[Epsilon, ...] = Field(min_length=1)
     lists: tuple[Lists, ...] = Field(min_length=1)
-    on_lists: tuple[str, ...] = Field(min_length=1)
+    on_lists: tuple[OnLists, ...] = Field(min_length=1)
     beside: tuple[Mechanism, ...] = ()
     words: int = Field(ge=2)
     runs: int = Field(ge=2)
     speed_words: int = Field(ge=10)
     speed_repeats: int = Field(ge=1)
+
+    @property
+    def shown(self) -> list[float]:
+        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        return all_epsilons(self.epsilons, self.beside)
 
 
 class Diffractor(Study):
@@ -66,7 +88,7 @@ class Diffractor(Study):
 
     def cells(self, grid: DiffractorGrid, ground: Ground) -> list[Cell]:
         tasks = ground.names(grid.tasks, grid.bundled)
-        attacks = ground.names(grid.attacks, grid.bundled_attacks)
+        attacks = ground.names(grid.attacks, grid.bundled_attacks, needed=False)
         made = cells_over("baseline", task=[*tasks, *attacks], seed=range(grid.seeds))
         for one, space in self._mechanisms(grid):
             of = {"mechanism": one.name, "parameters": one.parameters, "space": space}
@@ -134,9 +156,7 @@ class Diffractor(Study):
             _attacks(results),
             _speeds(results),
         )
-        return Account(
-            tables, tuple(_checks(results, grid, ground)), _charts(results, grid), tuple(_notes(grid, ground))
-        )
+        return Account(tables, tuple(_checks(results, grid, ground)), _charts(results, grid), tuple(_notes()))
 
 
 def _seeds(kind: str, tasks: list[str], at: Mapping[str, Any], seeds: int) -> list[Cell]:
@@ -184,7 +204,7 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
     rows = []
     tasks = results.where("task").options("task")
     for name, space, label in _labels(results):
-        rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.epsilons)))
+        rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.shown)))
     whole, floor = (
         100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in tasks] or [0.0]))
         for name in ("original-original:accuracy", "original-original:floor")
@@ -194,7 +214,7 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
         "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
     )
     title = "Utility drop: accuracy on original less on private texts, in points, mean over tasks"
-    return Table(title, ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.epsilons)), rows, notes)
+    return Table(title, ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.shown)), rows, notes)
 
 
 def drop(results: Results, mechanism: str, space: str, epsilon: float, tasks: list[str]) -> float | None:
@@ -215,22 +235,22 @@ def _words(results: Results, grid: DiffractorGrid) -> Table:
     for name, space, label in _labels(results):
         for measure, title in (("n_w", "N_w"), ("s_w", "S_w")):
             some = [
-                results.where("words", mechanism=name, space=space, epsilon=one).mean(measure) for one in grid.epsilons
+                results.where("words", mechanism=name, space=space, epsilon=one).mean(measure) for one in grid.shown
             ]
             rows.append((label, title, *some))
     note = f"{grid.words} random words, {grid.runs} runs; exact where the mechanism has an exact law."
-    return Table("Plausible deniability", ("mechanism", "", *(f"ε {one:g}" for one in grid.epsilons)), rows, (note,))
+    return Table("Plausible deniability", ("mechanism", "", *(f"ε {one:g}" for one in grid.shown)), rows, (note,))
 
 
 def _similarity(results: Results, grid: DiffractorGrid) -> Table:
     rows = [
         (
             label,
-            *(results.where("task", mechanism=name, space=space, epsilon=one).figure("cs") for one in grid.epsilons),
+            *(results.where("task", mechanism=name, space=space, epsilon=one).figure("cs") for one in grid.shown),
         )
         for name, space, label in _labels(results)
     ]
-    return Table("Similarity of meaning", ("mechanism", *(f"ε {one:g}" for one in grid.epsilons)), rows)
+    return Table("Similarity of meaning", ("mechanism", *(f"ε {one:g}" for one in grid.shown)), rows)
 
 
 def _attacks(results: Results) -> Table:
@@ -270,7 +290,7 @@ def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
         drawn = {}
         for name, space, label in _labels(results):
             some = [
-                (e, results.where(kind, mechanism=name, space=space, epsilon=e).figure(measure)) for e in grid.epsilons
+                (e, results.where(kind, mechanism=name, space=space, epsilon=e).figure(measure)) for e in grid.shown
             ]
             drawn[label] = [(e, one.mean, one.deviation or 0.0) for e, one in some if one is not None]
         return drawn
@@ -281,11 +301,8 @@ def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
     )
 
 
-def _notes(grid: DiffractorGrid, ground: Ground) -> Iterator[str]:
+def _notes() -> Iterator[str]:
     yield from profile("1-diffractor").lines()
-    missing = [] if ground.bundled else [name for name in grid.tasks if name not in ground.names(grid.tasks, ())]
-    if missing:
-        yield f"Not here: {', '.join(missing)}."
 
 
 def _checks(results: Results, grid: DiffractorGrid, ground: Ground) -> Iterator[Check]:
@@ -302,38 +319,43 @@ def _checks(results: Results, grid: DiffractorGrid, ground: Ground) -> Iterator[
             f"{ground.encoder.label} for all-MiniLM-L6-v2; {differs}",
         )
     low = min(grid.epsilons)
-    pair = [results.where("task", mechanism=name, epsilon=low).mean("cs") for name in ("diffractor-geometric", "cmp")]
+    two = (("diffractor-geometric", space), ("cmp", ONE_LIST))
+    pair = [results.where("task", mechanism=name, space=of, epsilon=low).mean("cs") for name, of in two]
+    at = low if low in PAPER_CS["cmp"] else min(PAPER_CS["cmp"])
     yield Check(
-        f"At epsilon {low:g} 1-Diffractor keeps more meaning than CMP",
-        f"{PAPER_CS['diffractor-geometric'].get(low, 0.37):.2f} and {PAPER_CS['cmp'].get(low, 0.08):.2f}",
+        f"At epsilon {low:g} 1-Diffractor, {space}, keeps more meaning than CMP",
+        f"{listed(PAPER_CS[name][at] for name, _ in two)}{'' if at == low else f' at {at:g}'}",
         listed(pair),
         None if None in pair else pair[0] > pair[1],  # type: ignore[operator]
         f"equal epsilon is no equal promise: their metrics differ; {differs}",
     )
-    tasks = results.where("task").options("task")
+    tasks, slack = results.where("task").options("task"), chance(grid.test_rows)
+    known = Results([one for task in tasks for one in results.where("baseline", task=task).records])
     ends = [drop(results, "diffractor-geometric", space, one, tasks) for one in (max(grid.epsilons), low)]
     yield Check(
         f"Utility drops less at epsilon {max(grid.epsilons):g} than at {low:g}",
-        "less", listed(ends, 1), rising(ends), differs,
+        UNQUOTED, listed(ends, 1), above(ends[1], ends[0], 100 * slack) if learns(known, grid.test_rows) else None,
+        differs,
     )  # fmt: skip
     attacks = results.where("attack", mechanism="diffractor-geometric")
     for task in attacks.options("task"):
+        known = results.where("baseline", task=task)
         shared = [one for one in grid.epsilons if one in PAPER_FRIENDS]
         some = [attacks.where(task=task, epsilon=one).mean("original-private:accuracy") for one in shared]
         yield Check(
             f"Static attack on {task}: weaker at small epsilon",
             f"Friends {listed(PAPER_FRIENDS[one] for one in shared)} (original 33.13)",
             listed(None if one is None else 100 * one for one in some),
-            rising(some),
+            above(some[-1], some[0], slack) if some and learns(known, grid.test_rows) else None,
             f"{task} for the speakers of Friends; {ground.model.name} for BERT",
         )
-    geometric = results.where("speed", mechanism="diffractor-geometric").mean("mib")
-    for name in ("cmp", "vickrey-cmp", "tem"):
-        other = results.where("speed", mechanism=name).mean("mib")
+    geometric = results.where("speed", mechanism="diffractor-geometric", space=space).mean("mib")
+    for beside in ("cmp", "vickrey-cmp", "tem"):
+        other = results.where("speed", mechanism=beside).mean("mib")
         if geometric is not None and other is not None:
             yield Check(
-                f"1,000 words take less memory than with {name}, in MiB",
-                f"{PAPER_MIB['diffractor-geometric']} and {PAPER_MIB[name]}",
+                f"{grid.speed_words:,} words take less memory than with {beside}, in MiB",
+                f"{PAPER_MIB['diffractor-geometric']} and {PAPER_MIB[beside]}, of 1,000",
                 listed((geometric, other)), geometric < other,
                 "implementations of our own: vectors are memory-mapped and not counted",
             )  # fmt: skip

@@ -31,7 +31,8 @@ def read_grid(study: Study, *, quick: bool = False, file: str | None = None) -> 
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{file or own}, {key}: {first['msg'].removeprefix('Value error, ').lower()}.") from None
+        where = f"{file or own}, {key}" if key else file or own
+        raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ').lower()}.") from None
 
 
 def _given(file: str, study: Study) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,15 +133,19 @@ class Ground:
         """Whether the tasks are those of the dependencies' text."""
         return self.sources.data is None
 
-    def names(self, tasks: Sequence[str], bundled: Sequence[str]) -> list[str]:
+    def has(self, name: str) -> bool:
+        """Say whether ``--data`` has a file of this data set."""
+        return not self.bundled and self._file(name) is not None
+
+    def names(self, tasks: Sequence[str], bundled: Sequence[str], *, needed: bool = True) -> list[str]:
         """Return the tasks that are here: of ``--data`` those with a file, else the bundled ones.
 
-        Raises UserError where ``--data`` has none of them.
+        Raises UserError where ``--data`` has none of them and they are ``needed``.
         """
         if self.bundled:
             return list(bundled)
-        found = [name for name in tasks if self._file(name) is not None]
-        if tasks and not found:
+        found = [name for name in tasks if self.has(name)]
+        if tasks and needed and not found:
             raise UserError(
                 f"--data {self.sources.data}: it has none of {', '.join(f'{name}.parquet' for name in tasks)}; "
                 "csv and jsonl will do."
@@ -242,12 +247,15 @@ class Ground:
     def lines(self) -> list[str]:
         """Say what the study stands on, for its notes."""
         where = "vectors given" if self.sources.vectors else "word2vec trained here"
-        said = [
+        return [
             f"Space {name}: {len(one):,} words, {one.dimensions} dimensions, {len(one.lists)} lists; {where}."
             for name in self.prepared
             for one in [self.space(name)]
         ]
-        return [*said, f"Classifier: {self.model.name}. Similarity: {self.encoder.label}."]
+
+    def by_what(self) -> str:
+        """Say what classifies and what measures similarity, for the notes of studies that ask for it."""
+        return f"Classifier: {self.model.name}. Similarity: {self.encoder.label}."
 
 
 def key_of(seed: int) -> Key:
@@ -259,6 +267,8 @@ def _stamps(sources: Sources) -> list[Any]:
     """Return sizes and times of the given files: others mean other results."""
     named = [*sources.vectors]
     named += [one for one in (sources.collection, sources.queries, sources.qrels) if one is not None]
+    folders = [one for one in (sources.encoder, sources.model) if one is not None and os.path.isdir(one)]
+    named += [files.join(folder, name) for folder in folders for name in files.listing(folder)]
     if sources.data is not None:
         named += [files.join(sources.data, name) for name in sorted(files.listing(sources.data))]
     found: list[Any] = [[one.url, one.size, one.stamp] for one in find_shards(sources.corpus)] if sources.corpus else []
@@ -273,13 +283,20 @@ def prepare(ground: Ground, engine: Engine, watch: Watch | None = None) -> None:
     needs, sources = ground.needs, ground.sources
     made = mark_of(dataclasses.asdict(sources), _stamps(sources), dataclasses.asdict(needs))
     there = files.read_if_there(ground.address(MADE_OF))
-    if there is not None and there != made.encode():
-        raise UserError(f"{ground.folder}: here lies a study of other data or another grid; choose another --output.")
+    if there is not None and there != made.encode() and _begun(ground):
+        raise UserError(
+            f"{ground.folder}: here lies a study of other data, options or another grid; choose another --output."
+        )
+    given: list[Vectors] = []
+    if not all(is_artifact(ground.address("spaces", one.name)) for one in needs.words):
+        given = [read_vectors(url) for url in sources.vectors]
+        for one in needs.words:
+            if given and one.dimensions is not None:
+                _require_dimensions(_largest(given), one.dimensions)
     files.write_bytes(ground.address(MADE_OF), made.encode())
-    given = [read_vectors(url) for url in sources.vectors]
-    trained = not given or bool(needs.tokenizers)
+    trained = not sources.vectors or bool(needs.tokenizers)
     if trained:
-        _learn(ground, engine, watch, _variants(needs) if not given else 0)
+        _learn(ground, engine, watch, 0 if sources.vectors else _variants(needs))
     for one in needs.words:
         where = ground.address("spaces", one.name)
         if not is_artifact(where):
@@ -289,6 +306,13 @@ def prepare(ground: Ground, engine: Engine, watch: Watch | None = None) -> None:
         where = ground.address("spaces", f"corpus-{name}")
         if not is_artifact(where):
             build_space(read_vectors(ground.address(f"vectors-{name}"))).save(where)
+
+
+def _begun(ground: Ground) -> bool:
+    """Say whether anything was made that another study could take for its own."""
+    made = [*(("spaces", name) for name in ground.prepared), ("counts",), ("collocations",)]
+    made += [(f"tokens-{name}",) for name in ("word", "gst", "mst")]
+    return any(is_artifact(ground.address(*parts)) for parts in made)
 
 
 def _variants(needs: Needs) -> int:
@@ -305,17 +329,25 @@ def _trained(ground: Ground, one: WordSpace) -> list[str]:
 def _chosen(vectors: Sequence[Vectors], one: WordSpace) -> list[Vectors]:
     if one.dimensions is not None:
         same = [some for some in vectors if some.vectors.shape[1] == one.dimensions]
-        return [same[0] if same else reduced(max(vectors, key=lambda some: some.vectors.shape[1]), one.dimensions)]
+        return [same[0] if same else reduced(_largest(vectors), one.dimensions)]
     return list(vectors[: one.embeddings or len(vectors)])
 
 
-def reduced(vectors: Vectors, dimensions: int) -> Vectors:
-    """Return vectors with fewer dimensions, by their principal components. Raises UserError for more of them."""
+def _largest(vectors: Sequence[Vectors]) -> Vectors:
+    return max(vectors, key=lambda some: some.vectors.shape[1])
+
+
+def _require_dimensions(vectors: Vectors, dimensions: int) -> None:
     if dimensions > vectors.vectors.shape[1]:
         raise UserError(
             f"{vectors.source}: it has {vectors.vectors.shape[1]} dimensions and the grid asks for {dimensions}; give "
             "vectors that have so many, or leave them out of the grid."
         )
+
+
+def reduced(vectors: Vectors, dimensions: int) -> Vectors:
+    """Return vectors with fewer dimensions, by their principal components. Raises UserError for more of them."""
+    _require_dimensions(vectors, dimensions)
     centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)
     made = (centred @ axes[:, ::-1][:, :dimensions]).astype(np.float32)

@@ -7,7 +7,7 @@ import dataclasses
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -19,11 +19,18 @@ from corpusveil.evaluation.studies.study import Account, Check, Grid, Study, Tab
 from corpusveil.storage import files
 from corpusveil.transforms.pages import environment
 
+TABLES = "tables"
+BESIDE = "Beside the paper"
 SAME = {True: "yes", False: "no", None: "not told by this run"}
 
 
-def write_account(account: Account, study: Study, grid: Grid, results: Results, folder: str) -> str:
-    """Write ``study.html``, ``study.json`` and ``tables/*.csv`` into the study's folder; return the page's address."""
+def write_account(
+    account: Account, study: Study, grid: Grid, results: Results, folder: str, *, private: bool = False
+) -> str:
+    """Write ``study.html``, ``study.json`` and ``tables/*.csv`` into the study's folder; return the page's address.
+
+    ``private`` files get mode 0600 on a local disk.
+    """
     told = {
         "study": study.name,
         "paper": study.paper,
@@ -34,13 +41,24 @@ def write_account(account: Account, study: Study, grid: Grid, results: Results, 
         "notes": account.notes,
         "cells": list(results.records),
     }
-    files.write_bytes(files.join(folder, "study.json"), (json.dumps(told, indent=1, default=str) + "\n").encode())
-    for one in (*account.tables, _of_checks(account.checks)):
-        name = re.sub(r"[^a-z0-9]+", "-", one.title.lower()).strip("-")[:60]
-        files.write_bytes(files.join(folder, "tables", f"{name}.csv"), as_csv(one))
+    said = (json.dumps(told, indent=1, default=str) + "\n").encode()
+    files.write_bytes(files.join(folder, "study.json"), said, private=private)
+    tables = (*account.tables, _of_checks(account.checks))
+    for name, one in zip(file_names([one.title for one in tables]), tables, strict=True):
+        files.write_bytes(files.join(folder, TABLES, name), as_csv(one), private=private)
     page = files.join(folder, "study.html")
-    files.write_bytes(page, render(account, study).encode())
+    files.write_bytes(page, render(account, study).encode(), private=private)
     return page
+
+
+def file_names(titles: Sequence[str]) -> list[str]:
+    """Return a name for the file of each table; no two are the same, also where titles begin alike."""
+    found: list[str] = []
+    for title in titles:
+        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:100].rstrip("-")
+        again = sum(one.removesuffix(".csv").split("--")[0] == name for one in found)
+        found.append(f"{name}--{again + 1}.csv" if again else f"{name}.csv")
+    return found
 
 
 def render(account: Account, study: Study) -> str:
@@ -94,7 +112,7 @@ def as_csv(table: Table) -> bytes:
 
 def lines(account: Account, width: int = 16) -> Iterator[str]:
     """Yield tables and checks as text."""
-    for one in (*account.tables, _of_checks(account.checks)):
+    for one in account.tables:
         yield f"\n{one.title}"
         rows = [[shown(value) for value in row] for row in one.rows]
         sizes = [max(len(row[at]) for row in [list(one.columns), *rows]) for at in range(len(one.columns))]
@@ -104,9 +122,14 @@ def lines(account: Account, width: int = 16) -> Iterator[str]:
                 + "  ".join(text.ljust(min(size, 4 * width)) for text, size in zip(row, sizes, strict=True)).rstrip()
             )
         yield from (f"  {note}" for note in one.notes)
+    yield f"\n{BESIDE}"
+    for check in account.checks:
+        yield f"  {check.claim}: {SAME[check.same]}"
+        yield f"    paper: {check.paper}; here: {check.seen}"
+        yield f"    {check.differs}"
 
 
 def _of_checks(checks: tuple[Check, ...]) -> Table:
     rows = [(one.claim, one.paper, one.seen, SAME[one.same], one.differs) for one in checks]
     columns = ("claim", "paper says", "we see", "same direction?", "what differs")
-    return Table("Beside the paper", columns, rows)
+    return Table(BESIDE, columns, rows)

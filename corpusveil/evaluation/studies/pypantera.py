@@ -28,7 +28,7 @@ from corpusveil.evaluation.studies.searched import (
     prepare_index,
     searched,
 )
-from corpusveil.evaluation.studies.study import Account, Grid, Mechanism, Study
+from corpusveil.evaluation.studies.study import Account, Epsilon, Grid, Mechanism, Study, all_epsilons
 from corpusveil.evaluation.utility import score
 from corpusveil.transforms.profiles import find as profile
 from corpusveil.transforms.release import Release
@@ -37,7 +37,7 @@ from corpusveil.transforms.release import Release
 class PypanteraGrid(Grid):
     """Keys of the grid beside those of every study."""
 
-    epsilons: tuple[float, ...] = Field(min_length=1)
+    epsilons: tuple[Epsilon, ...] = Field(min_length=1)
     """Of a word, in each variant."""
     mechanisms: tuple[Mechanism, ...] = Field(min_length=1)
     searched: tuple[str, ...] = ()
@@ -57,6 +57,11 @@ class PypanteraGrid(Grid):
     """and among known items, which are so few that the pools of 100 would be all of them."""
 
     @property
+    def shown(self) -> list[float]:
+        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        return all_epsilons(self.epsilons, self.mechanisms)
+
+    @property
     def size(self) -> Size:
         return Size(self.queries, self.terms, self.documents)
 
@@ -70,6 +75,7 @@ class Pypantera(Study):
     name = "pypantera"
     paper = "pyPANTERA: A Python Package for Natural Language Obfuscation (De Faveri, Faggioli, Ferro 2024)"
     grid = PypanteraGrid
+    no_use_for = ()
 
     def needs(self, grid: PypanteraGrid) -> Needs:
         return grid.needs()
@@ -77,8 +83,6 @@ class Pypantera(Study):
     def cells(self, grid: PypanteraGrid, ground: Ground) -> list[Cell]:
         tasks = ground.names(grid.tasks, grid.bundled)
         collections = _collections(grid, ground)
-        if JUDGED in collections and any(one.startswith("bm25") for one in grid.searches):
-            prepare_index(ground)
         made = cells_over("baseline", task=tasks, seed=range(grid.seeds))
         made += cells_over("plain", collection=collections, seed=range(grid.seeds))
         for one in grid.mechanisms:
@@ -88,6 +92,10 @@ class Pypantera(Study):
                     made += [Cell("task", {"task": task, **at, "seed": seed}) for task in tasks]
                     made += [Cell("search", {"collection": name, **at, "seed": seed}) for name in collections]
         return made
+
+    def prepare(self, grid: PypanteraGrid, ground: Ground) -> None:
+        if is_judged(ground) and any(one.startswith("bm25") for one in grid.searches):
+            prepare_index(ground)
 
     def work(self, cell: Cell, grid: PypanteraGrid, ground: Ground) -> Mapping[str, Any]:
         seed = cell["seed"]
@@ -121,7 +129,7 @@ class Pypantera(Study):
 
 
 def _collections(grid: PypanteraGrid, ground: Ground) -> list[str]:
-    return [JUDGED] if is_judged(ground) else ground.names(grid.searched, grid.bundled_searched)
+    return [JUDGED] if is_judged(ground) else ground.names(grid.searched, grid.bundled_searched, needed=False)
 
 
 def _searched(cell: Cell, grid: PypanteraGrid, ground: Ground) -> Searched:
@@ -195,7 +203,7 @@ def _notes(grid: PypanteraGrid, ground: Ground) -> Iterator[str]:
         f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word they promise "
         f"{grid.variants} e together, the column r ε. Their number and {grid.depth} results each are our choice."
     )
-    if JUDGED in _collections(grid, ground):
+    if set(_collections(grid, ground)) <= {JUDGED}:
         return
     yield (
         "Known-item search stands in for DL'19, whose passages and judgements are not here (--collection, --queries, "

@@ -14,11 +14,11 @@ from corpusveil.evaluation.studies.searched import JUDGED
 from corpusveil.evaluation.studies.study import Account, Chart, Check, Table, listed, rising
 
 MEASURES = ("recall of R", "nDCG@10", "Jaccard", "cosine")
-PAPER: dict[str, dict[float, tuple[float, float, float, float]]] = {
+PAPER: dict[str, dict[float, tuple[float, float, float, float | None]]] = {
     "cmp": {1: (0, 0, 0, 0.025), 10: (0.028, 0.052, 0.119, 0.225), 15: (0.292, 0.544, 0.460, 0.628),
             50: (0.444, 0.564, 0.935, 0.902)},
     "custext": {1: (0.053, 0.143, 0.089, 0.357), 5: (0.245, 0.439, 0.374, 0.627), 10: (0.430, 0.576, 0.816, 0.881)},
-    "santext": {1: (0, 0, 0, 0), 5: (0.444, 0.564, 0.935, 0.902)},
+    "santext": {1: (0, 0, 0, None), 5: (0.444, 0.564, 0.935, 0.902)},
 }  # fmt: skip
 """Recall, nDCG@10, Jaccard, cosine by epsilon. Of SanText's 0 at epsilon 1 the cosine is not stated."""
 PLAIN = (0.498, 0.636)
@@ -54,19 +54,19 @@ def _accuracies(results: Results, grid: Any, ground: Ground) -> Table:
         of = results.where("task", task=task)
         for name in of.options("mechanism"):
             some = of.where(mechanism=name)
-            means = [some.where(epsilon=one).mean(measure) for one in grid.epsilons]
+            means = [some.where(epsilon=one).mean(measure) for one in some.options("epsilon")]
             held = [one for one in means if one is not None]
-            each = [some.where(epsilon=one).figure(measure) for one in grid.epsilons]
-            rows.append((task, name, *each, float(np.mean(held)) if held else None))
+            each = [some.where(epsilon=one).figure(measure) for one in grid.shown]
+            rows.append((task, name, *each, float(np.mean(held)) if len(held) == len(means) else None))
         known = results.where("baseline", task=task)
-        empty = (None,) * (len(grid.epsilons) - 1)
+        empty = (None,) * (len(grid.shown) - 1)
         for title, at in (
             ("original text", "original-original:accuracy"),
             ("prepared, no noise", "prepared:original-private:accuracy"),
             ("most frequent label", "original-original:floor"),
         ):
             rows.append((task, title, None, *empty, known.mean(at)))
-    columns = ("task", "mechanism", *(f"ε {one:g}" for one in grid.epsilons), "mean over ε")
+    columns = ("task", "mechanism", *(f"ε {one:g}" for one in grid.shown), "mean over ε")
     note = f"Trained on original text, tested on private text; nothing is trained on private text. {ground.model.name}."
     return Table("Classification: accuracy on private test texts", columns, rows, (note,))
 
@@ -80,7 +80,7 @@ def _search(results: Results, grid: Any, collection: str, search: str) -> Table:
          known.mean("random:jaccard"), known.mean("random:cosine")),
     ]  # fmt: skip
     for name in some.options("mechanism"):
-        for epsilon in grid.epsilons:
+        for epsilon in grid.shown:
             at = some.where(mechanism=name, epsilon=epsilon)
             if not at.values("jaccard"):
                 continue
@@ -107,7 +107,7 @@ def _charts(results: Results, grid: Any) -> Iterator[Chart]:
     def lines(of: Results, measure: str) -> dict[str, list[tuple[float, float, float]]]:
         drawn: dict[str, list[tuple[float, float, float]]] = {}
         for name in of.options("mechanism"):
-            for epsilon in grid.epsilons:
+            for epsilon in grid.shown:
                 figure = of.where(mechanism=name, epsilon=epsilon).figure(measure)
                 if figure is not None:
                     drawn.setdefault(name, []).append((epsilon, figure.mean, figure.deviation or 0.0))

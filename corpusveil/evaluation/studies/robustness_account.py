@@ -10,7 +10,7 @@ from corpusveil.evaluation.robustness.curves import Curve, equal_retention
 from corpusveil.evaluation.statistics import WordStatistics
 from corpusveil.evaluation.studies.cells import Results
 from corpusveil.evaluation.studies.ground import Ground
-from corpusveil.evaluation.studies.study import Account, Chart, Check, Table, listed, rising
+from corpusveil.evaluation.studies.study import UNQUOTED, Account, Chart, Check, Table, above, chance, listed, rising
 
 AXES = {"cmp": "epsilon", "truncated-gumbel": "ln epsilon"}
 PAPER: dict[str, dict[float, tuple[float, float]]] = {
@@ -20,6 +20,7 @@ PAPER: dict[str, dict[float, tuple[float, float]]] = {
 """Adversarial accuracy on IMDb, IBP and augmented, in percent."""
 PAPER_CLEAN = {"normal": "89.5", "augmented": "88 to 90", "ibp": "81.0"}
 MEASURES = {"clean": "original", "private": "one private variant", "adversarial": "attacked"}
+ROUNDING = 1e-9
 GIVEN_UP = 0.03
 """A network whose clean accuracy is no further than this above the constant answer's has learnt nothing."""
 
@@ -33,7 +34,7 @@ def account_of(results: Results, grid: Any, ground: Ground) -> Account:
     tables.append(_clean(attacks, grid))
     charts = [chart for name in mechanisms for chart in _charts(results, name)]
     checks = [one for one in _checks(results, grid, ground) if one is not None]
-    return Account(tuple(tables), tuple(checks), tuple(charts), tuple(_notes(grid, ground)))
+    return Account(tuple(tables), tuple(checks), tuple(charts), tuple(_notes(grid)))
 
 
 def _curves(words: Results, grid: Any) -> Table:
@@ -88,10 +89,19 @@ def _attacked(attacks: Results, mechanism: str) -> Table:
         "Attacks measure robustness, not privacy.",
     ]
     if AXES[mechanism] == "ln epsilon":
-        least = [attacks.where(task=task, at=min(places)) for task in attacks.options("task")]
-        told = [f"{math.log(one.mean('epsilon') or 1):.2f} in {one.options('task')[0]}" for one in least]
-        notes.append(f"ln ε {min(places):g} is {', '.join(told)}: the least there is in the space, if that is more.")
+        notes += [raised] if (raised := _raised(attacks)) else []
     return Table(f"Accuracy under {mechanism}", columns, rows, tuple(notes))
+
+
+def _raised(attacks: Results) -> str:
+    """Say which places of the grid are below what the mechanism is defined at, and what stands for each."""
+    told = []
+    for task in attacks.options("task"):
+        for at in attacks.options("at"):
+            epsilon = attacks.where(task=task, at=at).mean("epsilon")
+            if epsilon is not None and math.log(epsilon) > at + ROUNDING:
+                told.append(f"{at:g} is {math.log(epsilon):.2f} in {task}")
+    return f"Of ln ε {', '.join(told)}: the least there is in the space." if told else ""
 
 
 def _clean(attacks: Results, grid: Any) -> Table:
@@ -132,7 +142,7 @@ def _charts(results: Results, mechanism: str) -> Iterator[Chart]:
         yield Chart(f"{title}, {mechanism}", title, drawn_words, top, x)
 
 
-def _notes(grid: Any, ground: Ground) -> Iterator[str]:
+def _notes(grid: Any) -> Iterator[str]:
     yield "Vocabularies are the words of each task's texts, as in the study. That is for measuring only."
     yield "Words without a vector are left out of texts, and the noise replaces words only."
     if grid.reach < 1 or grid.closeness < 1:
@@ -141,16 +151,6 @@ def _notes(grid: Any, ground: Ground) -> Iterator[str]:
             "times the median distance of the last. Nearest words of ordinary vectors are often opposites (good, bad), "
             "and whole boxes of them leave a network nothing to tell apart."
         )
-    missing = [] if ground.bundled else [name for name in grid.tasks if name not in ground.names(grid.tasks, ())]
-    if missing:
-        yield f"Not here: {', '.join(missing)}."
-
-
-def above(one: float | None, other: float | None, slack: float) -> bool | None:
-    """Say whether one is above the other; None where one is missing, or where they are within the slack."""
-    if one is None or other is None or abs(one - other) <= slack:
-        return None
-    return one > other
 
 
 def _checks(results: Results, grid: Any, ground: Ground) -> Iterator[Check | None]:
@@ -159,7 +159,7 @@ def _checks(results: Results, grid: Any, ground: Ground) -> Iterator[Check | Non
     if not tasks:
         return
     first, size = tasks[0], results.where("attack").mean("texts")
-    slack = math.sqrt(0.5 / size) if size else 0.0  # a standard error of a difference, at most; seeds share the texts
+    slack = chance(size) if size else 0.0  # seeds share the texts
     some = attacks.where(task=first)
     vectors = "the vectors given" if ground.sources.vectors else "word2vec trained here"
     differs = (
@@ -169,7 +169,7 @@ def _checks(results: Results, grid: Any, ground: Ground) -> Iterator[Check | Non
     boxes = f"{differs}; nearest words for counter-fitted ones, {grid.reach:g} of their boxes"
     for name, x in AXES.items():
         shares = [point.retention for point in curve_of(results.where("words", task=first), name).points]
-        yield Check(f"{name}: N_w rises with {x}", "rises", listed(shares), rising(shares), differs)
+        yield Check(f"{name}: N_w rises with {x}", UNQUOTED, listed(shares), rising(shares), differs)
     for name in AXES:
         for regime, column in (("augmented", 1), ("ibp", 0)):
             yield _rising(some.where(mechanism=name, regime=regime), name, column, boxes if column == 0 else differs)

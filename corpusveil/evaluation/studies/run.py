@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from corpusveil.collocations.stages import Engine, Watch, mark_of
-from corpusveil.evaluation.studies.cells import Cell, CellStage, Results, run_cells
+from corpusveil.errors import WorkError
+from corpusveil.evaluation.studies.cells import CELLS, Cell, CellStage, Results, run_cells
+from corpusveil.evaluation.studies.given import absent, absolute, check_sets, check_sources
 from corpusveil.evaluation.studies.ground import Ground, Sources, prepare
-from corpusveil.evaluation.studies.pages import write_account
+from corpusveil.evaluation.studies.pages import TABLES, write_account
 from corpusveil.evaluation.studies.study import Account, Grid, Study, Table, find
 from corpusveil.storage import files
 
@@ -70,20 +73,42 @@ def ready(study: Study, grid: Grid, sources: Sources, output: str, engine: Engin
 
     With data of the user's the folder gets mode 0700 on a local disk, since figures of private data are private too.
     """
-    output = files.absolute(output)
-    if files.is_local(output):
-        given = (sources.data, sources.collection, sources.queries)
-        files.make_folder(files.resolve(output)[1], private=any(one is not None for one in given))
+    output, sources = files.absolute(output), absolute(sources)
     ground = Ground(output, sources, study.needs(grid))
-    ground.names(grid.tasks, grid.bundled)  # refused before anything takes long
+    check_sources(study, ground)
+    cells = study.cells(grid, ground)
+    check_sets(cells, grid, ground)
+    _make_folders(output, private=is_private(sources))
     prepare(ground, engine, watch)
+    study.prepare(grid, ground)
     worker = Worker(study.name, grid.model_dump_json(), output, sources)
-    stage = CellStage(output, mark_of(worker.grid, ground.digest()), worker)
-    return Ready(study, grid, ground, stage, study.cells(grid, ground))
+    stage = CellStage(output, mark_of(grid.decides(), ground.digest()), worker)
+    return Ready(study, grid, ground, stage, cells)
+
+
+def is_private(sources: Sources) -> bool:
+    """Say whether figures are of data of the user's: they are private then, and so are networks and tables."""
+    return any(one is not None for one in (sources.data, sources.collection, sources.queries))
+
+
+def _make_folders(output: str, *, private: bool) -> None:
+    """Make the output folder and those in it; a folder that was there keeps its mode, those in it are closed."""
+    if not files.is_local(output):
+        return
+    path = files.resolve(output)[1]
+    files.make_folder(path, private=private)
+    for name in ("ground", CELLS, TABLES):
+        folder = os.path.join(path, name)
+        files.make_folder(folder, private=private)
+        if private:
+            os.chmod(folder, 0o700)
 
 
 def run_study(one: Ready, engine: Engine, watch: Watch | None = None) -> tuple[Account, str]:
-    """Do the cells that are left, and write page, JSON and CSV; return what is reported and the page's address."""
+    """Do the cells that are left, and write page, JSON and CSV; return what is reported and the page's address.
+
+    Raises WorkError where cells failed, after the report of all others is written.
+    """
     began = time.monotonic()
     left = len(one.left)
     results = run_cells(one.stage, one.cells, engine, watch)
@@ -92,9 +117,23 @@ def run_study(one: Ready, engine: Engine, watch: Watch | None = None) -> tuple[A
     account = dataclasses.replace(
         account,
         tables=(*account.tables, costs(results, wall)),
-        notes=(*account.notes, *one.ground.lines(), *(f"Not run: {said}" for said in results.refused)),
+        notes=(
+            *account.notes,
+            *absent(one.grid, one.ground),
+            *one.ground.lines(),
+            *(() if "model" in one.study.no_use_for else (one.ground.by_what(),)),
+            *(f"Not run: {said}" for said in results.refused),
+            *(f"Failed: {said}" for said in results.failed),
+        ),
     )
-    return account, write_account(account, one.study, one.grid, results, one.ground.folder)
+    private = is_private(one.ground.sources)
+    page = write_account(account, one.study, one.grid, results, one.ground.folder, private=private)
+    if results.failed:
+        raise WorkError(
+            f"{len(results.failed):,} of {len(one.cells):,} cells failed, the first with: {results.failed[0]} {page} "
+            "is without them; run the same command again to try them once more."
+        )
+    return account, page
 
 
 def costs(results: Results, wall: float | None = None) -> Table:

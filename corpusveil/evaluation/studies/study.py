@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 import importlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from corpusveil.errors import UserError
 from corpusveil.evaluation.studies.cells import Cell, Results
@@ -23,6 +24,17 @@ STUDIES = {
     "adversarial-robustness": "adversarial_robustness",
 }
 """Study -> module."""
+UNQUOTED = "expected; no figure of the paper at hand"
+"""What stands for the paper where only the direction is known."""
+
+WHICH_CELLS = {
+    "seeds", "tasks", "bundled", "attacks", "bundled_attacks", "epsilons", "cmp_epsilons", "gumbel_log_epsilons",
+    "alphas",
+}  # fmt: skip
+"""Keys of grids that say which cells there are or how they are told: a cell has these as options, if at all."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Grid(BaseModel):
@@ -47,6 +59,26 @@ class Grid(BaseModel):
     min_count: int = Field(default=5, ge=1)
     """of words and collocations that occur so often at least."""
 
+    @field_validator("*")
+    @classmethod
+    def _once(cls, held: Any, info: ValidationInfo) -> Any:
+        """Refuse what is in a list twice: two cells would be the same, or their figures one mean of two things.
+
+        Epsilons are put in order: what rises is read off the first and the last.
+        """
+        if isinstance(held, tuple):
+            names = [one.name if isinstance(one, Mechanism) else one for one in held]
+            for one in names:
+                if names.count(one) > 1:
+                    raise ValueError(f"{one} is here twice; a study has it once")
+            if str(info.field_name).endswith("epsilons"):
+                return tuple(sorted(held))
+        return held
+
+    def decides(self) -> dict[str, Any]:
+        """Return the keys that decide what a cell finds: all but those that say which cells there are."""
+        return self.model_dump(mode="json", exclude=WHICH_CELLS)
+
     def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = ()) -> Needs:
         """Return what is prepared: the space of one list, others, and those of the corpus by tokenizer."""
         one = WordSpace(ONE_LIST)
@@ -60,7 +92,7 @@ class Mechanism(BaseModel):
 
     name: str
     parameters: dict[str, int | float] = {}
-    epsilons: tuple[float, ...] = ()
+    epsilons: tuple[Epsilon, ...] = ()
 
     @field_validator("name")
     @classmethod
@@ -68,6 +100,19 @@ class Mechanism(BaseModel):
         if name not in registry.names():
             raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
         return name
+
+    @field_validator("epsilons")
+    @classmethod
+    def _in_order(cls, epsilons: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(set(epsilons)))
+
+    @model_validator(mode="after")
+    def _parameters(self) -> Self:
+        known = registry.parameters(self.name)
+        for one in self.parameters:
+            if one not in known:
+                raise ValueError(f"{self.name} has no parameter {one}; it has: {', '.join(known) or 'none'}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +166,8 @@ class Study(abc.ABC):
     name: str
     paper: str
     grid: type[Grid]
+    no_use_for: ClassVar[tuple[str, ...]] = ("collection", "queries", "qrels")
+    """Sources that it has no use for: who gives one is told so."""
 
     @abc.abstractmethod
     def needs(self, grid: Any) -> Needs:
@@ -128,7 +175,10 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def cells(self, grid: Any, ground: Ground) -> list[Cell]:
-        """Return the cells; the ground is prepared."""
+        """Return the cells; nothing is prepared yet. Raises UserError for what can't be done with the data."""
+
+    def prepare(self, grid: Any, ground: Ground) -> None:  # noqa: B027 - most studies need nothing more
+        """Make what only this study needs, once, after spaces and collocations."""
 
     @abc.abstractmethod
     def work(self, cell: Cell, grid: Any, ground: Ground) -> Mapping[str, Any]:
@@ -147,12 +197,39 @@ def find(name: str) -> Study:
     return study
 
 
+def all_epsilons(epsilons: Iterable[float], mechanisms: Iterable[Mechanism]) -> list[float]:
+    """Return the epsilons of a grid and those that some mechanisms have of their own, in order."""
+    return sorted({*epsilons, *(epsilon for one in mechanisms for epsilon in one.epsilons)})
+
+
 def rising(values: Iterable[float | None], slack: float = 0.0) -> bool | None:
     """Say whether the last of some values is above the first by more than ``slack``; None where one is missing."""
     held = list(values)
     if len(held) < 2 or held[0] is None or held[-1] is None:
         return None
     return held[-1] - held[0] > slack
+
+
+def above(one: float | None, other: float | None, slack: float) -> bool | None:
+    """Say whether one is above the other; None where one is missing, or where they are within the slack."""
+    if one is None or other is None or abs(one - other) <= slack:
+        return None
+    return one > other
+
+
+def chance(texts: float) -> float:
+    """Return the largest standard error of a difference of two accuracies, each over so many texts."""
+    return math.sqrt(0.5 / texts)
+
+
+def learns(known: Results, texts: float, prefix: str = "", measure: str = "accuracy") -> bool:
+    """Say whether baselines are above the constant classifier by more than chance over so many texts.
+
+    Where they are not, there is nothing that noise could take, and a comparison of what is left tells nothing.
+    """
+    floors = {"accuracy": "floor", "macro_f1": "floor_macro_f1"}
+    whole, floor = (known.mean(f"{prefix}original-original:{one}") for one in (measure, floors[measure]))
+    return above(whole, floor, chance(texts)) is True
 
 
 def listed(values: Iterable[float | None], digits: int = 2) -> str:

@@ -203,3 +203,14 @@ def test_a_cell_of_nobodys_regime_is_refused(data: Path, tmp_path: Path) -> None
     options = {"task": "sst2", "regime": "other", "mechanism": "cmp", "at": 5.0, "seed": 0}
     with pytest.raises(UserError, match="regime"):
         study.STUDY.work(Cell("attack", options), one.grid, one.ground)
+
+
+def test_every_place_below_the_mechanisms_floor_is_said_and_no_other() -> None:
+    """Only the least one was, though a space of close words has a floor above several of them."""
+    records = [
+        {"kind": "attack", "options": {"task": "sst2", "at": at}, "result": {"epsilon": math.exp(max(at, 12.0))}}
+        for at in (4.67, 10.0, 14.0)
+    ]
+    said = told._raised(Results(records))
+    assert said == "Of ln ε 4.67 is 12.00 in sst2, 10 is 12.00 in sst2: the least there is in the space."
+    assert told._raised(Results(records[2:])) == ""

@@ -148,7 +148,7 @@ def test_a_table_is_csv_with_three_columns_a_figure_and_lines_of_text() -> None:
     check = Check("falls", "1 2", "2 1", None, "all")
     said = list(lines(Account((table,), (check,))))
     assert any("1 ± 0.5" in line for line in said)
-    assert any("not told by this run" in line for line in said)
+    assert said[-3:] == ["  falls: not told by this run", "    paper: 1 2; here: 2 1", "    all"]
 
 
 def test_cost_of_cells_is_their_sum_and_on_a_cluster_no_less_than_the_longest() -> None:

@@ -96,7 +96,7 @@ def test_every_mechanism_of_the_grid_can_be_made(folder: Path) -> None:
 def test_without_noise_variants_find_what_the_plain_query_finds(folder: Path, judged: bool) -> None:
     """And at an epsilon near 0 hardly anything, like random words."""
     of, name = ground(folder, judged=judged), JUDGED if judged else "blog_gender"
-    STUDY.cells(grid(), of)
+    STUDY.prepare(grid(), of)
     plain = STUDY.work(Cell("plain", {"collection": name, "seed": 0}), grid(), of)
     kept = STUDY.work(at("search", 1e6, collection=name), grid(), of)
     lost = STUDY.work(at("search", 0.001, collection=name), grid(), of)
@@ -115,9 +115,10 @@ def test_a_judged_collection_is_searched_in_place_of_known_items(folder: Path) -
     """Indexed once for all processes; grade 1 and a missing passage are told apart from found ones."""
     of = ground(folder, judged=True)
     assert {cell["collection"] for cell in STUDY.cells(grid(), of) if cell.kind == "search"} == {JUDGED}
+    STUDY.prepare(grid(), of)
     index = folder / "judged" / "ground" / "bm25"
     before = index.stat().st_mtime_ns
-    STUDY.cells(grid(), of)
+    STUDY.prepare(grid(), of)
     assert index.stat().st_mtime_ns == before
     some = {cell["collection"] for cell in STUDY.cells(grid(), ground(folder)) if cell.kind == "search"}
     assert some == {"blog_gender"}
@@ -125,7 +126,7 @@ def test_a_judged_collection_is_searched_in_place_of_known_items(folder: Path) -
         STUDY.cells(grid(), ground(folder, queries="queries.tsv"))
     remote = Ground("memory://study", of.sources, of.needs)
     with pytest.raises(UserError, match="local --output"):
-        STUDY.cells(grid(), remote)
+        STUDY.prepare(grid(), remote)
 
 
 def test_only_test_texts_are_private_and_training_ones_original(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,9 @@ def test_from_a_raw_corpus_to_tables_in_one_run(collocated: Any) -> None:
     attackers = tables["Attackers and utility together, macro F1"].rows
     assert [row[1] for row in attackers[-2:]] == ["original", "constant"]
     assert attackers[-2][-1] == 0.0
-    assert all(check.same is not None for check in account.checks)
+    told = [check.same for check in account.checks if "attacker" not in check.claim]
+    assert told
+    assert None not in told  # an attacker can be within a standard error of so few texts
     assert Path(page).is_file()
     assert "text" not in "".join(path.name for path in Path(ground.folder, "cells", "done").iterdir())
 
