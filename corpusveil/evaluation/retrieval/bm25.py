@@ -86,7 +86,7 @@ class Bm25:
         """Read what ``save`` wrote; scores stay on the disk and are mapped into memory as queries need them."""
         library = _bm25s()
         try:
-            index = library.BM25.load(folder, mmap=True)
+            index = library.BM25.load(folder, mmap=True, allow_pickle=False)
             words = sorted(index.vocab_dict, key=index.vocab_dict.__getitem__)
             sound = [index.vocab_dict[word] for word in words] == list(range(len(index.scores["indptr"]) - 1))
             found = cls(float(index.k1), float(index.b), index, tokenizer_of(Vocabulary.from_words(words)))
