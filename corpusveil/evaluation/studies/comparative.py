@@ -101,7 +101,7 @@ class Comparative(Study):
         epsilon = cell["epsilon"]
         if cell.kind == "words":
             ids = words_of(task, mechanism.space, grid.words)
-            told = word_statistics(mechanism, epsilon, ids, grid.runs, key_of(0))
+            told = word_statistics(mechanism, epsilon, ids, grid.runs, key_of(0), exact=mechanism.name not in SLOW_LAWS)
             return {"n_w": told.n_w / 100, "s_w": told.s_w / 100, "n_w_sampled": told.retention}
         seed = cell["seed"]
         if cell["mechanism"] in grid.bag_of_words:

@@ -24,6 +24,8 @@ STUDIES = {
     "adversarial-robustness": "adversarial_robustness",
 }
 """Study -> module."""
+SLOW_LAWS = ("truncated-gumbel",)
+"""Mechanisms whose exact law takes seconds to minutes a word: N_w and S_w are sampled."""
 UNQUOTED = "expected; no figure of the paper at hand"
 """What stands for the paper where only the direction is known."""
 
