@@ -20,6 +20,7 @@ from corpusveil.evaluation.studies.cells import Cell, Figure, Results, cells_ove
 from corpusveil.evaluation.studies.ground import Ground, Needs, WordSpace, key_of
 from corpusveil.evaluation.studies.measures import baseline, compared, learnt
 from corpusveil.evaluation.studies.study import (
+    SLOW_LAWS,
     Account,
     Chart,
     Check,

@@ -15,6 +15,7 @@ from corpusveil.evaluation.studies.cells import Cell, Results, cells_over
 from corpusveil.evaluation.studies.ground import ONE_LIST, Ground, Needs, WordSpace, key_of
 from corpusveil.evaluation.studies.measures import baseline, compared, drawn_words, learnt
 from corpusveil.evaluation.studies.study import (
+    SLOW_LAWS,
     UNQUOTED,
     Account,
     Chart,
@@ -238,9 +239,7 @@ def _words(results: Results, grid: DiffractorGrid) -> Table:
                 results.where("words", mechanism=name, space=space, epsilon=one).mean(measure) for one in grid.shown
             ]
             rows.append((label, title, *some))
-    note = (
-        f"{grid.words} random words, {grid.runs} runs; exact where the mechanism has a law, but for truncated Gumbel's."
-    )
+    note = f"{grid.words} random words, {grid.runs} runs; exact where there is a law, but for Gumbel."
     return Table("Plausible deniability", ("mechanism", "", *(f"ε {one:g}" for one in grid.shown)), rows, (note,))
 
 
