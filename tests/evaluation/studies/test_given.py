@@ -245,7 +245,7 @@ def test_a_cell_that_fails_each_time_stops_no_other_and_is_tried_again(tmp_path:
 def test_the_report_is_written_without_cells_that_failed_and_the_status_is_1(
     vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(*_: Any) -> Any:
+    def fails(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
     (tmp_path / "grid.toml").write_text(f'{TINY}sizes = [4]\nmechanisms = [{{ name = "cmp" }}]\nepsilons = [1]\n')
