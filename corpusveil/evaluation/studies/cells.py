@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import resource
 import time
@@ -93,10 +94,19 @@ class CellStage(Stage):
         return {
             "kind": task.kind,
             "options": dict(task.options),
-            "result": json.loads(json.dumps(result, default=_plain)),
+            "result": finite(json.loads(json.dumps(result, default=_plain))),
             "cpu_seconds": round(time.process_time() - began, 3),
             "peak_mib": round(_peak() / _MIB, 1),
         }
+
+
+def finite(value: Any) -> Any:
+    """Return JSON values with None for what is no number: JSON has no other word for it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: finite(one) for name, one in value.items()}
+    return [finite(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _plain(value: Any) -> Any:

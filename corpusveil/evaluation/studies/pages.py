@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from corpusveil import __version__
 from corpusveil.evaluation.charts import legend, line_chart
-from corpusveil.evaluation.studies.cells import Figure, Results
+from corpusveil.evaluation.studies.cells import Figure, Results, finite
 from corpusveil.evaluation.studies.study import Account, Check, Grid, Study, Table
 from corpusveil.storage import files
 from corpusveil.transforms.pages import environment
@@ -41,7 +41,7 @@ def write_account(
         "notes": account.notes,
         "cells": list(results.records),
     }
-    said = (json.dumps(told, indent=1, default=str) + "\n").encode()
+    said = (json.dumps(finite(told), indent=1, default=str, allow_nan=False) + "\n").encode()
     files.write_bytes(files.join(folder, "study.json"), said, private=private)
     tables = (*account.tables, _of_checks(account.checks))
     for name, one in zip(file_names([one.title for one in tables]), tables, strict=True):

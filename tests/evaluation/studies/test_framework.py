@@ -19,7 +19,7 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.evaluation import bundled
-from corpusveil.evaluation.studies.cells import Cell, CellStage, Figure, Results, cells_over, run_cells
+from corpusveil.evaluation.studies.cells import Cell, CellStage, Figure, Results, cells_over, finite, run_cells
 from corpusveil.evaluation.studies.grids import read_grid, written
 from corpusveil.evaluation.studies.ground import Ground, Needs, Sources, WordSpace, prepare, reduced
 from corpusveil.evaluation.studies.pages import as_csv, lines
@@ -138,6 +138,13 @@ def test_results_are_selected_by_options_and_have_mean_and_deviation() -> None:
     assert results.where("task", m="z").figure("a") is None
     assert results.where("task").options("m") == ["x", "y"]
     assert str(Figure(0.5, 0.25, 2)) == "0.5 ± 0.25"
+
+
+def test_what_is_no_number_is_null_in_json() -> None:
+    """NaN is no JSON, and a figure that is none counts in no mean."""
+    assert finite({"a": [1.5, float("nan"), (float("inf"), "x")], "b": None, "c": 3}) == {
+        "a": [1.5, None, [None, "x"]], "b": None, "c": 3,
+    }  # fmt: skip
 
 
 def test_a_table_is_csv_with_three_columns_a_figure_and_lines_of_text() -> None:
