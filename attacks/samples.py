@@ -1,0 +1,84 @@
+"""Samples: what is drawn follows the stated law, depends on the key, and noise on vectors keeps its promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from attacks.attempt import Attempt
+from attacks.geometries import geometries, space_of
+from attacks.matrices import euclidean
+from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.mechanisms import Mechanism, make, names
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from tests.contracts.statistics import fit_p_value, independence_p_value
+from tests.mechanisms.rays import angles, lower_bound, masses
+
+LEVEL = 1e-10
+EPSILON = 1.0
+
+
+def attack(scale: float) -> Attempt:
+    """Draw with a fresh key; each fit has a control at another epsilon that has to be rejected somewhere."""
+    attempt, powered = Attempt(), set()
+    key = DrawKey.derive(Key.generate(), "00" * 32)
+    count = int(400_000 * scale)
+    fitted: set[str] = set()
+    for geometry, vectors in geometries().items():
+        space = space_of(vectors)
+        for name in names():
+            try:
+                mechanism = make(name, space)
+                law = mechanism.distribution(0, EPSILON)
+            except (NoClosedForm, UserError):
+                continue
+            out = _draw(mechanism, EPSILON, key, count, geometry)
+            attempt.tried("draws", 2 * count)
+            attempt.tried("fits of samples to a law")
+            where = f"{name} on {geometry}"
+            attempt.check(fit_p_value(out, law) > LEVEL, f"{where}: samples do not follow the law")
+            half = count // 2
+            p = independence_p_value(out[:half], out[half : 2 * half], len(space))
+            attempt.check(p > LEVEL, f"{where}: two places of a document are not independent")
+            fitted.add(name)
+            if fit_p_value(_draw(mechanism, 1.5 * EPSILON, key, count, geometry), law) < LEVEL:
+                powered.add(name)
+    attempt.tried("controls at 1.5 epsilon, rejected", len(powered))
+    attempt.check(fitted <= powered, f"no control was rejected for {', '.join(sorted(fitted - powered))}")
+    _noise(attempt, key, scale)
+    return attempt
+
+
+def _noise(attempt: Attempt, key: DrawKey, scale: float) -> None:
+    """Compare noise on vectors with its exact law along rays in the plane, and audit near pairs by samples."""
+    for geometry in ("grid", "circle"):
+        space = space_of(geometries()[geometry])
+        points = space.vectors.astype(np.float64)
+        law = masses(points, 3, EPSILON, angles(20_000)).mean(axis=0)
+        count = int(200_000 * scale)
+        out = _draw(make("cmp", space), EPSILON, key, count, geometry, word=3)
+        attempt.tried("draws", count)
+        attempt.tried("fits of samples to a law")
+        attempt.check(fit_p_value(out, law / law.sum()) > LEVEL, f"cmp on {geometry}: samples do not follow the law")
+        apart = euclidean(space)
+        for name in ("cmp", "mahalanobis", "vickrey-cmp", "vickrey-mahalanobis"):
+            mechanism = make(name, space)
+            for other in (4, 9):
+                told = mechanism.distances(3, EPSILON)
+                distance = float(apart[3, other] if told is None else told[other])
+                found = lower_bound(mechanism, 3, other, EPSILON, distance, count // 2)
+                attempt.tried("draws", 2 * count)
+                attempt.tried("pairs audited by samples")
+                attempt.check(found <= EPSILON, f"{name} on {geometry}: realised at least {found:.4g} epsilon")
+    excluding = make("vickrey-cmp-excluding", space_of(geometries()["grid"]))
+    found = lower_bound(excluding, 3, 4, EPSILON, 1.0, 20_000)
+    attempt.tried("controls: a false theorem, refuted")
+    attempt.check(found > EPSILON, "the audit by samples no longer refutes Vickrey without the input")
+
+
+def _draw(
+    mechanism: Mechanism, epsilon: float, key: DrawKey, count: int, document: str, word: int = 0
+) -> npt.NDArray[np.int32]:
+    draws = Draws.of_tokens(key, count, document=f"{mechanism.name} {document} {epsilon}")
+    return mechanism.privatize(np.full(count, word, np.int32), epsilon, draws)
