@@ -28,8 +28,8 @@ from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Vectors, build_space
 from corpusveil.storage import lease
-from corpusveil.storage.ledger import ROWS, Entry, Ledger, read_entry
-from corpusveil.storage.records import Records
+from corpusveil.storage.ledger import ROWS, VERSION, Entry, Ledger, read_entry
+from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -39,7 +39,7 @@ from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.pages import write_pages
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.spending import READINGS, summary, worst
+from corpusveil.transforms.spending import READINGS, differences, summary, worst
 from corpusveil.transforms.statement import statement
 from fuzz.containers import RAW, changed, one, pieces
 from fuzz.invariant import CANARY, Reader, need, refused
@@ -108,8 +108,9 @@ TASK = ShardTask(0, 1, "", "x.jsonl", 3, ".jsonl")
 def _job(folder: Path) -> ShardJob:
     kernel: Any = None
     return ShardJob(
-        kernel, Columns(), str(folder / "out"), Records(str(folder / "records")), "d" * 64, "f" * 16, b"k" * 32
-    )
+        kernel, Columns(), str(folder / "out"), Records(str(folder / "records")), "d" * 64, "f" * 16, b"k" * 32,
+        corpus="c",
+    )  # fmt: skip
 
 
 @functools.cache
@@ -122,10 +123,12 @@ def _records() -> dict[str, bytes]:
         "output": {"name": "part-00000-of-00001.jsonl", "sha256": "0" * 64, "blake2b": "0" * 32, "bytes": 3},
         "counts": Counts().private(),
         "seconds": 0.5,
+        "ledger": ["0" * 32],
     }
     run = {
         "release": "d" * 64, "key": "f" * 16, "columns": {"text": "text", "id": None, "keep": []},
         "input": ["x.jsonl"], "output": "FOLDER/out", "format": ".jsonl", "on_bad_rows": "fail", "ledger": None,
+        "version": RUN_VERSION, "corpus": "c",
     }  # fmt: skip
     space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
     release = Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), Key(bytes(range(100, 132))))
@@ -161,6 +164,10 @@ def check_records(data: bytes, folder: Path) -> None:
     task = ShardTask(0, 1, str(folder / "x.jsonl"), "x.jsonl", 3, ".jsonl")
     named = folder
     refused(lambda: job.is_done(task), named)
+    (folder / "ledger").mkdir(exist_ok=True)
+    (folder / "ledger/secret.key").write_bytes(b"s" * 32)
+    if "run" in name or "shards" in name:
+        refused(lambda: list(differences(Ledger.existing(str(folder / "ledger")), [records])), named)
     refused(lambda: runs._claim(RELEASE, job, [task], None), named)
     if "failed" not in name:
         refused(lambda: runs._already(job, [task], 0.0), named)
@@ -211,10 +218,12 @@ def check_lease(data: bytes, folder: Path) -> None:
 
 
 def _entry() -> Entry:
-    about: dict[str, Any] = dict.fromkeys(("corpus", "shard", "release", "metric", "mechanism", "space"), CANARY)
-    about |= {"rows": [0, None], "budget": {"epsilon": 1.0}}
+    about: dict[str, Any] = dict.fromkeys(
+        ("corpus", "column", "shard", "release", "metric", "mechanism", "space"), CANARY
+    )
+    about |= {"version": VERSION, "rows": [0, None], "budget": {"epsilon": 1.0}}
     table = pa.table(
-        [pa.array([b"c" * 16] * 3, pa.binary(16)), pa.array([b"i" * 16] * 3, pa.binary(16)), pa.array([1, 2, 3]),
+        [*(pa.array([tag * 16] * 3, pa.binary(16)) for tag in (b"n", b"c", b"i")), pa.array([1, 2, 3]),
          *(pa.array([0.5, 1.0, 2.0]) for _ in range(3))],
         schema=ROWS,
     )  # fmt: skip
@@ -235,9 +244,8 @@ def check_ledger(data: bytes, folder: Path) -> None:
     need(not any(column.null_count for column in entry.table.columns), "an entry with nothing where a number should be")
     secret = b"s" * 32
     (folder / "y.parquet").write_bytes(entry.data())
-    need(
-        read_entry(str(folder / "y.parquet")).name(secret) == entry.name(secret), "another entry when it is read again"
-    )
+    again = read_entry(str(folder / "y.parquet"))
+    need(again.digest(secret) == entry.digest(secret), "another entry when it is read again")
     (folder / "ledger/secret.key").write_bytes(secret)
     refused(lambda: summary(Ledger.existing(str(folder / "ledger")).entries()), path)
     refused(lambda: list(worst([entry], READINGS)), path)

@@ -84,6 +84,13 @@ def release(
         list[str] | None,
         typer.Option(help="What would who has this key file get back; repeatable. Needs --space.", metavar="PATH"),
     ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="For --leaked-key: the corpus' name in the release, 'privatize --corpus'; default: its folder.",
+            metavar="NAME",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Splits, and keys of further epsilons.", min=2)] = 5,
     documents: Annotated[int, typer.Option(help="Of more documents an even sample.", min=10)] = MOST,
     counts: Annotated[
@@ -136,7 +143,7 @@ def release(
     files.check_folder(output)  # what can't be written is told now, and not after all the work
     matched = match(
         [original], [private], text=text, private_text=private_text, id=id, columns=columns, second=pairs,
-        most=documents,
+        most=documents, corpus=corpus,
     )  # fmt: skip
     others = None if second_private is None else _manifest(second_private)
     found = evaluate_release(matched, manifest, question, others)

@@ -26,7 +26,7 @@ def show(url: Annotated[str, typer.Argument(help="The ledger.", metavar="URL")])
     from corpusveil.transforms.spending import READINGS, summary, worst
 
     ledger = Ledger.existing(url)
-    columns = ("corpus", "release", "mechanism", "metric", "documents", "tokens", "total", "largest", "ldp")
+    columns = ("corpus", "release", "column", "mechanism", "metric", "documents", "tokens", "total", "largest", "ldp")
     table = Table(*columns)
     for line in summary(ledger.entries()):
         table.add_row(*(f"{line[name]:,}" if isinstance(line[name], int) else str(line[name]) for name in columns))
@@ -48,7 +48,7 @@ def verify(
         list[str] | None, typer.Option(help="Private records of a release, to hold it against; repeatable.")
     ] = None,
 ) -> None:
-    """Check every entry against its name, and the records of releases against the entries.
+    """Check every entry against its name, and that the entries cover what the records of releases say was privatized.
 
     Example: corpusveil ledger verify s3://bucket/ledger --records s3://private/2026-11.records
     """

@@ -86,14 +86,21 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+def invoke(arguments: list[str]) -> int:
+    """Run one command line; return its exit status, or raise what went wrong."""
+    own, passed, debug = split_arguments(arguments)
+    result = typer.main.get_command(app).main(
+        own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug}
+    )
+    return result if isinstance(result, int) else 0
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
-    own, passed, debug = split_arguments(arguments)
+    debug = split_arguments(arguments)[2]
     logging.getLogger("py4j").setLevel(logging.ERROR)
     try:
-        result = typer.main.get_command(app).main(
-            own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug}
-        )
+        result = invoke(arguments)
     except CorpusveilError as error:
         if debug:
             traceback.print_exc()
@@ -107,7 +114,7 @@ def run(arguments: list[str]) -> int:
         return _unexpected(error, debug=debug)
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
         print("corpusveil: interrupted; run the same command again to go on.", file=sys.stderr)
-    return result if isinstance(result, int) else 0
+    return result
 
 
 def _unexpected(error: Exception, *, debug: bool) -> int:

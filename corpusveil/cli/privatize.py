@@ -113,16 +113,31 @@ def privatize(
     ledger: Annotated[
         str | None, typer.Option(help="Where is written what documents have spent; private.", metavar="URL")
     ] = None,
-    corpus: Annotated[str | None, typer.Option(help="The corpus' name in the ledger; default: its folder.")] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="The corpus' name: in the ledger, and without --id in the identity of each document; default: its "
+            "folder. Needed with --id and --ledger.",
+            metavar="NAME",
+        ),
+    ] = None,
     only_release: Annotated[
         str | None,
         typer.Option(help="Stop unless this would be the release of that name, as a ledger has it.", metavar="NAME"),
     ] = None,
     cap: Annotated[
-        float | None, typer.Option(help="The most that a document may spend over tokens and releases in one metric.")
+        float | None,
+        typer.Option(
+            help="The most that a document may spend over tokens and releases in one metric; another mechanism, "
+            "parameter or space is another metric, so set --cap-ldp beside it."
+        ),
     ] = None,
-    cap_token: Annotated[float | None, typer.Option(help="The same for a single token.")] = None,
-    cap_ldp: Annotated[float | None, typer.Option(help="The same in nats of plain LDP, over all metrics.")] = None,
+    cap_token: Annotated[
+        float | None, typer.Option(help="The same for a single token; set --cap-ldp beside it, too.")
+    ] = None,
+    cap_ldp: Annotated[
+        float | None, typer.Option(help="The same in nats of plain LDP, over all metrics and tokens.")
+    ] = None,
     engine: EngineOption = "local",
     workers: Annotated[int | None, typer.Option(help="Processes; default 1 (local), all cores (Spark).", min=1)] = None,
     master: Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")] = None,
@@ -204,12 +219,13 @@ def privatize(
         need = "needs none" if policy.tokenizer == "word" else "needs one: --collocations URL"
         raise UserError(f"--tokenizer {policy.tokenizer}: a collocation table is what it {need}.")
     caps = Caps(cap, cap_token, cap_ldp)
-    if ledger is None and (corpus is not None or caps != Caps()):
-        raise UserError("--corpus, --cap, --cap-token and --cap-ldp are for --ledger; add that or leave them out.")
-    spending = None if ledger is None else Spending(ledger, corpus, caps)
+    if ledger is None and caps != Caps():
+        raise UserError("--cap, --cap-token and --cap-ldp are for --ledger; add that or leave them out.")
+    spending = None if ledger is None else Spending(ledger, caps)
     if plan or plan_duplicates:
-        found = Release(chosen, budget, policy, Key.generate(), table, duplicates)
-        _plan(found, inputs, columns, root, format, on_bad_rows, spending, workers or 1, copies=plan_duplicates)
+        secret = _key(key, key_environment, output, test=test_key, make=False)
+        found = Release(chosen, budget, policy, secret, table, duplicates)
+        _plan(found, inputs, columns, root, corpus, format, on_bad_rows, spending, workers or 1, copies=plan_duplicates)
         return
     release = Release(chosen, budget, policy, _key(key, key_environment, output, test=test_key), table, duplicates)
     if only_release is not None and release.name != only_release:
@@ -218,11 +234,14 @@ def privatize(
             "key or the version of corpusveil is another one."
         )
     _announce(release)
+    if caps.ldp is None and caps != Caps():
+        said = "--cap and --cap-token add up within one metric; --cap-ldp, which is not set, holds over all of them"
+        print(f"warning: {said}.", file=sys.stderr)
     if engine == "spark":
         print("starting Spark", file=sys.stderr)
     outcome = privatize_corpus(
         release, inputs, output, make_engine(engine, workers, master, runner, passed),
-        columns=columns, root=root, records=records, rows_per_task=rows_per_task, format=format,
+        columns=columns, root=root, corpus=corpus, records=records, rows_per_task=rows_per_task, format=format,
         on_bad_rows=on_bad_rows, debug=context.obj["debug"], spending=spending,
         watch=watcher(progress),
     )  # fmt: skip
@@ -273,13 +292,14 @@ def mechanism_parameters(given: list[str]) -> dict[str, Any]:
 
 
 def _plan(
-    release: Release, inputs: list[str], columns: Columns, root: str | None, format: str, on_bad_rows: OnBadRows,
-    spending: Spending | None, workers: int, *, copies: bool,
+    release: Release, inputs: list[str], columns: Columns, root: str | None, corpus: str | None, format: str,
+    on_bad_rows: OnBadRows, spending: Spending | None, workers: int, *, copies: bool,
 ) -> None:  # fmt: skip
     """Print what a release would take."""
     found = forecast(
-        release, inputs, columns=columns, root=root, format=format, on_bad_rows=on_bad_rows, spending=spending
-    )
+        release, inputs, columns=columns, root=root, corpus=corpus, format=format, on_bad_rows=on_bad_rows,
+        spending=spending,
+    )  # fmt: skip
     for line in found.lines(workers):
         print(line)
     if copies:
@@ -290,14 +310,17 @@ def _plan(
         )
 
 
-def _key(path: str | None, environment: str | None, output: str, *, test: bool) -> Key:
+def _key(path: str | None, environment: str | None, output: str, *, test: bool, make: bool = True) -> Key:
     if test:
         return Key.for_tests()
-    return find_key(path, output) if environment is None else Key.from_environment(environment)
+    return find_key(path, output, make=make) if environment is None else Key.from_environment(environment)
 
 
-def find_key(path: str | None, output: str) -> Key:
-    """Load the named key, or make (or find again) one for this output in the user's key folder, and name it."""
+def find_key(path: str | None, output: str, *, make: bool = True) -> Key:
+    """Load the named key, or find or make one for this output in the user's key folder, and name it.
+
+    A new one is kept there where it is to be made, else it is lost.
+    """
     if path is not None:
         if files.is_local(output) and Path(path).resolve().is_relative_to(Path(output).resolve()):
             raise UserError(f"{path}: the key lies in the output folder, which is for the public; move it away.")
@@ -307,7 +330,10 @@ def find_key(path: str | None, output: str) -> Key:
     mark = hashlib.sha256(absolute.encode()).hexdigest()[:12]
     target = base / "corpusveil" / "keys" / f"{mark}.key"
     if not target.exists():
-        Key.generate().save(target)
+        new = Key.generate()
+        if not make:
+            return new
+        new.save(target)
     print(f"No --key: this output's own key is {target}; the same output finds it again.", file=sys.stderr)
     return Key.load(target)
 

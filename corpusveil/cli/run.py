@@ -185,7 +185,7 @@ def privatize_arguments(configuration: Configuration) -> list[str]:
     values, given = configuration.values, configuration.explicit
     corpus, mechanism, budget, output = (values[name] for name in ("corpus", "mechanism", "budget", "output"))
     arguments = [*corpus["input"], "--space", values["space"]["path"], "--output", output["path"]]
-    arguments += _options(corpus, {"text": "text", "id": "id", "root": "root", "keep": "keep"})
+    arguments += _options(corpus, {"text": "text", "id": "id", "root": "root", "name": "corpus", "keep": "keep"})
     arguments += ["--mechanism", mechanism["name"]]
     for name, value in mechanism.items():
         if name != "name":
@@ -199,7 +199,7 @@ def privatize_arguments(configuration: Configuration) -> list[str]:
     ledger = values.get("ledger")
     if ledger is not None:
         names = {"path": "ledger", "cap": "cap", "cap_token": "cap-token", "cap_ldp": "cap-ldp"}
-        arguments += [*_options(ledger, names), *_options(corpus, {"name": "corpus"})]
+        arguments += _options(ledger, names)
     names = {name: name.replace("_", "-") for name in output if name != "path"}
     arguments += _options(output, names)
     engine = values.get("engine", {})

@@ -6,7 +6,6 @@ import dataclasses
 import re
 import shutil
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +14,9 @@ import typer
 from corpusveil.cli.configuration import Configuration, read_configuration
 from corpusveil.cli.options import ProgressOption
 from corpusveil.cli.run import behind, engine_arguments, privatize_arguments
-from corpusveil.errors import CorpusveilError, UserError
+from corpusveil.errors import UserError
 from corpusveil.jobs.definitions import KINDS, MARK, Call, parse_times
-from corpusveil.jobs.schedule import Plan, Schedule, go_on, note, prometheus
+from corpusveil.jobs.schedule import Plan, Schedule, go_on, prometheus
 from corpusveil.pipelines.runners import goes_on_alone
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
@@ -105,13 +104,13 @@ def _schedule(configuration: Configuration) -> Schedule:
 
 
 def _start(configuration: Configuration, found: Schedule, progress: str) -> int:
-    from corpusveil.cli.main import run
+    from corpusveil.cli.main import invoke
 
     def privatize(plan: Plan) -> int:
         pinned = found.release()
         only = [] if pinned is None else ["--only-release", pinned]
         command = ["privatize", *_arguments(configuration, found, plan), *only, "--progress", progress]
-        return run([*command, *engine_arguments(configuration), *behind(configuration)])
+        return invoke([*command, *engine_arguments(configuration), *behind(configuration)])
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr)
@@ -120,9 +119,6 @@ def _start(configuration: Configuration, found: Schedule, progress: str) -> int:
         status, did = go_on(found, privatize, tell)
         if not did:
             print(f"{configuration.file}: nothing is new")
-    except CorpusveilError as error:
-        note(found.state, datetime.now(UTC), 2 if isinstance(error, UserError) else 1, 0.0, {"run": None})
-        raise
     finally:
         where = configuration.values.get("schedule", {}).get("prometheus")
         if where is not None:
@@ -134,7 +130,6 @@ def _arguments(configuration: Configuration, found: Schedule, plan: Plan) -> lis
     values = {name: dict(section) for name, section in configuration.values.items()}
     values["corpus"]["input"] = [shard.url for shard in plan.shards]
     values["corpus"]["root"] = found.root
-    values["corpus"].setdefault("name", found.root)
     values["output"] |= {"path": found.output_of(plan), "records": found.records_of(plan)}
     return privatize_arguments(dataclasses.replace(configuration, values=values))
 
@@ -142,7 +137,7 @@ def _arguments(configuration: Configuration, found: Schedule, plan: Plan) -> lis
 def _tell(found: Schedule) -> None:
     for number, done in found.runs():
         if done is None:
-            print(f"run-{number:05d}: begun, not finished")
+            print(f"run-{number:05d}: {found.refusal(number) or 'begun, not finished'}")
         elif done.get("given_up"):
             print(f"run-{number:05d}: given up, its shards went into a later one")
         else:

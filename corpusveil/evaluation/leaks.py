@@ -81,7 +81,7 @@ def _of_key(
 def _best(
     matched: Matched, rows: Sequence[int], release: Release, key: Key, column: str
 ) -> tuple[Replay, Sequence[Any]]:
-    """Return what a key confirms by the identities that fit best: file and row, or the ids that documents have."""
+    """Return what a key confirms by the identities that fit best: corpus, file and row, or the documents' ids."""
     tried = []
     for all_of_them in (matched.places, matched.ids):
         if all_of_them:

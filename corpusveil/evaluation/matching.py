@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files, formats
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.inputs import find_shards, folder_of
 from corpusveil.storage.rows import JSON, Columns
 
 MOST = 10_000
@@ -25,8 +25,8 @@ class Matched:
 
     ``originals`` and ``privates`` are texts [N], ``columns`` values [N] of further columns of the original by name,
     ``documents`` how many there are in all, of which ``chosen`` were looked for; ``unreadable`` are rows beside them.
-    ``seconds`` are private second texts [N], None where there are none; ``places`` say of each document in which file
-    and row it stands, which is its identity in a release without ids, and ``ids`` what the id column says.
+    ``seconds`` are private second texts [N], None where there are none; ``places`` say of each document in which
+    corpus, file and row it stands, its identity in a release without ids, and ``ids`` what the id column says.
     """
 
     originals: list[str]
@@ -36,7 +36,7 @@ class Matched:
     chosen: int = 0
     unreadable: int = 0
     seconds: list[str] | None = None
-    places: list[tuple[str, int]] = field(default_factory=list)
+    places: list[tuple[str, str, int]] = field(default_factory=list)
     ids: list[Any] | None = None
 
     @property
@@ -61,10 +61,12 @@ def match(
     second: tuple[str, Sequence[str]] | None = None,
     most: int = MOST,
     seed: int = 0,
+    corpus: str | None = None,
 ) -> Matched:
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
-    ``second`` is the column of second texts and their own private files. Of more than ``most`` documents an even sample
+    ``second`` is the column of second texts and their own private files; ``corpus`` is the name that the release was
+    made under, by default the folder of the original. Of more than ``most`` documents an even sample
     is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Rows of the original
     that can't be read are passed over, as a quarantine does. A folder that is a release is read at its ``data``. Raises
     UserError when these do not fit, and for an id that is there twice.
@@ -73,7 +75,9 @@ def match(
     if text in kept:
         raise UserError(f"{text}: this is the column with the text; a label, attribute or second text is another one.")
     bad: list[str] = []
-    chosen, documents = _reservoir(_rows(original, Columns(text, id, kept), bad), most, np.random.default_rng(seed))
+    chosen, documents = _reservoir(
+        _rows(original, Columns(text, id, kept), bad, corpus), most, np.random.default_rng(seed)
+    )
     if not documents:
         raise UserError(bad[0] if bad else f"{original[0]}: there is no document here.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
@@ -129,20 +133,24 @@ class _Row:
     identity: Any
     text: str
     values: tuple[Any, ...]
-    place: tuple[str, int]
+    place: tuple[str, str, int]
 
 
 def _data(url: str) -> str:
     return files.join(url, "data") if files.exists(files.join(url, "manifest.json")) else url
 
 
-def _rows(inputs: Sequence[str], columns: Columns, unreadable: list[str] | None = None) -> Iterator[_Row]:
+def _rows(
+    inputs: Sequence[str], columns: Columns, unreadable: list[str] | None = None, corpus: str | None = None
+) -> Iterator[_Row]:
     """Yield the rows of all shards; without an id they are known by their number over all of them.
 
     Why rows are bad is noted in ``unreadable``; without it the first one is an error.
     """
     number = 0
-    for shard in find_shards(inputs):
+    shards = find_shards(inputs)
+    corpus = corpus or folder_of(shards)
+    for shard in shards:
         suffix = formats.form_of(shard.url)
         for name in columns.named[1:] if suffix.startswith(".txt") else ():
             raise UserError(f"{shard.url}: plain text has no column {name!r}; leave it out, or use a form that has it.")
@@ -158,7 +166,7 @@ def _rows(inputs: Sequence[str], columns: Columns, unreadable: list[str] | None 
                 identities = batch.ids if batch.ids is not None else range(number, number + len(batch.numbers))
                 texts = zip(identities, batch.texts.to_pylist(), batch.numbers, strict=True)
                 for at, (identity, text, row) in enumerate(texts):
-                    yield _Row(identity, text, tuple(column[at] for column in values), (shard.relative, row))
+                    yield _Row(identity, text, tuple(column[at] for column in values), (corpus, shard.relative, row))
                 number += len(batch.numbers)
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import orjson
 
-from corpusveil.errors import UserError
+from corpusveil.errors import CorpusveilError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import Records
@@ -143,6 +143,13 @@ class Schedule:
         for number in self._numbers("plan"):
             yield number, self._done(number) if number in done else None
 
+    def refusal(self, number: int) -> str | None:
+        """Return why the last start of a run ended without a release; None where that is not known."""
+        noted = [line for line in _metrics(self.state) if line["run"] == number]
+        if not noted or "why" not in noted[-1]:
+            return None
+        return f"{'refused' if noted[-1]['status'] == UserError.exit_status else 'failed'}: {noted[-1]['why']}"
+
     def _shards(self) -> Sequence[InputShard]:
         try:
             return find_shards(self.inputs, self.root)
@@ -209,21 +216,30 @@ class Schedule:
 def go_on(schedule: Schedule, privatize: Callable[[Plan], int], tell: Callable[[str], None]) -> tuple[int, bool]:
     """Do what is to be done, run by run, until nothing is due; return the exit status, and whether anything was done.
 
-    ``privatize`` does one run and returns its exit status. A line of metrics is kept for each run, and for a start that
-    had nothing to do.
+    ``privatize`` does one run and returns its exit status, or raises why there is none. A line of metrics is kept for
+    each run, and for a start that had nothing to do.
     """
     did = False
     while True:
         began, at = time.monotonic(), datetime.now(UTC)
-        plan = schedule.next()
-        if plan is None:
-            break
-        did = True
-        tell(f"{plan.name}: {plan.count('new'):,} new and {plan.count('changed'):,} changed shards")
-        status = 0 if schedule.is_released(plan) else privatize(plan)
-        done = schedule.finish(plan) if status == 0 else {}
-        measured = {"run": plan.number, "new": plan.count("new"), "changed": plan.count("changed")}
-        measured |= {name: done.get(name, 0) for name in ("documents", "tokens")}
+        measured: dict[str, Any] = {"run": None}
+        try:
+            plan = schedule.next()
+            if plan is None:
+                break
+            did = True
+            measured = {"run": plan.number, "documents": 0, "tokens": 0}
+            measured |= {why: plan.count(why) for why in ("new", "changed")}
+            tell(f"{plan.name}: {measured['new']:,} new and {measured['changed']:,} changed shards")
+            status = 0 if schedule.is_released(plan) else privatize(plan)
+            if status == 0:
+                done = schedule.finish(plan)
+                measured |= {name: done[name] for name in ("documents", "tokens")}
+        except Exception as error:
+            if isinstance(error, CorpusveilError):
+                measured["why"] = str(error)
+            note(schedule.state, at, getattr(error, "exit_status", 1), time.monotonic() - began, measured)
+            raise
         note(schedule.state, at, status, time.monotonic() - began, measured)
         if status:
             return status, did
@@ -233,7 +249,7 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], int], tell: Callable[[
 
 
 def note(state: Records, at: datetime, status: int, seconds: float, measured: Mapping[str, Any]) -> None:
-    """Add a line to the metrics of a schedule: nothing in it but what its outputs show, and times."""
+    """Add a line to the metrics of a schedule: what its outputs show, times, and why a run made no release."""
     line = {"time": at.isoformat(timespec="seconds"), "status": status, "seconds": round(seconds, 3), **measured}
     address = state.address(METRICS)
     before = files.read_if_there(address) or b""
@@ -253,7 +269,7 @@ def _metrics(state: Records) -> list[dict[str, Any]]:
 
 
 def _is_metric(value: Any) -> bool:
-    if not fits(value, _METRIC) or (value["run"] and not fits(value, _COUNTED)):
+    if not fits(value, _METRIC) or (value["run"] and not fits(value, _COUNTED)) or not fits(value.get("why", ""), str):
         return False
     try:
         return math.isfinite(datetime.fromisoformat(value["time"]).timestamp())

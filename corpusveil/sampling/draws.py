@@ -32,13 +32,14 @@ TAG_KEY_BYTES = 32
 MECHANISM, RESAMPLE, NOISE, TERM = 1, 2, 3, 4
 """Purposes of draws. A number is never given a second meaning."""
 
-RowId = tuple[str, int]
-
 
 def _encode_id(identity: Any) -> bytes:
-    """Encode a document id with its type, so that 1, "1" and row 1 are three documents."""
+    """Encode a document id with its type, so that 1, "1" and row 1 are three documents.
+
+    A tuple is a row number behind the names of where the row stands, such as (corpus, path, row).
+    """
     if isinstance(identity, str):
-        return b"s" + identity.encode("utf-8", "surrogatepass")
+        return b"s" + _utf8(identity)
     if isinstance(identity, bytes):
         return b"b" + identity
     if isinstance(identity, bool):
@@ -46,11 +47,15 @@ def _encode_id(identity: Any) -> bytes:
     if isinstance(identity, int):
         return b"i" + str(identity).encode()
     if isinstance(identity, tuple):
-        path, row = identity
-        return b"r" + struct.pack("<Q", row) + str(path).encode("utf-8", "surrogatepass")
+        *place, row = identity
+        return b"r" + struct.pack("<Q", row) + b"".join(_prefixed(_utf8(str(name))) for name in place)
     if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
         return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
     raise UserError(f"A document id is of type {type(identity).__name__}; use text, bytes, numbers, dates or UUIDs.")
+
+
+def _utf8(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")  # a path need not be text
 
 
 def _prefixed(part: bytes) -> bytes:
@@ -64,7 +69,7 @@ def keyed_tags(
 
     Covered are the column name, the id with its type, and ``data[documents[d]:documents[d + 1]]``.
     """
-    base = hashlib.blake2b(_prefixed(column.encode()), digest_size=16, key=key)
+    base = hashlib.blake2b(_prefixed(_utf8(column)), digest_size=16, key=key)
     view = memoryview(np.ascontiguousarray(data).data)
     tags = bytearray()
     for number, identity in enumerate(identities):

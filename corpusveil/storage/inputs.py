@@ -102,6 +102,11 @@ def lies_at(url: str, root: str, relative: str) -> bool:
     return same_store and _path(url) == posixpath.join(_path(root), relative)
 
 
+def folder_of(shards: Sequence[InputShard]) -> str:
+    """Return the address of the folder that the relative paths of shards begin at."""
+    return files.absolute(shards[0].url.removesuffix(shards[0].relative).rstrip("/") or "/")
+
+
 def root_of(inputs: Sequence[str]) -> str:
     """Return the lowest folder that all inputs lie in, by their names alone: it stays when files come and go."""
     folders = []

@@ -1,9 +1,15 @@
 """The ledger: what was spent on which documents, one Parquet file an entry, at any fsspec URL.
 
-An entry holds what one task of one release spends on each document of its rows. Its name is a digest of its content
-keyed by a secret that lies in the ledger, so writing it again changes nothing, and documents are recognised by keyed
-fingerprints under any release key. Entries are only ever created. The ledger is as confidential as the input: whoever
-reads its secret can check guesses of documents.
+An entry holds what one task of one release spends on each document of its rows. Its digest covers all of it, under a
+secret that lies in the ledger, and documents are recognised by keyed fingerprints under any release key. The ledger is
+as confidential as the input: whoever reads its secret can check guesses of documents.
+
+How a run enters what it will spend (``entering``), on a store that creates a file only where none is, lists and
+removes: it writes entries of its own, under names that hold the run, looks at all entries, and takes its own back when
+a cap refuses them. Of two runs that fit only one at a time, whichever looks last sees the entries of both: an admitted
+run never takes its entries back. So no cap is exceeded; runs that start at the same moment may all be refused. A run
+relies on an entry of another only where that one was *kept* (``RUN.kept`` beside the entries), after which nobody
+removes it.
 """
 
 from __future__ import annotations
@@ -11,10 +17,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,12 +31,15 @@ from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound
 from corpusveil.storage.shapes import parsed
 
+VERSION = 2
+"""The form of entries; version 1 did not tell apart noise that was drawn under different columns."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 ENTRIES = "entries"
 FINGERPRINT = pa.binary(16)
 ROWS = pa.schema(
     [
+        ("noise", FINGERPRINT),
         ("content", FINGERPRINT),
         ("identity", FINGERPRINT),
         ("tokens", pa.int64()),
@@ -39,29 +49,36 @@ ROWS = pa.schema(
     ]
 )
 _ABOUT = b"corpusveil.ledger"
-FIELDS = ("corpus", "shard", "rows", "release", "metric", "mechanism", "space", "budget")
+FIELDS = ("version", "corpus", "column", "shard", "rows", "release", "metric", "mechanism", "space", "budget")
+_NAME = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
+_MARK = re.compile(r"([0-9a-f]{16})\.kept")
+
+T = TypeVar("T")
+Refuse = Callable[[Iterable["Entry"]], None]
+"""Raises UserError when what is in the ledger leaves no room for what is planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What one task of one release spends.
 
-    ``about`` says of what: corpus, shard, rows, release (its digest and its key's fingerprint), metric (mechanism and
-    space, within which readings add up), budget. ``table`` has a row a document, ``ROWS``.
+    ``about`` says of what: corpus, text column, shard, rows, release (its digest and its key's fingerprint), metric
+    (mechanism and space, within which readings add up), budget. ``table`` has a row a document, ``ROWS``: noise that is
+    equal within a release was spent once.
     """
 
     about: Mapping[str, Any]
     table: pa.Table = field(repr=False)
 
-    def name(self, secret: bytes) -> str:
-        """Return the entry's file name, which its content decides."""
+    def digest(self, secret: bytes) -> str:
+        """Return the keyed digest of all that the entry says: what its file is called by, and private records."""
         state = hashlib.blake2b(digest_size=16, key=secret, person=b"ledger entry")
         state.update(json.dumps(dict(self.about), sort_keys=True).encode() + b"\0")
         for name in ROWS.names:
             whole = pa.concat_arrays(self.table[name].chunks) if self.table.num_rows else pa.array([], pa.int8())
             width = whole.type.bit_width // 8
             state.update(memoryview(whole.buffers()[1])[whole.offset * width : (whole.offset + len(whole)) * width])
-        return f"{state.hexdigest()}.parquet"
+        return state.hexdigest()
 
     def data(self) -> bytes:
         """Return the entry as a Parquet file."""
@@ -69,6 +86,54 @@ class Entry:
         schema = ROWS.with_metadata({_ABOUT: json.dumps(dict(self.about), sort_keys=True).encode()})
         pq.write_table(self.table.cast(ROWS).replace_schema_metadata(schema.metadata), sink, compression="zstd")
         return sink.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that a run does at the ledger's store: to ``list`` all names, or to one file."""
+
+    what: Literal["list", "read", "create", "remove"]
+    name: str = ""
+    data: Entry | None = None
+
+
+Steps = Generator[Step, Any, T]
+"""Yields steps and is sent their outcomes: names, an entry or None, nothing."""
+
+
+def entering(planned: Mapping[str, Entry], run: str, refuse: Refuse | None) -> Steps[None]:
+    """Yield the steps by which a run enters what it will spend: entries by their digests.
+
+    ``refuse`` None stands for a run without caps, which never takes anything back. Raises UserError when a cap refuses
+    the run; then nothing of its own is left.
+    """
+    seen: dict[str, Entry] = {}
+    if refuse is not None:
+        refuse((yield from _look(seen)))
+    names = yield Step("list")
+    kept = {found[1] for name in names if (found := _MARK.fullmatch(name))}
+    there = {found[1] for name in names if (found := _NAME.fullmatch(name)) and found[2] in kept}
+    mine = {f"{digest}.{run}.parquet": entry for digest, entry in planned.items() if digest not in there}
+    for name, entry in mine.items():
+        yield Step("create", name, entry)
+    if refuse is not None:
+        try:
+            refuse((yield from _look(seen | mine)))
+        except UserError:
+            for name in mine:
+                yield Step("remove", name)
+            raise
+    if mine:
+        yield Step("create", f"{run}.kept")
+
+
+def _look(seen: dict[str, Entry]) -> Steps[list[Entry]]:
+    """Return all entries, and read those that were not ``seen``; one that is taken back meanwhile is none."""
+    names = [name for name in (yield Step("list")) if name.endswith(".parquet")]
+    for name in names:
+        if name not in seen and (entry := (yield Step("read", name))) is not None:
+            seen[name] = entry
+    return [seen[name] for name in names if name in seen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +176,38 @@ class Ledger:
             raise UserError(f"{self._address(SECRET)}: this secret has {len(secret)} bytes, not {SECRET_BYTES}.")
         return secret
 
-    def add(self, entry: Entry) -> str | None:
-        """Add an entry; return its name, None when it is there already."""
-        name = entry.name(self.secret)
-        made = files.create_bytes(self._address(ENTRIES, name), entry.data(), private=True)
-        return name if made else None
+    def enter(self, planned: Sequence[Entry], refuse: Refuse | None) -> list[str]:
+        """Enter what a run will spend, under a name of its own; return the entries' digests, in their order.
 
-    def withdraw(self, name: str) -> None:
-        """Take back an entry that this process added, before anything of it was drawn."""
-        files.remove(self._address(ENTRIES, name))
+        Raises UserError, with nothing of it left, when ``refuse`` does.
+        """
+        secret = self.secret
+        digests = [entry.digest(secret) for entry in planned]
+        self._do(entering(dict(zip(digests, planned, strict=True)), secrets.token_hex(8), refuse))
+        return digests
+
+    def _do(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    outcome = self._step(step)
+                except UserError as error:  # a damaged entry
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(outcome)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    def _step(self, step: Step) -> Any:
+        address = self._address(ENTRIES, step.name)
+        if step.what == "list":
+            return files.listing(self._address(ENTRIES))
+        if step.what == "read":
+            return self._there(step.name)
+        if step.what == "create":
+            return files.create_bytes(address, b"" if step.data is None else step.data.data(), private=True)
+        return files.remove(address)
 
     def names(self) -> list[str]:
         """Return the names of all entries."""
@@ -129,31 +217,47 @@ class Ledger:
         """Return one entry. Raises UserError when it is damaged."""
         return read_entry(self._address(ENTRIES, name))
 
+    def _there(self, name: str) -> Entry | None:
+        """Return one entry, None when it is gone."""
+        try:
+            return self.read(name)
+        except (CorpusveilError, OSError):
+            if files.exists(self._address(ENTRIES, name)):
+                raise
+            return None
+
     def is_named_rightly(self, name: str) -> bool:
         """Say whether an entry is what its name says; only who has the secret can make one that is."""
-        return self.read(name).name(self.secret) == name
+        return name.startswith(f"{self.read(name).digest(self.secret)}.")
 
-    def entries(self, but: Collection[str] = ()) -> Iterator[Entry]:
-        """Yield all entries but those named; one that is withdrawn meanwhile is none."""
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries; one that is taken back meanwhile is none."""
         for name in self.names():
-            if name in but:
-                continue
-            try:
-                entry = self.read(name)
-            except (CorpusveilError, OSError):
-                if files.exists(self._address(ENTRIES, name)):
-                    raise
-                continue
-            yield entry
+            if (entry := self._there(name)) is not None:
+                yield entry
 
 
 def read_entry(address: str) -> Entry:
-    """Return the entry at an address. Raises UserError when it is damaged."""
+    """Return the entry at an address. Raises UserError when it is damaged or of another version."""
     damaged = (
         f"{address}: this entry of the ledger is damaged; restore it from a copy: without it, what was spent would be "
         "counted too low."
     )
-    table = read_whole(address, damaged, lambda _: ROWS.names)
+
+    def columns(schema: pa.Schema) -> list[str]:
+        about = parsed(schema.metadata[_ABOUT])
+        version = about.get("version", 1) if isinstance(about, dict) else None
+        if type(version) is not int:
+            raise UserError(damaged)
+        if version != VERSION:
+            raise UserError(
+                f"{address}: this entry is of version {version} of the ledger, and this corpusveil reads version "
+                f"{VERSION}; begin another ledger, with caps lower by what 'ledger show' of the corpusveil that wrote "
+                "this one says was spent."
+            )
+        return list(ROWS.names)
+
+    table = read_whole(address, damaged, columns)
     with sound(damaged):
         about = parsed(table.schema.metadata[_ABOUT])
         entry = Entry({name: about[name] for name in FIELDS}, table.replace_schema_metadata(None).cast(ROWS))

@@ -9,8 +9,10 @@ from typing import Any
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import Each, Shape, fits, parsed, row
+from corpusveil.storage.shapes import Each, Shape, fits, line, parsed, row
 
+RUN_VERSION = 2
+"""The form of a run's records; those without a version are of before documents were identified by their corpus."""
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 
 
@@ -30,11 +32,12 @@ _RUN = {
     "release": str, "key": str, "columns": dict, "input": [str], "output": str, "format": str, "on_bad_rows": str,
     "ledger": (str, None),
 }  # fmt: skip
+_RUN_NOW = {**_RUN, "version": int, "corpus": str}
 _PLAN = {"shards": [row(str, str, int, str)], "why": Each(str)}
 SHAPES: tuple[tuple[str, Shape], ...] = (
-    (r"run\.json", _RUN),
+    (r"run\.json", lambda run: fits(run, _RUN_NOW if isinstance(run, dict) and "version" in run else _RUN)),
     (r"totals\.json", {**_COUNTS, "seconds": float}),
-    (r"shards/.*", _SHARD),
+    (r"shards/.*", lambda record: fits(record, _SHARD) and fits(record.get("ledger"), ([line], None))),
     (r"failed/.*", {"sentence": str}),
     (r"seen/.*", {"input": str}),
     (r"progress/.*", {"tokens": int}),

@@ -67,6 +67,10 @@ class Batch:
     kept: list[pa.Array] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
 
+    def identities(self, corpus: str, path: str) -> list[Any]:
+        """Return what identifies each row: its id, else the corpus, the path of the file in it, and the row."""
+        return list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
+
     def leave_out(self, rows: npt.NDArray[np.int64]) -> int:
         """Take the rows of these input numbers, ascending, out of the batch; return how many were in it."""
         stay = ~np.isin(self.numbers, rows)

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 from corpusveil.errors import UserError
 from corpusveil.storage import events, files, formats
 from corpusveil.storage.inputs import find_shards, refuse_overlap
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
@@ -23,7 +23,7 @@ from corpusveil.transforms.metrics import Measured
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.spending import Spending, reserve
+from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 
 DROPS, COPIES = "drops", "copies"
 _ABOUT_EQUAL = 24
@@ -107,6 +107,7 @@ def privatize_corpus(
     *,
     columns: Columns | None = None,
     root: str | None = None,
+    corpus: str | None = None,
     records: str | None = None,
     rows_per_task: int | None = None,
     format: str = "same",
@@ -119,9 +120,11 @@ def privatize_corpus(
 
     Run again after any interruption it goes on where it stopped. ``records`` (default ``<output>.records``) receives
     what is private. ``root`` is the folder that the paths in documents' identities begin at: by default the lowest
-    that all inputs have in common. ``format`` is the form of the output, as ``--format`` names it; ``on_bad_rows`` says
-    whether a row that can't be read stops the run or is set aside among the records. ``spending`` names a ledger: what
-    documents spend is written there before anything is drawn, and a cap that would be exceeded ends the run.
+    that all inputs have in common. ``corpus`` names the corpus, by default by that folder: without an id column it is
+    part of documents' identities, and a ledger knows documents by it. ``format`` is the form of the output, as
+    ``--format`` names it; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
+    records. ``spending`` names a ledger: what documents spend is written there before anything is drawn, and a cap that
+    would be exceeded ends the run.
     ``watch(records, tasks, run)``, a context manager, may show progress. Raises UserError when input or arguments are
     wrong and when the output folder belongs to another release; WorkError when the engine fails.
     """
@@ -134,6 +137,7 @@ def privatize_corpus(
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
     refuse_overlap(inputs, shards, output, folder.url)
+    corpus = name_of_corpus(corpus, shards, columns, spending)
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":
             raise UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
@@ -155,6 +159,7 @@ def privatize_corpus(
         copies_key=release.key.derive("copies"),
         thin=thinned(sum(shard.size for shard in shards)),
         run=events.new_run(),
+        corpus=corpus,
     )
     events.tell("run_begins", job.run, shards=len(shards), tasks=len(tasks), bytes=sum(shard.size for shard in shards))
     ledger = None if spending is None else files.absolute(spending.ledger)
@@ -202,8 +207,12 @@ def _prepare(
             job = dataclasses.replace(job, drops=drops, seen=finding.seen(tasks))
         if spending is not None:
             notes = Records(job.records.address("spending"))
-            seen = reserve(spending, release, job.columns, notes, tasks, run, skip_bad=skip_bad, drops=job.drops)
-            job = dataclasses.replace(job, seen=_agreed(job.seen or seen, seen, tasks))
+            found = reserve(
+                spending, release, job.columns, notes, tasks, run,
+                corpus=job.corpus, skip_bad=skip_bad, drops=job.drops,
+            )  # fmt: skip
+            seen = _agreed(job.seen or found.inputs, found.inputs, tasks)
+            job = dataclasses.replace(job, seen=seen, entries=found.entries)
     except UserError:
         if fresh:
             files.remove_folder(job.records.url)
@@ -268,6 +277,7 @@ def _wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
 def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: str | None) -> bool:
     """Make the folders this run's own, or find that they are; say whether the release is finished already."""
     mine = {
+        "version": RUN_VERSION,
         "release": release.digest,
         "key": release.key.fingerprint(),
         "columns": {"text": job.columns.text, "id": job.columns.id, "keep": list(job.columns.keep)},
@@ -276,6 +286,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         "format": tasks[0].suffix,
         "on_bad_rows": job.on_bad_rows,
         "ledger": ledger,
+        "corpus": job.corpus,
     }
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
     theirs = job.records.read("run.json")  # after the look at the output: an equal run may be starting right now
@@ -290,6 +301,11 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
     if not written and not job.records.names("shards") and job.records.names("failed"):
         theirs = mine  # nothing but a first attempt that failed
         job.records.write("run.json", mine)
+    if theirs.get("version") != RUN_VERSION:
+        raise UserError(
+            f"{job.records.url}: these records are of another version of corpusveil; finish this run with that, or "
+            "choose another --output."
+        )
     for name, words in (
         ("release", "another configuration (mechanism, budget, text policy, space or version)"),
         ("key", "another key"),
@@ -298,6 +314,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         ("output", "another output folder"),
         ("format", "another output format"),
         ("ledger", "another ledger, or none"),
+        ("corpus", "another name of the corpus (--corpus, by default its folder)"),
     ):
         if theirs[name] != mine[name]:
             raise UserError(

@@ -49,6 +49,10 @@ class ShardJob:
     """Copies are counted among one in ``1 << thin`` documents."""
     run: str = ""
     """The name of the run in its events."""
+    corpus: str = field(kw_only=True)
+    """The name of the corpus, which is part of the identity of documents without an id."""
+    entries: Mapping[str, str] | None = None
+    """The digest of the ledger's entry for each task, by its record's name; None without a ledger."""
 
     def __call__(self, task: ShardTask) -> Measured:
         """Do one task, unless it is done already; return what was done, by the names of ``transforms.metrics``.
@@ -134,9 +138,8 @@ class ShardJob:
                 else:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
-                    texts, counted = self.kernel.privatize(
-                        batch.texts, self._identities(task, batch), self.columns.text
-                    )
+                    ids = batch.identities(self.corpus, task.relative)
+                    texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
                     writer.write(texts, batch.kept)
                     counts += counted
                 row = batch.stop
@@ -155,7 +158,9 @@ class ShardJob:
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
         noting.write(self.tags(task))
-        self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, time.monotonic() - began)
+        covering = None if self.entries is None else [self.entries[task.record_name]]
+        seconds = time.monotonic() - began
+        self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds, covering)
         return counts
 
     def _set_aside(self, task: ShardTask, batch: Batch, quarantine: Quarantine) -> None:
@@ -165,16 +170,20 @@ class ShardJob:
                 raise UserError(sentence)
             quarantine.add(bad, sentence)
 
-    def _identities(self, task: ShardTask, batch: Batch) -> list[Any]:
-        if batch.ids is not None:
-            return batch.ids
-        return [(task.relative, number) for number in batch.numbers]
-
     def _beat(self, task: ShardTask, counts: Counts) -> None:
         if files.is_local(self.records.url):
             self.records.write(f"progress/{task.record_name}", counts.measured())
 
-    def _commit(self, task: ShardTask, counts: Counts, content: str, output: str, source: str, seconds: float) -> None:
+    def _commit(
+        self,
+        task: ShardTask,
+        counts: Counts,
+        content: str,
+        output: str,
+        source: str,
+        seconds: float,
+        covering: list[str] | None,
+    ) -> None:
         self.records.remove(f"failed/{task.record_name}")
         self.records.write(
             f"shards/{task.record_name}",
@@ -191,6 +200,7 @@ class ShardJob:
                 },
                 "counts": counts.private(),
                 "seconds": round(seconds, 3),
+                "ledger": covering,
             },
         )
         self.records.remove(f"progress/{task.record_name}")
@@ -204,6 +214,7 @@ class ShardJob:
             self._drop(pieces)
             return
         counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
+        covering: list[str] | None = None if self.entries is None else []
         for piece in pieces:
             record = self.records.read(f"shards/{piece.record_name}")
             if record is None or record["task"] != self._mark(piece):
@@ -211,6 +222,8 @@ class ShardJob:
             counts += Counts.of(record["counts"], self.records.url)
             seconds += record["seconds"]
             sources.add(record["input"]["digest"])
+            if covering is not None:
+                covering += record.get("ledger") or []
         if len(sources) > 1:
             raise UserError(f"{whole.url}: the input changed while it was read; run again.")
         _refuse_nothing(whole, counts, "Look at the columns named.")
@@ -221,7 +234,7 @@ class ShardJob:
         tags = b"".join(files.read_bytes(self.tags(piece)) for piece in pieces)
         files.write_bytes(self.tags(whole), tags, private=True)
         Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
-        self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
+        self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds, covering)
         self._drop(pieces)
 
     def _drop(self, pieces: Sequence[ShardTask]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -33,7 +34,7 @@ from corpusveil.text.write import assign_roles, output_bound, write_text
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.units import Joiner
 
-KERNEL_VERSION = 1
+KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
 
 CHUNK_BYTES = 1 << 20
@@ -138,6 +139,19 @@ def _joined(
 
 
 @dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """What a ledger knows D documents by, under its secret; uint64 [D, 2] each.
+
+    ``noise`` covers all that makes the noise of a release fresh: column, identity and content, or what the release
+    draws by instead. ``content`` covers the text alone, and ``identity`` the identity and the name of the corpus.
+    """
+
+    noise: npt.NDArray[np.uint64]
+    content: npt.NDArray[np.uint64]
+    identity: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """Privatizes batches of documents. Pickles small: a saved space goes by address.
 
@@ -156,8 +170,9 @@ class Kernel:
     def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
 
-        ``identities`` [D] names each document (str, bytes, int, or (path, row)); ``column`` is the text column's name.
-        Both go into the noise. Raises UserError when this process tokenises otherwise than the release says.
+        ``identities`` [D] names each document (str, bytes, int, or (corpus, path, row)); ``column`` is the text
+        column's name. Both go into the noise. Raises UserError when this process tokenises otherwise than the release
+        says.
         """
         if self.tokenizer_version != TOKENIZER_VERSION:
             raise UserError(
@@ -167,8 +182,6 @@ class Kernel:
         space = self.mechanism.space
         prepared = prepare(space, self.policy, self.collocations)
         data, documents = string_buffers(texts)
-        if self.same_noise:
-            identities = [b""] * len(texts)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
         pieces: list[npt.NDArray[np.uint8]] = []
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
@@ -196,21 +209,36 @@ class Kernel:
         sizes = np.bincount(at, minlength=documents.size - 1)
         return tokens.ids[known], np.concatenate([[0], np.cumsum(sizes)])
 
-    def account(
-        self, texts: pa.Array, identities: Sequence[Any], corpus: str, secret: bytes
-    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Readings]:
-        """Return what documents would spend, without drawing: fingerprints of content and identity, and readings.
+    def noise_tags(
+        self,
+        key: bytes,
+        column: str,
+        identities: Sequence[Any],
+        data: npt.NDArray[np.uint8],
+        documents: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.uint64]:
+        """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2].
 
-        The fingerprints, uint64 [D, 2] each, are keyed by ``secret``; the identity's covers the name of the corpus.
+        Under the key of the draws these are the tags that the noise is drawn by, under a ledger's the fingerprints by
+        which it is counted: what makes noise fresh makes an entry, because both are computed here.
         """
+        if self.same_noise:
+            identities = [b""] * (documents.size - 1)
+        return keyed_tags(key, column, identities, data, documents)
+
+    def account(
+        self, texts: pa.Array, identities: Sequence[Any], column: str, corpus: str, secret: bytes
+    ) -> tuple[Fingerprints, Readings]:
+        """Return what documents would spend, without drawing: their fingerprints under ``secret``, and readings."""
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
         data, documents = string_buffers(texts)
         size = documents.size - 1
-        content = keyed_tags(secret, "content", [b""] * size, data[documents[0] :], documents - documents[0])
         nothing = np.zeros(size + 1, dtype=np.int64)
-        if self.same_noise:  # a copy is not released a second time, whatever it is called
-            identities = [tag.tobytes() for tag in content]
-        identity = keyed_tags(secret, f"identity in {corpus}", identities, data[:0], nothing)
+        fingerprints = Fingerprints(
+            self.noise_tags(_part(secret, b"noise"), column, identities, data, documents),
+            keyed_tags(_part(secret, b"content"), "", [b""] * size, data, documents),
+            keyed_tags(_part(secret, b"identity"), corpus, identities, data[:0], nothing),
+        )
         found: list[Readings] = []
         for first, last in _chunks(documents):
             tokens, roles, words = self._parsed(prepared, data, documents[first : last + 1])
@@ -224,7 +252,7 @@ class Kernel:
             drawn = np.bincount(at_resampled, minlength=last - first).astype(np.float64) * unknown
             found.append(readings(self.budget, at_known, epsilons, bounds[at], drawn, last - first))
         whole = joined(found)
-        return content, identity, whole if self.mechanism.private else unbounded(whole)
+        return fingerprints, whole if self.mechanism.private else unbounded(whole)
 
     def _parsed(
         self, prepared: Prepared, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
@@ -249,7 +277,7 @@ class Kernel:
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens, roles, words = self._parsed(prepared, data, documents)
         counts.roles += np.bincount(roles, minlength=len(ROLE_NAMES))
-        tags = self.draw_key.tags(column, identities, tokens.data, tokens.documents)
+        tags = self.noise_tags(self.draw_key.tag, column, identities, tokens.data, tokens.documents)
         drawn = self._draw(prepared, tokens, roles, tags, words, counts)
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
@@ -350,6 +378,11 @@ def _bound(mechanism: Mechanism, epsilon: float, unknown: float) -> float:
     """Return the plain-LDP bound of one token, known or not; 0 where none holds and ``unbounded`` says so."""
     plain = mechanism.guarantee(epsilon).plain_ldp
     return unknown if plain is None else max(plain, unknown)
+
+
+def _part(secret: bytes, purpose: bytes) -> bytes:
+    """Return a key for one kind of fingerprint."""
+    return hashlib.blake2b(purpose, key=secret, digest_size=32).digest()
 
 
 def _words(tokens: Tokens) -> npt.NDArray[np.int64]:

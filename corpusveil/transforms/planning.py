@@ -6,7 +6,6 @@ Sampled shards go through the real work, under a key that is thrown away, into a
 from __future__ import annotations
 
 import dataclasses
-import json
 import resource
 import tempfile
 import time
@@ -34,8 +33,8 @@ from corpusveil.transforms.spending import (
     READINGS,
     Spending,
     SpendingPass,
-    metric_of,
     name_of,
+    name_of_corpus,
     refuse_over,
     worst,
 )
@@ -91,13 +90,15 @@ def forecast(
     *,
     columns: Columns | None = None,
     root: str | None = None,
+    corpus: str | None = None,
     format: str = "same",
     on_bad_rows: OnBadRows = "fail",
     spending: Spending | None = None,
 ) -> Forecast:
     """Measure what a release of the inputs takes, on up to ``SAMPLED`` shards.
 
-    With ``spending`` the cost of the ledger's pass is counted, and the ledger and its caps are asked about the sample.
+    With ``spending`` the cost of the ledger's pass is counted, and the ledger and its caps are asked about the sample
+    of this release, under its own key: what it spent already is not counted again.
     Raises UserError for what is wrong with the sampled shards.
     """
     columns = columns or Columns()
@@ -105,6 +106,7 @@ def forecast(
     suffix = formats.suffix_of(format)
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
+    corpus = name_of_corpus(corpus, shards, columns, spending)
     tasks = plan(shards, suffix, None)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     secret = b"\0" * 32 if spending is None else _secret(spending)
@@ -116,20 +118,9 @@ def forecast(
         record_key = passing.key.derive("records")
         job = ShardJob(
             passing.kernel(whole_corpus=True), columns, f"{folder}/out", records, passing.digest,
-            passing.key.fingerprint(), record_key, on_bad_rows,
+            passing.key.fingerprint(), record_key, on_bad_rows, corpus=corpus,
         )  # fmt: skip
-        corpus = "" if spending is None or spending.corpus is None else spending.corpus
-        about = json.dumps(dict.fromkeys(("corpus", "release", "metric", "mechanism", "space", "budget"), ""))
-        noting = SpendingPass(
-            columns,
-            records,
-            record_key,
-            on_bad_rows == "quarantine",
-            kernel=job.kernel,
-            corpus=corpus,
-            about=about,
-            secret=secret,
-        )
+        noting = SpendingPass.of(release, columns, records, corpus, secret, skip_bad=on_bad_rows == "quarantine")
         _warm(job)
         for number in chosen:
             task, share = _part(tasks[number])
@@ -146,7 +137,7 @@ def forecast(
             written += files.size(job.target(task)) or 0
             taken += task.size * share
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
-    refused, spent = _told(spending, release, entries)
+    refused, spent = _told(spending, entries)
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
@@ -190,18 +181,13 @@ def _readings(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _told(spending: Spending | None, release: Release, entries: Sequence[Entry]) -> tuple[str | None, dict[str, float]]:
+def _told(spending: Spending | None, planned: Sequence[Entry]) -> tuple[str | None, dict[str, float]]:
     """Return why the sample would be refused, and the most that a document has spent by the ledger, by metric."""
     if spending is None:
         return None, {}
     before: list[Entry] = []
     if files.exists(files.join(spending.ledger, "secret.key")):
         before = list(Ledger.existing(spending.ledger).entries())
-    name = release.name
-    planned = [
-        dataclasses.replace(entry, about={**entry.about, "release": name, "metric": metric_of(release)})
-        for entry in entries
-    ]
     refused = None
     try:
         refuse_over(spending.caps, before, planned)

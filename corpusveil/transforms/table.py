@@ -140,14 +140,17 @@ def identities_of(column: Any, name: str) -> list[Any]:
 
 
 def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
-    """Return ids as they are. Raises UserError when one is missing or is a tuple but no pair of source and row."""
+    """Return ids as they are. Raises UserError when one is missing, or a tuple that does not end in a row number."""
     for value in values:
         if value is None:
             raise UserError(f"{name}: an id is missing; every document needs one.")
         if isinstance(value, tuple):
-            pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int)
-            if not (pair and 0 <= value[1] < 1 << 64):
-                raise UserError(f"{name}: an id that is a tuple has to be a source (text) and a row number.")
+            *place, row = value or (None,)
+            named = bool(place) and all(isinstance(one, str) for one in place)
+            if not (named and isinstance(row, int) and 0 <= row < 1 << 64):
+                raise UserError(
+                    f"{name}: an id that is a tuple has to be names of where a row stands (text), and its number."
+                )
     return list(values)
 
 

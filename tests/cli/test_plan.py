@@ -68,18 +68,19 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     assert forecast(release_of(space), [str(corpus)], spending=Spending(str(ledger))).spent == {}
     assert not ledger.exists()
     privatize_corpus(
-        release_of(space), [str(corpus)], str(tmp_path / "out"), LocalEngine(), spending=Spending(str(ledger), "news")
-    )
+        release_of(space), [str(corpus)], str(tmp_path / "out"), LocalEngine(), corpus="news",
+        spending=Spending(str(ledger)),
+    )  # fmt: skip
     before = sorted(path.name for path in ledger.rglob("*"))
     other = cv.Release(
         cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), cv.Key.generate()
     )
-    found = forecast(other, [str(corpus)], spending=Spending(str(ledger), "news", Caps(total=5.0)))
+    found = forecast(other, [str(corpus)], corpus="news", spending=Spending(str(ledger), Caps(total=5.0)))
     assert found.refused is not None
     assert "--cap 5" in found.refused
     (value,) = found.spent.values()
     assert 3 < value <= 4
-    fits = forecast(other, [str(corpus)], spending=Spending(str(ledger), "news", Caps(total=9.0)))
+    fits = forecast(other, [str(corpus)], corpus="news", spending=Spending(str(ledger), Caps(total=9.0)))
     assert fits.refused is None
     assert sorted(path.name for path in ledger.rglob("*")) == before
 

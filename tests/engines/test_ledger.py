@@ -22,11 +22,11 @@ def test_every_engine_enters_the_same(tmp_path: Path) -> None:
     session = spark_session("local[2]")
     found = []
     for name, engine in (("local", LocalEngine(2)), ("spark", SparkEngine()), ("beam", BeamEngine())):
-        spending = Spending(str(tmp_path / "ledger"), "news")
-        privatize_corpus(release, [str(source)], str(tmp_path / name), engine, spending=spending)
+        spending = Spending(str(tmp_path / "ledger"))
+        privatize_corpus(release, [str(source)], str(tmp_path / name), engine, corpus="news", spending=spending)
         found.append(
             (sorted(path.name for path in (tmp_path / "ledger" / "entries").iterdir()), release_files(tmp_path / name))
         )
     session.stop()
-    assert len(found[0][0]) == 3
+    assert len(found[0][0]) == 4  # three shards, and that they were kept
     assert found[0] == found[1] == found[2]

@@ -31,7 +31,7 @@ from corpusveil.spaces import Vectors, Vocabulary, build_space, load_space, read
 from corpusveil.spaces.space import VECTORS, content_digest
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files, formats, lease
-from corpusveil.storage.ledger import ROWS, Entry, read_entry
+from corpusveil.storage.ledger import FIELDS, ROWS, VERSION, Entry, read_entry
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.manifest import read_manifest
@@ -319,17 +319,20 @@ class TestStates:
 
     def test_ledger_entries_that_are_none(self, tmp_path: Path) -> None:
         """Damage that Arrow reports as an OSError, nulls, and numbers that are none, were no damage."""
-        names = ("corpus", "shard", "release", "metric", "mechanism", "space", "rows", "budget")
+        about = {**dict.fromkeys(FIELDS, UNKNOWN), "version": VERSION}
         tags = pa.array([b"c" * 16], pa.binary(16))
         for spent in (None, float("nan"), -1.0):
             number = pa.array([spent], pa.float64())
-            table = pa.table([tags, tags, pa.array([1]), number, number, number], schema=ROWS)
+            table = pa.table([tags, tags, tags, pa.array([1]), number, number, number], schema=ROWS)
             path = tmp_path / "x.parquet"
-            path.write_bytes(Entry(dict.fromkeys(names, UNKNOWN), table).data())
+            path.write_bytes(Entry(about, table).data())
             sentence(lambda path=path: read_entry(str(path)), path)
         whole = path.read_bytes()
         for at in range(0, len(whole), 13):
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+            sentence(lambda: read_entry(str(path)), path)
+        for version in (UNKNOWN, None, 1.5, [], True):
+            path.write_bytes(Entry({**about, "version": version}, table).data())
             sentence(lambda: read_entry(str(path)), path)
 
     def test_collocation_tables_that_are_none(self, tmp_path: Path) -> None:

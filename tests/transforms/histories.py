@@ -101,8 +101,8 @@ def _run_stopped(release: cv.Release, base: str, output: str, stop_at: int) -> N
 
     files.write_bytes, files.create_bytes = counted(put), counted(create)
     try:
-        spending = Spending(f"{base}/ledger", "news")
-        privatize_corpus(release, [f"{base}/in"], output, LocalEngine(), spending=spending)
+        spending = Spending(f"{base}/ledger")
+        privatize_corpus(release, [f"{base}/in"], output, LocalEngine(), corpus="news", spending=spending)
     except (Stopped, UserError):
         pass
     finally:

@@ -17,7 +17,7 @@ from corpusveil.budget import Budget
 from corpusveil.errors import UserError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling import grid
-from corpusveil.sampling.draws import MECHANISM, RESAMPLE, DrawKey, Draws
+from corpusveil.sampling.draws import MECHANISM, RESAMPLE, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text.policy import TextPolicy
@@ -195,7 +195,7 @@ def test_resampling_follows_the_public_counts() -> None:
 def test_resampling_looks_at_the_draw_and_at_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same tag, documents that differ only in which unknown word they have become the same text."""
     tag = np.array([[3, 4]], dtype=np.uint64)
-    monkeypatch.setattr(DrawKey, "tags", lambda self, column, ids, data, documents: np.repeat(tag, len(ids), axis=0))
+    monkeypatch.setattr(Kernel, "noise_tags", lambda self, key, column, ids, *_: np.repeat(tag, len(ids), axis=0))
     a, b = WORDS[0], WORDS[1]
     for per in ("token", "document"):
         kernel = release(budget=Budget(2.0, per)).kernel()

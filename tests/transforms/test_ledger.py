@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,10 +27,12 @@ from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.spaces import Space, Vectors
-from corpusveil.storage.ledger import ENTRIES, ROWS, Entry, Ledger
+from corpusveil.storage.ledger import ENTRIES, ROWS, VERSION, Entry, Ledger
 from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.spending import Caps, Spending, differences, worst
+from corpusveil.transforms.planning import forecast
+from corpusveil.transforms.spending import Caps, Spending, differences, reserve_table, summary, worst
 from corpusveil.transforms.statement import statement
 from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, write_shard
 from tests.transforms.histories import STEPS, beyond_what_is_owed, release_of
@@ -41,8 +44,8 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
 
 
 def privatize(release: cv.Release, source: Path, output: Path, ledger: Path, **caps: float) -> None:
-    spending = Spending(str(ledger), "news", Caps(**caps))
-    privatize_corpus(release, [str(source)], str(output), LocalEngine(), spending=spending)
+    spending = Spending(str(ledger), Caps(**caps))
+    privatize_corpus(release, [str(source)], str(output), LocalEngine(), corpus="news", spending=spending)
 
 
 def most(ledger: Path, reading: str = "total") -> float:
@@ -123,6 +126,171 @@ class TestCaps:
             Caps(largest=value)
 
 
+class TestColumns:
+    """The text column's name makes noise fresh, so it is counted."""
+
+    def test_renaming_it_is_a_further_release_each_time(self, space: Space, tmp_path: Path) -> None:
+        """Six names are six times the budget; a cap refuses what goes beyond, and records say what is missing."""
+        ledger = tmp_path / "ledger"
+        for number in range(6):
+            write_shard(tmp_path / f"in{number}" / "s.jsonl", [{f"col{number}": WORDS[3]}])
+            call = functools.partial(
+                privatize_corpus, release_of(space), [str(tmp_path / f"in{number}")], str(tmp_path / f"out{number}"),
+                LocalEngine(), columns=Columns(f"col{number}"), corpus="news",
+            )  # fmt: skip
+            if number == 3:
+                with pytest.raises(UserError, match=r"--cap 3.5: a document would have spent 4 .* spent so far: 3 by"):
+                    call(spending=Spending(str(ledger), Caps(total=3.5)))
+            call(spending=Spending(str(ledger), Caps(total=10.0)))
+        assert most(ledger) == 6.0
+        records = [Records(str(tmp_path / f"out{number}.records")) for number in range(6)]
+        assert not list(differences(Ledger.existing(str(ledger)), records))
+        assert [line["column"] for line in summary(Ledger.existing(str(ledger)).entries())] == [
+            f"col{number}" for number in range(6)
+        ]
+        for name in Ledger.existing(str(ledger)).names()[1:]:
+            (ledger / ENTRIES / name).unlink()
+        assert sum(one.too_low for one in differences(Ledger.existing(str(ledger)), records)) == 5
+
+    @pytest.mark.parametrize("duplicates", ["independent", "same-noise"])
+    def test_two_of_equal_text_add_up(self, space: Space, tmp_path: Path, duplicates: Any) -> None:
+        """A title that is the body, too: what is drawn for both is independent."""
+        write_shard(tmp_path / "in" / "s.jsonl", [{"title": WORDS[3], "body": WORDS[3]}])
+        release = dataclasses.replace(release_of(space), duplicates=duplicates)
+
+        def go(name: str, cap: float) -> None:
+            privatize_corpus(
+                release, [str(tmp_path / "in")], str(tmp_path / name), LocalEngine(), columns=Columns(name),
+                corpus="news", spending=Spending(str(tmp_path / "ledger"), Caps(total=cap)),
+            )  # fmt: skip
+
+        go("title", 1.0)
+        with pytest.raises(UserError, match="would have spent 2"):
+            go("body", 1.0)
+        go("body", 2.0)
+        assert most(tmp_path / "ledger") == 2.0
+
+
+class TestNames:
+    def test_a_corpus_with_ids_needs_one(
+        self, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """In dated folders an edited document would be another one: refused, by a plan too; under a name it adds up."""
+        release = release_of(space)
+        for day in (1, 2):
+            write_shard(tmp_path / f"day{day}" / "s.jsonl", [{"id": "a", "text": f"{WORDS[3]} {WORDS[day]}"}])
+        columns, caps = Columns(id="id"), Caps(total=1.0)
+
+        def go(day: int, corpus: str | None) -> None:
+            privatize_corpus(
+                release, [str(tmp_path / f"day{day}")], str(tmp_path / f"out{day}"), LocalEngine(), columns=columns,
+                corpus=corpus, spending=Spending(str(tmp_path / "ledger"), caps),
+            )  # fmt: skip
+
+        with pytest.raises(UserError, match="name the corpus with --corpus"):
+            go(1, None)
+        with pytest.raises(UserError, match="name the corpus with --corpus"):
+            forecast(release, [str(tmp_path / "day1")], columns=columns, spending=Spending(str(tmp_path / "ledger")))
+        go(1, "news")
+        with pytest.raises(UserError, match="would have spent"):
+            go(2, "news")
+
+    def test_an_empty_one_is_refused(self, space: Space, source: Path, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match="--corpus: this name is empty"):
+            privatize_corpus(release_of(space), [str(source)], str(tmp_path / "out"), LocalEngine(), corpus="")
+
+    def test_equal_noise_is_spent_once_wherever_its_file_lies(self, space: Space, source: Path, tmp_path: Path) -> None:
+        """Moved to a subfolder, under the corpus' name and a root there; in another place of the corpus it is fresh."""
+        release = release_of(space)
+
+        def go(output: str, root: Path, cap: float) -> list[str]:
+            privatize_corpus(
+                release, [str(source)], str(tmp_path / output), LocalEngine(), root=str(root), corpus="news",
+                spending=Spending(str(tmp_path / "ledger"), Caps(total=cap)),
+            )  # fmt: skip
+            return [path.read_text() for path in sorted((tmp_path / output / "data").iterdir())]
+
+        first = go("a", source, 1.0)
+        (source / "sub").mkdir()
+        for path in source.glob("*.jsonl"):
+            path.rename(source / "sub" / path.name)
+        assert go("b", source / "sub", 1.0) == first
+        with pytest.raises(UserError, match="would have spent"):
+            go("c", source, 1.0)
+        assert not set(first) & set(go("d", source, 2.0))
+
+
+class TestTables:
+    """Texts that lie in no file: the same protocol, and the same counting."""
+
+    def reserve(self, release: cv.Release, ledger: Path, cap: float | None, *texts: str | None) -> None:
+        ids = [f"i{number}" for number in range(len(texts))]
+        column = pa.array(texts, pa.large_string())
+        reserve_table(Spending(str(ledger), Caps(total=cap)), release, "text", column, ids, "reviews")
+
+    def test_are_counted_and_refused(self, space: Space, tmp_path: Path) -> None:
+        """One release twice is one; another key is a further one; missing texts spend nothing; an edit adds up."""
+        ledger, release, other = tmp_path / "ledger", release_of(space), release_of(space, number=1)
+        for _ in range(2):
+            self.reserve(release, ledger, 1.0, WORDS[1], None, WORDS[2])
+        assert len(Ledger.existing(str(ledger)).names()) == 1
+        with pytest.raises(UserError, match=r"--cap 1: .* spent 2 .* so far: 1 by release .* this run: 1\."):
+            self.reserve(other, ledger, 1.0, WORDS[2])
+        with pytest.raises(UserError, match="--cap 1"):
+            self.reserve(release, ledger, 1.0, WORDS[9])
+        assert len(Ledger.existing(str(ledger)).names()) == 1
+        self.reserve(other, ledger, None, WORDS[2])
+        assert most(ledger) == 2.0
+
+    def test_are_known_to_runs_over_files(self, space: Space, tmp_path: Path) -> None:
+        """The same id, column and text under one release is the same noise, whichever way it is made."""
+        write_shard(tmp_path / "in" / "s.jsonl", [{"id": "i0", "text": WORDS[1]}])
+        release = release_of(space)
+        privatize_corpus(
+            release, [str(tmp_path / "in")], str(tmp_path / "out"), LocalEngine(), columns=Columns(id="id"),
+            corpus="reviews", spending=Spending(str(tmp_path / "ledger")),
+        )  # fmt: skip
+        self.reserve(release, tmp_path / "ledger", 1.0, WORDS[1])
+        assert (tmp_path / "out" / "data").exists()
+        (line,) = [json.loads(one) for path in (tmp_path / "out" / "data").iterdir() for one in path.open()]
+        assert cv.privatize([WORDS[1]], release, ids=["i0"]) == [line["text"]]
+
+
+class TestOtherVersions:
+    def test_of_entries_are_refused(self, tmp_path: Path) -> None:
+        """What an earlier version wrote says nothing of columns: by one sentence, in all that reads a ledger."""
+        ledger = Ledger.open(str(tmp_path))
+        entry = entry_of(2)
+        old = pa.table({name: entry.table[name] for name in ROWS.names[1:]})
+        about = {name: value for name, value in entry.about.items() if name not in ("version", "column")}
+        old = old.replace_schema_metadata({"corpusveil.ledger": json.dumps(about)})
+        name = f"{'0' * 32}.parquet"
+        (tmp_path / ENTRIES).mkdir(exist_ok=True)
+        pq.write_table(old, tmp_path / ENTRIES / name)
+        for call in (lambda: list(ledger.entries()), lambda: ledger.enter([entry], lambda _: None)):
+            with pytest.raises(UserError, match="version 1 of the ledger, and this corpusveil reads version 2; begin"):
+                call()
+        assert ledger.names() == [name]
+        assert [one.too_low for one in differences(ledger, [])] == [True]
+
+    def test_of_records_are_refused(self, space: Space, source: Path, tmp_path: Path) -> None:
+        """Those without a version know documents by another identity: neither gone on with nor verified."""
+        privatize(release_of(space), source, tmp_path / "out", tmp_path / "ledger")
+        run = tmp_path / "out.records" / "run.json"
+        told = json.loads(run.read_text())
+        assert (told["version"], told["corpus"]) == (2, "news")
+        run.write_text(json.dumps({name: value for name, value in told.items() if name not in ("version", "corpus")}))
+        with pytest.raises(UserError, match="of another version of corpusveil; finish this run with that"):
+            privatize(release_of(space), source, tmp_path / "out", tmp_path / "ledger")
+        with pytest.raises(UserError, match="of another version of corpusveil; verify them with that"):
+            list(differences(Ledger.existing(str(tmp_path / "ledger")), [Records(str(tmp_path / "out.records"))]))
+
+    def test_of_names_are_another_run(self, space: Space, source: Path, tmp_path: Path) -> None:
+        privatize_corpus(release_of(space), [str(source)], str(tmp_path / "out"), LocalEngine(), corpus="news")
+        with pytest.raises(UserError, match="another name of the corpus"):
+            privatize_corpus(release_of(space), [str(source)], str(tmp_path / "out"), LocalEngine())
+
+
 class TestAtOnce:
     @pytest.mark.parametrize("round_", range(5))
     def test_two_releases_never_exceed_a_cap_together(
@@ -156,7 +324,7 @@ class TestOnce:
         release = release_of(space)
         for name in ("a", "b"):
             privatize(release, source, tmp_path / name, tmp_path / "ledger", total=1.0)
-        assert len(list((tmp_path / "ledger" / "entries").iterdir())) == 2
+        assert len(Ledger.existing(str(tmp_path / "ledger")).names()) == 2
         assert most(tmp_path / "ledger") <= 1.0
 
     def test_copies_under_other_identities_count_each(self, space: Space, tmp_path: Path) -> None:
@@ -187,11 +355,12 @@ class TestOnce:
         moved = tmp_path / "elsewhere"
         moved.mkdir()
         (source / "s1.jsonl").rename(moved / "t.jsonl")
-        spending = Spending(str(tmp_path / "ledger"), "other", Caps(total=1.0))
+        spending = Spending(str(tmp_path / "ledger"), Caps(total=1.0))
         with pytest.raises(UserError, match="--cap"):
             privatize_corpus(
-                release_of(space, 1.0, 1), [str(moved)], str(tmp_path / "b"), LocalEngine(), spending=spending
-            )
+                release_of(space, 1.0, 1), [str(moved)], str(tmp_path / "b"), LocalEngine(), corpus="other",
+                spending=spending,
+            )  # fmt: skip
 
     def test_an_edited_document_counts_on(self, space: Space, source: Path, tmp_path: Path) -> None:
         """The same identity with other content is a further release of that document."""
@@ -203,19 +372,19 @@ class TestOnce:
     def test_a_release_goes_on_with_its_ledger_only(self, space: Space, source: Path, tmp_path: Path) -> None:
         privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
         with pytest.raises(UserError, match="another ledger, or none"):
-            privatize_corpus(release_of(space), [str(source)], str(tmp_path / "a"), LocalEngine())
+            privatize_corpus(release_of(space), [str(source)], str(tmp_path / "a"), LocalEngine(), corpus="news")
 
     def test_an_input_that_changes_after_it_was_entered_is_refused(
         self, space: Space, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is drawn is what was entered, or nothing."""
-        add = Ledger.add
+        enter = Ledger.enter
 
-        def change(ledger: Ledger, entry: Entry) -> str | None:
+        def change(ledger: Ledger, *planned: Any) -> list[str]:
             write_shard(source / "s1.jsonl", [{"text": WORDS[4]}])
-            return add(ledger, entry)
+            return enter(ledger, *planned)
 
-        monkeypatch.setattr(Ledger, "add", change)
+        monkeypatch.setattr(Ledger, "enter", change)
         with pytest.raises(UserError, match="changed while the run"):
             privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
         assert not (tmp_path / "a" / "manifest.json").exists()
@@ -272,13 +441,13 @@ def test_histories_of_runs_crashes_and_edits_never_count_too_low(small: Space, h
 def test_a_ledger_that_forgets_would_be_noticed(small: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control for the histories above: without entries the same comparison fails."""
     assert beyond_what_is_owed(small, base(), [("run", 0, 0), ("run", 1, 0)]) >= -1e-12
-    monkeypatch.setattr(Ledger, "add", lambda _ledger, _entry: None)
+    monkeypatch.setattr(Ledger, "enter", lambda _ledger, planned, _refuse: ["0" * 32] * len(planned))
     assert beyond_what_is_owed(small, base(), [("run", 0, 0), ("run", 1, 0)]) < -1
 
 
 def entry_of(size: int, release: str = "r", shard: str = "s") -> Entry:
-    about = dict.fromkeys(("corpus", "mechanism", "space", "budget"), "x")
-    rows = {name: [bytes([n]) * 16 for n in range(size)] for name in ("content", "identity")}
+    about = {"version": VERSION} | dict.fromkeys(("corpus", "column", "mechanism", "space", "budget"), "x")
+    rows = {name: [bytes([n]) * 16 for n in range(size)] for name in ("noise", "content", "identity")}
     values = {"tokens": [1] * size} | {name: [1.0] * size for name in ("total", "largest", "ldp")}
     about = {**about, "shard": shard, "rows": [0, None], "release": release, "metric": "m"}
     return Entry(about, pa.table({**rows, **values}, schema=ROWS))
@@ -287,9 +456,9 @@ def entry_of(size: int, release: str = "r", shard: str = "s") -> Entry:
 class TestEntries:
     def test_are_the_same_again(self, tmp_path: Path) -> None:
         ledger = Ledger.open(str(tmp_path))
-        name = ledger.add(entry_of(3))
-        assert name is not None
-        assert ledger.add(entry_of(3)) is None
+        digests = ledger.enter([entry_of(3)], None)
+        assert ledger.enter([entry_of(3)], None) == digests
+        (name,) = ledger.names()
         assert ledger.read(name).table.equals(entry_of(3).table)
         assert ledger.is_named_rightly(name)
         assert (tmp_path / ENTRIES / name).stat().st_mode & 0o777 == 0o600
@@ -298,7 +467,9 @@ class TestEntries:
     def test_that_are_damaged_are_told(self, tmp_path: Path, damage: str) -> None:
         """Verification fails; nothing can be counted on a ledger that is not whole."""
         ledger = Ledger.open(str(tmp_path))
-        names = [str(ledger.add(entry_of(3, release))) for release in ("r", "s")]
+        for release in ("r", "s"):
+            ledger.enter([entry_of(3, release)], None)
+        names = ledger.names()
         first, second = (tmp_path / ENTRIES / name for name in names)
         data = {"cut": first.read_bytes()[:50], "exchanged": second.read_bytes(), "emptied": b""}
         first.write_bytes(data[damage])
@@ -311,13 +482,14 @@ class TestEntries:
     def test_that_are_withdrawn_meanwhile_are_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another release may take its entries back between the listing and the reading."""
         ledger = Ledger.open(str(tmp_path))
-        names = [str(ledger.add(entry_of(2, release))) for release in ("r", "s")]
+        for release in ("r", "s"):
+            ledger.enter([entry_of(2, release)], None)
         listed = Ledger.names
         monkeypatch.setattr(Ledger, "names", lambda one: [*listed(one), "0" * 32 + ".parquet"])
-        assert [one.about["release"] for one in ledger.entries(but=names[:1])] == ["s"]
+        assert sorted(one.about["release"] for one in ledger.entries()) == ["r", "s"]
 
     def test_without_their_secret_are_refused(self, tmp_path: Path) -> None:
-        Ledger.open(str(tmp_path)).add(entry_of(1))
+        Ledger.open(str(tmp_path)).enter([entry_of(1)], None)
         (tmp_path / "secret.key").unlink()
         with pytest.raises(UserError, match=r"secret\.key is missing"):
             Ledger.open(str(tmp_path))
@@ -342,9 +514,33 @@ class TestTheCommand:
         assert run(arguments) == 0
         assert "the records agree" in capsys.readouterr().out
         assert not list(differences(Ledger.existing(str(done)), [Records(str(tmp_path / "out.records"))]))
-        next((done / ENTRIES).iterdir()).unlink()
+        next((done / ENTRIES).glob("*.parquet")).unlink()
         assert run(arguments) == 1
-        assert "the ledger has 0 and 0" in capsys.readouterr().out
+        assert "is missing, which covers it" in capsys.readouterr().out
+
+    def test_misses_no_entry_for_one_of_another_corpus(self, space: Space, tmp_path: Path) -> None:
+        """Of equal shard names, counts and release: the records name what covers them."""
+        for number in range(2):
+            write_shard(tmp_path / f"in{number}" / "s.jsonl", [{"text": WORDS[number]}])
+            spending = Spending(str(tmp_path / "ledger"))
+            privatize_corpus(
+                release_of(space), [str(tmp_path / f"in{number}")], str(tmp_path / f"out{number}"), LocalEngine(),
+                corpus=f"corpus {number}", spending=spending,
+            )  # fmt: skip
+        ledger = Ledger.existing(str(tmp_path / "ledger"))
+        records = [Records(str(tmp_path / f"out{number}.records")) for number in range(2)]
+        assert not list(differences(ledger, records))
+        (first,) = (name for name in ledger.names() if ledger.read(name).about["corpus"] == "corpus 0")
+        (tmp_path / "ledger" / ENTRIES / first).unlink()
+        (found,) = differences(ledger, records)
+        assert found.too_low
+        assert "out0.records, shard s.jsonl: the ledger's entry" in found.sentence
+
+    def test_tells_what_was_done_without_a_ledger(self, space: Space, source: Path, done: Path, tmp_path: Path) -> None:
+        privatize_corpus(release_of(space), [str(source)], str(tmp_path / "other"), LocalEngine(), corpus="news")
+        found = list(differences(Ledger.existing(str(done)), [Records(str(tmp_path / "other.records"))]))
+        assert [one.too_low for one in found] == [True, True]
+        assert "without a ledger" in found[0].sentence
 
     def test_a_ledger_that_is_none(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["ledger", "show", str(tmp_path)]) == 2
@@ -352,7 +548,8 @@ class TestTheCommand:
 
     def test_fingerprints_do_not_give_documents_away(self, done: Path) -> None:
         """Nothing in an entry can be computed without the ledger's secret: another ledger's are all different."""
-        first = {row for entry in Ledger.existing(str(done)).entries() for row in entry.table["content"].to_pylist()}
-        assert len(first) == 60
-        again = {row for entry in Ledger.existing(str(done)).entries() for row in entry.table["identity"].to_pylist()}
-        assert not first & again
+        entries = list(Ledger.existing(str(done)).entries())
+        found = [{row for entry in entries for row in entry.table[name].to_pylist()} for name in ROWS.names[:3]]
+        assert [len(one) for one in found] == [60, 60, 60]
+        assert not found[0] & found[1]
+        assert not (found[0] | found[1]) & found[2]

@@ -1,0 +1,230 @@
+"""How runs enter what they will spend, under every interleaving of their steps and crashes at every one of them.
+
+The steps and the decisions are those of the real code (``entering``, ``refusing``); only the store is a set of names.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.storage.ledger import ROWS, VERSION, Entry, Refuse, Step, Steps, entering
+from corpusveil.transforms.spending import Caps, refusing
+
+SECRET = b"s" * 32
+Protocol = Callable[[Mapping[str, Entry], str, Refuse | None], Steps[None]]
+
+
+@functools.cache
+def entry_of(release: str, shard: int) -> Entry:
+    """Return what a release spends on a shard of one document: 1."""
+    about = {"version": VERSION} | dict.fromkeys(("corpus", "column", "mechanism", "space", "budget"), "x")
+    about |= {"shard": shard, "rows": [0, 1], "release": release, "metric": "m"}
+    rows = {name: [f"{shard}".encode() * 16] for name in ("noise", "content", "identity")}
+    return Entry(about, pa.table({**rows, "tokens": [1], "total": [1.0], "largest": [1.0], "ldp": [1.0]}, schema=ROWS))
+
+
+@functools.cache
+def digest_of(release: str, shard: int) -> str:
+    return entry_of(release, shard).digest(SECRET)
+
+
+def before(planned: Mapping[str, Entry], _run: str, refuse: Refuse | None) -> Steps[None]:
+    """Enter as it was done before: entries that all runs of a release share; no second look where they are there."""
+    mine = {f"{digest}.parquet": entry for digest, entry in planned.items()}
+    if refuse is not None:
+        refuse((yield from _entries(())))
+    made = []
+    for name, entry in mine.items():
+        if (yield Step("create", name, entry)):
+            made.append(name)
+    if made and refuse is not None:
+        try:
+            refuse((yield from _entries(mine)))
+        except UserError:
+            for name in made:
+                yield Step("remove", name)
+            raise
+
+
+def without_a_second_look(planned: Mapping[str, Entry], run: str, refuse: Refuse | None) -> Steps[None]:
+    """Look once, and then enter."""
+    if refuse is not None:
+        refuse((yield from _entries(())))
+    yield from entering(planned, run, None)
+
+
+def _entries(but: Any) -> Steps[list[Entry]]:
+    found = {}
+    for name in (yield Step("list")):
+        if name.endswith(".parquet") and name not in but:
+            found[name] = yield Step("read", name)
+    return [entry for entry in found.values() if entry is not None]
+
+
+@dataclass
+class Run:
+    """One run of a release over shards; runs of one release draw the same noise."""
+
+    release: str
+    number: int
+    cap: float | None = 1.0
+    shards: tuple[int, ...] = (0,)
+    protocol: Protocol = entering
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:016x}"
+
+    def next(self, history: tuple[Any, ...]) -> Step | str:
+        """Return the step after these outcomes, or how the run ended."""
+        if history not in self.known:
+            self.known[history] = self._replayed(history)
+        found: Step | str = self.known[history]
+        return found
+
+    def _replayed(self, history: tuple[Any, ...]) -> Step | str:
+        planned = {digest_of(self.release, shard): entry_of(self.release, shard) for shard in self.shards}
+        refuse = None if self.cap is None else refusing(Caps(total=self.cap), list(planned.values()))
+        steps = self.protocol(planned, self.name, refuse)
+        try:
+            step = next(steps)
+            for what, outcome in history:
+                step = steps.send(ENTRIES[outcome[:32]] if what == "read" and outcome else outcome)
+        except StopIteration:
+            return "admitted"
+        except UserError:
+            return "refused"
+        return step
+
+
+ENTRIES = {digest_of(release, shard): entry_of(release, shard) for release in "abc" for shard in (0, 1)}
+State = tuple[frozenset[str], tuple[tuple[Any, ...], ...]]
+
+
+def after(store: frozenset[str], step: Step, half: Any, order: int) -> tuple[frozenset[str], Any]:
+    """Return the store after a step, and its outcome; a listing of two halves gives the first one first."""
+    if step.what == "list":
+        if not order:
+            return store, tuple(sorted(store))
+        seen = frozenset(name for name in store if (name < "8") == ((half is None) == (order > 0)))
+        return store, seen if half is None else tuple(sorted(seen | half))
+    if step.what == "read":
+        return store, step.name if step.name in store else None
+    if step.what == "create":
+        return store | {step.name}, step.name not in store
+    return store - {step.name}, None
+
+
+def explored(runs: list[Run], *, order: int = 0) -> tuple[int, set[tuple[str, ...]]]:
+    """Go through every interleaving; return how many states there are, and how all runs can end.
+
+    Raises AssertionError for a state in which more was drawn than a cap allows or than the ledger says. With an
+    ``order`` a listing takes two steps and each sees half of the names, the low ones first (1) or last (-1).
+    """
+    ends: set[tuple[str, ...]] = set()
+    first: State = (frozenset(), tuple(() for _ in runs))
+    seen, waiting = {first}, [first]
+    while waiting:
+        store, histories = waiting.pop()
+        following = []
+        for number, (run, history) in enumerate(zip(runs, histories, strict=True)):
+            if history and isinstance(history[-1], str):  # it ended
+                continue
+            half = history[-1][1] if history and history[-1][0] == "half" else None
+            plain = history[:-1] if half is not None else history
+            step = run.next(plain)
+            if isinstance(step, str):
+                changed, then = store, ("drawn" if step == "admitted" else step,)
+                _check_refused(run, store, step)
+            else:
+                changed, outcome = after(store, step, half, order)
+                is_half = step.what == "list" and order and half is None
+                then = (*plain, ("half" if is_half else step.what, outcome))
+            for place, ending in ((changed, then), (store, ("crashed",))):
+                following.append((place, (*histories[:number], ending, *histories[number + 1 :])))
+        if not following:
+            ends.add(tuple(history[-1] for history in histories))
+        for state in following:
+            if state not in seen:
+                _check(runs, state)
+                seen.add(state)
+                waiting.append(state)
+    return len(seen), ends
+
+
+def _check_refused(run: Run, store: frozenset[str], how: str) -> None:
+    assert how != "refused" or not any(run.name in name for name in store), "a refused run left an entry"
+
+
+def _check(runs: list[Run], state: State) -> None:
+    store, histories = state
+    drawn = [run for run, history in zip(runs, histories, strict=True) if history[-1:] == ("drawn",)]
+    spent = {(run.release, shard) for run in drawn for shard in run.shards}
+    there = {name[:32] for name in store}
+    assert {digest_of(*one) for one in spent} <= there, "drawn, and not in the ledger"
+    for shard in (0, 1):
+        capped = [run for run in drawn if run.cap is not None and shard in run.shards]
+        total = len({run.release for run in capped})
+        assert total <= max((run.cap or 0 for run in capped), default=0), "more was drawn than a cap allows"
+
+
+def runs(*releases: str, cap: float | None = 1.0, **more: Any) -> list[Run]:
+    return [Run(release, number, cap, **more) for number, release in enumerate(releases)]
+
+
+@pytest.mark.parametrize("order", [0, 1, -1])
+@pytest.mark.parametrize("releases", ["ab", "aa"])
+@pytest.mark.parametrize("shards", [(0,), (0, 1)])
+def test_two_runs(releases: str, shards: tuple[int, ...], order: int) -> None:
+    """With room for one of two releases, or for two runs of one; listings that are no picture of one moment, too."""
+    states, ends = explored(runs(*releases, shards=shards), order=order)
+    assert states > 100
+    assert (("drawn", "drawn") in ends) == (releases == "aa")
+    assert {("drawn", "refused"), ("refused", "drawn")} <= ends or releases == "aa"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("releases", "cap", "together"), [("aab", 1.0, False), ("abc", 1.0, False), ("abc", 2.0, False), ("abb", 2.0, True)]
+)
+def test_three_runs(releases: str, cap: float, *, together: bool) -> None:
+    """The run that relied on an entry which another withdrew: a second run of a release beside one of another."""
+    states, ends = explored(runs(*releases, cap=cap))
+    assert states > 1000
+    assert (("drawn",) * 3 in ends) == together
+    assert any(end.count("drawn") == cap for end in ends)
+
+
+def test_runs_without_caps_are_counted_by_those_with() -> None:
+    """Who set no cap draws, and never takes back what others rely on."""
+    one, other = runs(*"ab")
+    one.cap = None
+    for order in (0, 1, -1):
+        _, ends = explored([one, other], order=order)
+        assert ("drawn", "refused") in ends
+        assert not {end for end in ends if end[0] == "refused"}
+
+
+@pytest.mark.slow
+def test_runs_over_parts_of_a_corpus() -> None:
+    """What one run enters for both shards, others enter for one of them each."""
+    both, first, second = runs(*"abc")
+    both.shards, second.shards = (0, 1), (1,)
+    _, ends = explored([both, first, second])
+    assert ("refused", "drawn", "drawn") in ends
+    assert ("drawn", "refused", "refused") in ends
+
+
+@pytest.mark.parametrize(("protocol", "releases"), [(before, "aab"), (without_a_second_look, "ab")])
+def test_other_protocols_are_caught(protocol: Protocol, releases: str) -> None:
+    """Control: entries that runs share, as it was, and one look only."""
+    with pytest.raises(AssertionError, match=r"more was drawn than a cap allows|drawn, and not in the ledger"):
+        explored(runs(*releases, protocol=protocol))

@@ -1,0 +1,265 @@
+"""Everything that makes noise fresh makes an entry in the ledger: draws differ exactly where release or noise do."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import inspect
+import itertools
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.collocations.table import Collocations
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.sampling.draws import Draws
+from corpusveil.spaces import Space
+from corpusveil.storage.ledger import Ledger
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms import kernel as kernel_module
+from corpusveil.transforms import release as release_module
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.release import DUPLICATES, Release
+from corpusveil.transforms.spending import Caps, Spending
+from tests.contracts.spaces import small_space, words_of
+from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
+
+FIRST, SECOND, *_ = WORDS_OF = words_of(18)
+JOINABLE = [*WORDS_OF, f"{FIRST}_{SECOND}", f"{SECOND}_{FIRST}"]
+SPACE, OTHER_SPACE = (small_space(words=JOINABLE, counts=range(first, first + 20)) for first in (0, 1))
+TEXT = f"{FIRST} {SECOND} 17 zzunknown {FIRST}"
+TABLE = Collocations.of(pa.table({"ngram": [f"{FIRST} {SECOND}"], "n": [2], "score": [3.0]}))
+OTHER_TABLE = Collocations.of(pa.table({"ngram": [f"{SECOND} {FIRST}"], "n": [2], "score": [3.0]}))
+BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), cv.Key(TEST_KEY))
+JOINED = dataclasses.replace(BASE, policy=cv.TextPolicy(tokenizer="mst"), collocations=TABLE)
+RELEASES: dict[str, list[Release]] = {
+    "mechanism": [
+        dataclasses.replace(BASE, mechanism=cv.mechanism("ring-geometric", SPACE, gamma=4)),
+        dataclasses.replace(BASE, mechanism=cv.mechanism("diffractor-exponential", SPACE)),
+        dataclasses.replace(BASE, mechanism=cv.mechanism("ring-geometric", OTHER_SPACE)),
+    ],
+    "budget": [
+        dataclasses.replace(BASE, budget=budget)
+        for budget in (cv.Budget(2.0), cv.Budget(1.0, "document"), cv.Budget(1.0, "document", "position", (3, 1)))
+    ],
+    "policy": [dataclasses.replace(BASE, policy=cv.TextPolicy(numbers="mask")), JOINED],
+    "collocations": [JOINED, dataclasses.replace(JOINED, collocations=OTHER_TABLE)],
+    "duplicates": [dataclasses.replace(BASE, duplicates=name) for name in DUPLICATES],
+    "key": [dataclasses.replace(BASE, key=cv.Key(TEST_KEY[::-1]))],
+}
+"""For each field of a release, releases that differ in it."""
+DATA: dict[str, list[Any]] = {
+    "column": ["text", "title", ""],
+    "identities": [
+        "a", "b", b"a", 1, 2, True, "1", 1.0, dt.date(2026, 1, 1), uuid.UUID(int=1), ("c4", "x", 1), ("c4", "x", 2),
+        ("c4", "y", 1), ("news", "x", 1), ("x", 1), ("c4/x", 1),
+    ],
+    "data": [TEXT, f"{TEXT} ", TEXT.upper(), f"{TEXT} {FIRST}"],
+}  # fmt: skip
+"""For each part of a document's tag, values that differ in it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    release: Release
+    column: str = "text"
+    identity: Any = ("c4", "x", 1)
+    text: str = TEXT
+    corpus: str = "c4"
+
+    def drawn(self, patch: pytest.MonkeyPatch) -> frozenset[int]:
+        """Return all that the kernel draws for the document."""
+        found: set[int] = set()
+        pair, lanes = Draws.pair, Draws.lanes
+
+        def noted(draws: Draws, *arguments: int) -> Any:
+            out = pair(draws, *arguments)
+            found.update(np.concatenate(out).tolist())
+            return out
+
+        def noted_lanes(draws: Draws, *arguments: int) -> Any:
+            out = lanes(draws, *arguments)
+            found.update(out.ravel().tolist())
+            return out
+
+        with patch.context() as patched:
+            patched.setattr(Draws, "pair", noted)
+            patched.setattr(Draws, "lanes", noted_lanes)
+            kernel = self.release.kernel(whole_corpus=True)
+            kernel.privatize(pa.array([self.text], pa.large_string()), [self.identity], self.column)
+        return frozenset(found)
+
+    def counted(self) -> tuple[str, bytes]:
+        """Return what a ledger counts the document's noise by."""
+        kernel = self.release.kernel(whole_corpus=True)
+        texts = pa.array([self.text], pa.large_string())
+        known, _ = kernel.account(texts, [self.identity], self.column, self.corpus, b"s" * 32)
+        return self.release.name, known.noise.tobytes()
+
+
+def cases(release: Release) -> Iterator[Case]:
+    """Yield documents that differ in each part of a tag, alone, under one release."""
+    yield Case(release)
+    yield Case(release, corpus="another name that is part of no identity")
+    names = {"column": "column", "identities": "identity", "data": "text"}
+    for name, values in DATA.items():
+        for value in values:
+            yield dataclasses.replace(Case(release), **{names[name]: value})
+
+
+def equal_where_counted_once(patch: pytest.MonkeyPatch, some: list[Case]) -> int:
+    """Hold the draws of all pairs against the ledger; return how many pairs draw the same."""
+    found = [(one.drawn(patch), one.counted()) for one in some]
+    equal = 0
+    for (drawn, counted), (others, again) in itertools.combinations(found, 2):
+        assert (drawn == others) == (counted == again)
+        assert drawn == others or not drawn & others
+        equal += drawn == others
+    return equal
+
+
+def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
+    """What enters a tag, a release or its configuration has variations here; what is added has to be added here too."""
+    assert set(inspect.signature(Kernel.noise_tags).parameters) - {"self", "key", "documents"} == set(DATA)
+    assert {one.name for one in dataclasses.fields(Release)} == set(RELEASES)
+    changed: set[str] = set()
+    for one in itertools.chain.from_iterable(RELEASES.values()):
+        for before in (BASE, JOINED):
+            first, second = before.configuration(), one.configuration()
+            changed |= {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
+    versions = {"kernel", "tokenizer"}  # see below
+    assert changed | versions == set(BASE.configuration()) | set(JOINED.configuration()) | {"duplicates"}
+
+
+@pytest.mark.parametrize("duplicates", DUPLICATES)
+def test_documents_draw_the_same_where_their_noise_is_counted_once(
+    duplicates: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Column, identity with its type, and content; under same-noise column and content alone."""
+    some = list(cases(dataclasses.replace(BASE, duplicates=duplicates)))
+    equal = equal_where_counted_once(monkeypatch, some)
+    alike = 2 + 3 + (len(DATA["identities"]) - 1 if duplicates == "same-noise" else 0)  # with the first
+    assert equal == alike * (alike - 1) // 2
+
+
+def test_releases_draw_the_same_where_they_have_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every field of a release and its key, one by one."""
+    some = [Case(BASE), Case(dataclasses.replace(BASE)), *(Case(one) for some in RELEASES.values() for one in some)]
+    assert equal_where_counted_once(monkeypatch, some) == 3 + 1  # the first two and a duplicates="independent"; JOINED
+
+
+@pytest.mark.parametrize("name", ["KERNEL_VERSION", "TOKENIZER_VERSION"])
+def test_versions_draw_afresh_and_are_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Case(BASE).drawn(monkeypatch), Case(BASE).counted()
+    for module in (release_module, kernel_module):
+        monkeypatch.setattr(module, name, 10**6 if name == "KERNEL_VERSION" else "another")
+    after = Case(BASE).drawn(monkeypatch), Case(BASE).counted()
+    assert not before[0] & after[0]
+    assert before[1] != after[1]
+
+
+def test_fingerprints_that_leave_the_column_out_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: as it was before, when a renamed column drew afresh and was not counted."""
+    account = Kernel.account
+
+    def forgetful(kernel: Kernel, texts: pa.Array, ids: Any, _: str, corpus: str, secret: bytes) -> Any:
+        return account(kernel, texts, ids, "", corpus, secret)
+
+    monkeypatch.setattr(Kernel, "account", forgetful)
+    with pytest.raises(AssertionError):
+        equal_where_counted_once(monkeypatch, list(cases(BASE)))
+
+
+DOCUMENTS = [" ".join(WORDS[(7 * row + k) % len(WORDS)] for k in range(40)) for row in range(4)]
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return make_space(tmp_path_factory.mktemp("space"))
+
+
+def write(folder: Path, name: str = "a.jsonl", skip: int = 0) -> Path:
+    rows = [{"text": text, "title": text, "id": f"i{n}", "key": f"i{n}"} for n, text in enumerate(DOCUMENTS)]
+    write_shard(folder / name, [{**rows[0], "text": "before", "title": "before"}] * skip + rows)
+    return folder
+
+
+VARIATIONS: dict[str, tuple[bool, dict[str, Any]]] = {
+    "release": (True, {"release": True}),
+    "engine": (False, {"engine": LocalEngine(2)}),
+    "output": (False, {}),
+    "records": (False, {"records": "elsewhere"}),
+    "columns: another text column": (True, {"columns": Columns("title")}),
+    "columns: kept": (False, {"columns": Columns(keep=("id",))}),
+    "columns: an id": (True, {"columns": Columns(id="id"), "corpus": "c"}),
+    "inputs: another folder": (True, {"inputs": "moved"}),
+    "inputs: a renamed file": (True, {"inputs": "renamed"}),
+    "inputs: other rows": (True, {"inputs": "pushed"}),
+    "root": (True, {"root": "."}),
+    "corpus": (True, {"corpus": "c"}),
+    "rows_per_task": (False, {"rows_per_task": 8192}),
+    "format": (False, {"format": "parquet"}),
+    "on_bad_rows": (False, {"on_bad_rows": "quarantine"}),
+    "debug": (False, {"debug": True}),
+    "spending": (False, {"spending": Caps(total=1e6)}),
+    "watch": (False, {}),
+}
+"""By what is varied, as ``privatize_corpus`` has it: whether noise is fresh then, and how it is varied."""
+
+
+def test_whatever_a_run_is_asked_for_draws_afresh_exactly_where_that_is_counted(space: Space, tmp_path: Path) -> None:
+    """Every argument of a run, one by one: the texts are others exactly where the entries say other noise."""
+    assert {name.split(":")[0] for name in VARIATIONS} == set(inspect.signature(privatize_corpus).parameters)
+    write(tmp_path / "in")
+    write(tmp_path / "moved")
+    write(tmp_path / "renamed", "b.jsonl")
+    write(tmp_path / "pushed", skip=1)
+    base = go(space, tmp_path, "base", {})
+    equal = go(space, tmp_path, "again", {"inputs": "moved", "root": "moved", "corpus": str(tmp_path / "in")})
+    assert equal == base, "what was moved keeps its noise under its corpus' name, and is counted once"
+    found = {name: go(space, tmp_path, name, how) for name, (_, how) in VARIATIONS.items()}
+    for name, (fresh, _) in VARIATIONS.items():
+        assert (found[name] != base) == fresh, name
+    other_id = go(space, tmp_path, "key", {"columns": Columns(id="key"), "corpus": "another"})
+    assert other_id == found["columns: an id"], "neither the id column's name nor the corpus' is part of an id"
+    for (texts, noise), (others, again) in itertools.combinations([base, *found.values()], 2):
+        assert (texts == others) == (noise == again)
+        assert not (noise & again) or noise == again
+
+
+def go(space: Space, folder: Path, name: str, how: dict[str, Any]) -> tuple[tuple[str, ...], frozenset[Any]]:
+    """Run a release; return its texts of the four documents, and what its entries count their noise by."""
+    key = cv.Key(TEST_KEY[::-1] if how.get("release") else TEST_KEY)
+    release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(0.05), cv.TextPolicy(), key)
+    place = folder / "runs" / str(len(list((folder / "runs").glob("*"))) if (folder / "runs").exists() else 0)
+    output, records = place / "out", place / str(how.get("records", "out.records"))
+    given = {key: value for key, value in how.items() if key not in ("release", "inputs", "engine", "spending", "root")}
+    more = {"root": str(folder / how["root"])} if "root" in how else {}
+    privatize_corpus(
+        release, [str(folder / how.get("inputs", "in"))], str(output), how.get("engine", LocalEngine()),
+        spending=Spending(str(folder / "ledger"), how.get("spending", Caps())),
+        **{**given, **more, "records": str(records)},
+    )  # fmt: skip
+    ledger = Ledger.existing(str(folder / "ledger"))
+    entries = {entry.digest(ledger.secret): entry for entry in ledger.entries()}
+    noise: list[Any] = []
+    for record in Records(str(records)).names("shards"):
+        for digest in (Records(str(records)).read(f"shards/{record}") or {})["ledger"]:
+            about, table = entries[digest].about, entries[digest].table
+            noise += [(about["release"], one) for one in table["noise"].to_pylist()]
+    (data,) = (output / "data").iterdir()
+    if data.suffix == ".parquet":
+        texts = pa.parquet.read_table(data)["text"].to_pylist()
+    else:
+        rows = [json.loads(line) for line in data.read_text().splitlines()]
+        texts = [row["title" if "title" in row else "text"] for row in rows]
+    return tuple(texts[-4:]), frozenset(noise[-4:])
