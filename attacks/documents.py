@@ -153,7 +153,7 @@ def _text(space: cv.Space, words: npt.NDArray[np.int64]) -> str:
 def _readings(release: cv.Release, documents: list[npt.NDArray[np.int64]]) -> Readings:
     space = release.mechanism.space
     texts = pa.array([_text(space, words) for words in documents], pa.large_string())
-    return release.kernel().account(texts, list(range(len(documents))), "attack", bytes(32))[-1]
+    return release.kernel().account(texts, list(range(len(documents))), "text", "attack", bytes(32))[-1]
 
 
 def _joint(attempt: Attempt, mechanism: Mechanism, budget: cv.Budget, count: int) -> None:

@@ -7,10 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
-from corpusveil.cli.progress import stage_watcher
-from corpusveil.collocations.tokenize import tokenize_corpus
 
 
 def tokenize(
@@ -32,6 +29,10 @@ def tokenize(
 
     Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4-gst
     """
+    from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.progress import stage_watcher
+    from corpusveil.collocations.tokenize import tokenize_corpus
+
     began = time.monotonic()
     made = make_engine(engine, workers, master)
     told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, watch=stage_watcher(progress))
