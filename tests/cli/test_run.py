@@ -102,7 +102,7 @@ class TestTheFlow:
             ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
              "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "position", "--weights", "3,1",
              "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--key", f"{done}/release.key",
-             "--output", f"{t}/out"],
+             "--corpus", "news", "--output", f"{t}/out"],
         ):  # fmt: skip
             assert run([*command, *quiet]) == 0
         for name in ("counts", "table", "tokens", "space", "out"):
