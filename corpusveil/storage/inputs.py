@@ -104,7 +104,7 @@ def lies_at(url: str, root: str, relative: str) -> bool:
 
 def folder_of(shards: Sequence[InputShard]) -> str:
     """Return the address of the folder that the relative paths of shards begin at."""
-    return files.absolute(shards[0].url.removesuffix(shards[0].relative).rstrip("/") or "/")
+    return files.absolute(shards[0].url.removesuffix(shards[0].relative))
 
 
 def root_of(inputs: Sequence[str]) -> str:

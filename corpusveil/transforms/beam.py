@@ -30,7 +30,8 @@ class PrivatizeDocuments(beam.PTransform):
 
     A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
-    text get the same output, in any bundle, window or run under the same release.
+    text get the same output, in any bundle, window or run under the same release. No ledger counts what these documents
+    spend, and no cap is held: write the documents and run ``corpusveil privatize --ledger`` where that matters.
 
     Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
     worker, for a document without these fields, with no id, or whose text is no string. A streaming runner tries such a

@@ -24,7 +24,8 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
     rows with the same id and the same text get the same output. Works on classic DataFrames and on those of Spark
     Connect. A saved space goes to the workers by its address, which each of them has to reach; one that was never saved
-    is sent whole.
+    is sent whole. No ledger counts what these documents spend, and no cap is held: write the frame and run
+    ``corpusveil privatize --ledger`` where that matters.
 
     Raises UserError when a column is missing, not text, or of a type that is no id, and for an unsaved space too large
     for Spark Connect. A row without an id is found when Spark runs the plan: Spark then raises its PythonException, in

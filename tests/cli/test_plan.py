@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from corpusveil.errors import UserError
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.spaces import Space
 from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms import planning
 from corpusveil.transforms.copies import Copies
@@ -112,3 +115,92 @@ def test_a_bad_row_is_said(space: Space, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="row 1") as caught:
         forecast(release_of(space), [str(tmp_path / "x.jsonl")])
     assert UNKNOWN not in str(caught.value)
+
+
+def toml(folder: Path, space: Space, cap: float, **corpus: str) -> str:
+    """Write a configuration whose paths are relative to the folder that it is run in; return its path."""
+    lines = ["[corpus]", 'input = ["in"]', *(f'{name} = "{value}"' for name, value in corpus.items())]
+    lines += ["[space]", f'path = "{space.url}"', "[mechanism]", 'name = "ring-geometric"', "[budget]", "epsilon = 1.0"]
+    lines += ["[key]", 'path = "release.key"', "[ledger]", 'path = "ledger"', f"cap = {cap}", "[output]"]
+    (folder / "run.toml").write_text("\n".join([*lines, f'path = "out-{cap:g}"']) + "\n")
+    return str(folder / "run.toml")
+
+
+@pytest.fixture
+def moved(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Release a file under a corpus' name, and move it into a subfolder."""
+    monkeypatch.chdir(tmp_path)
+    cv.Key(TEST_KEY).save("release.key")
+    write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 306)}])
+    assert run(["run", toml(tmp_path, space, 1e6, name="news", root="in"), "--progress", "none"]) == 0
+    (tmp_path / "in" / "sub").mkdir()
+    (tmp_path / "in" / "a.jsonl").rename(tmp_path / "in" / "sub" / "a.jsonl")
+    return tmp_path
+
+
+def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same sentence, with the same release, and what it spent before told from what it would spend now."""
+    file = toml(moved, space, 400.0, name="news", root="in")
+    capsys.readouterr()
+    assert run(["plan", file]) == 0
+    (planned,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("it would be refused: ")]
+    assert run(["run", file, "--progress", "none"]) == 2
+    (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: --cap")]
+    assert planned.removeprefix("it would be refused: ") == refused.removeprefix("corpusveil: ")
+    spent, before, now = map(float, re.findall(r"spent (\d+) .* far: (\d+) by .* run: (\d+)", refused)[0])
+    assert before == now == spent / 2
+
+
+def test_charges_equal_noise_once_as_the_run_does(
+    space: Space, moved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was moved with the root that its path begins at draws the same, and neither plan nor run refuses it."""
+    file = toml(moved, space, 400.0, name="news", root="in/sub")
+    capsys.readouterr()
+    assert run(["plan", file]) == 0
+    assert "refused" not in capsys.readouterr().out
+    entries = sorted((moved / "ledger" / "entries").iterdir())
+    assert run(["run", file, "--progress", "none"]) == 0
+    assert sorted((moved / "ledger" / "entries").iterdir()) == entries
+    first, again = (next((moved / name / "data").iterdir()).read_bytes() for name in ("out-1e+06", "out-400"))
+    assert first == again
+
+
+@pytest.mark.parametrize("corpus", [{}, {"root": "in"}, {"name": "news"}, {"name": "news", "root": "in"}])
+def test_all_commands_call_a_corpus_alike(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: dict[str, str]
+) -> None:
+    """By its name, or by its folder, however that is written: one entry for plan, run, privatize and schedule."""
+    monkeypatch.chdir(tmp_path)
+    cv.Key(TEST_KEY).save("release.key")
+    write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
+    file = toml(tmp_path, space, 40.0, **corpus)
+    options = [word for name, value in corpus.items() for word in (f"--{name.replace('name', 'corpus')}", value)]
+    assert run(["schedule", file, "--progress", "none"]) == 0
+    assert run([
+        "privatize", f"{tmp_path}/in/a.jsonl", "--space", str(space.url), "--mechanism", "ring-geometric", "--epsilon",
+        "1", "--key", "release.key", "--ledger", "ledger", "--output", "alone", "--progress", "none", *options,
+    ]) == 0  # fmt: skip
+    shutil.rmtree("out-40"), shutil.rmtree("out-40.records")
+    assert run(["run", file, "--progress", "none"]) == 0
+    assert run(["plan", file]) == 0
+    (name,) = Ledger.existing("ledger").names()
+    assert Ledger.existing("ledger").read(name).about["corpus"] == corpus.get("name", str(tmp_path / "in"))
+    assert str(tmp_path) not in "".join(path.read_text() for path in tmp_path.glob("*/manifest.json"))
+
+
+def test_looks_at_the_key_of_the_run_and_makes_none(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --key the output's own key is looked for, as the run would; a plan leaves no key behind."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
+    words = ["privatize", "in", "--space", str(space.url), "--mechanism", "ring-geometric", "--epsilon", "1"]
+    words += ["--ledger", "ledger", "--cap", "40", "--output", "out", "--progress", "none"]
+    assert run([*words, "--plan"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert run(words) == 0
+    assert "--cap-ldp, which is not set, holds over all of them" in capsys.readouterr().err
+    assert run([*words, "--plan"]) == 0
+    assert "refused" not in capsys.readouterr().out, "at 30 of 40 it would be, as another release"

@@ -261,12 +261,37 @@ class TestRefused:
         values["ledger"]["cap"] = 6.0
         save(ground / "s.toml", values)
         start(ground, 2)
-        assert "--cap 6: a document would have spent 7" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "--cap 6: a document would have spent 7" in said
         assert not (ground / "out").exists()
+        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
+        told = capsys.readouterr().out
+        assert "run-00001: refused: --cap 6: a document would have spent 7" in told
+        assert told.split("refused: ")[1].splitlines()[0] in said
+        assert "refused" not in (ground / "metrics.prom").read_text()
         values["ledger"]["cap"] = 8.0
         save(ground / "s.toml", values)
         start(ground)
         assert len(released(ground, 1)) == 1
+        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
+        assert "run-00001: 1 shards, 2 documents" in capsys.readouterr().out
+
+    def test_a_run_that_failed_says_why(
+        self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Work that fails is told from what is refused; what nobody foresaw has no sentence, and is noted as failed."""
+        for error, said in ((WorkError("The disk is full."), "failed: The disk is full."), (KeyError(), "begun, not")):
+
+            def fail(*_: object, error: Exception = error, **__: object) -> None:
+                raise error
+
+            with monkeypatch.context() as patch:
+                patch.setattr("corpusveil.cli.privatize.privatize_corpus", fail)
+                start(ground, 1)
+            assert metrics(ground)[-1]["status"] == 1
+            capsys.readouterr()
+            assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
+            assert f"run-00001: {said}" in capsys.readouterr().out
 
     @pytest.mark.parametrize(("section", "said"), [("key", "[key]"), ("output", "[output]")])
     def test_without_what_it_needs(

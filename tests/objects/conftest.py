@@ -92,7 +92,7 @@ class Reference:
 def reference(ground: Ground) -> Reference:
     release = make_release(ground.space)
     output = ground.folder / "reference"
-    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), LocalEngine())
+    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), LocalEngine(), corpus="c4")
     return Reference(release, outcome, release_files(output))
 
 
@@ -119,7 +119,7 @@ class Place:
     def arguments(self, *more: object, output: str | None = None) -> list[str]:
         """Return the arguments of ``privatize`` with everything but the key at the store."""
         words = ["privatize", self.corpus, "--space", f"{self.root}/space", "--output", output or self.output]
-        words += ["--mechanism", "ring-geometric", "--epsilon", "1", "--key", str(self.ground.key)]
+        words += ["--mechanism", "ring-geometric", "--epsilon", "1", "--key", str(self.ground.key), "--corpus", "c4"]
         return [str(word) for word in (*words, "--progress", "none", *more)]
 
 

@@ -160,8 +160,8 @@ def test_a_shard_that_vanishes_is_named(place: Place, proxy: Proxy, capsys: pyte
 def test_a_pipeline_says_the_same(place: Place, reference: Reference, proxy: Proxy) -> None:
     rule = proxy.rule("PUT", DATA, "refuse")
     with pytest.raises(WorkError, match=r"data/part-0000[13]\S*: could not be written"):
-        privatize_corpus(reference.release, [place.corpus], place.output, BeamEngine())
+        privatize_corpus(reference.release, [place.corpus], place.output, BeamEngine(), corpus="c4")
     assert rule.hits > 0
     proxy.clear()
-    privatize_corpus(reference.release, [place.corpus], place.output, BeamEngine())
+    privatize_corpus(reference.release, [place.corpus], place.output, BeamEngine(), corpus="c4")
     assert place.store.objects(place.output) == reference.files

@@ -39,7 +39,7 @@ def spark(store: Store) -> Iterator[Any]:
 def same(place: Place, reference: Reference, engine: Any, **options: Any) -> None:
     """Run an engine with everything at the store; compare all that it made with the release on a disk."""
     release = make_release(cv.load_space(f"{place.root}/space"))
-    outcome = privatize_corpus(release, [place.corpus], place.output, engine, **options)
+    outcome = privatize_corpus(release, [place.corpus], place.output, engine, corpus="c4", **options)
     assert outcome.content_sha256 == reference.outcome.content_sha256
     assert outcome.counts.private() == reference.outcome.counts.private()
     assert place.store.objects(place.output) == reference.files
@@ -86,9 +86,9 @@ class TestTheBytesOfADisk:
 
     def test_from_a_disk_to_a_store_and_back(self, place: Place, reference: Reference, tmp_path: Path) -> None:
         release = reference.release
-        privatize_corpus(release, [str(place.ground.corpus)], place.output, LocalEngine())
+        privatize_corpus(release, [str(place.ground.corpus)], place.output, LocalEngine(), corpus="c4")
         assert place.store.objects(place.output) == reference.files
-        back = privatize_corpus(release, [place.corpus], str(tmp_path / "out"), LocalEngine())
+        back = privatize_corpus(release, [place.corpus], str(tmp_path / "out"), LocalEngine(), corpus="c4")
         assert back.content_sha256 == reference.outcome.content_sha256
 
     def test_records_say_that_they_are_private(self, place: Place) -> None:
@@ -145,7 +145,7 @@ def test_killed_in_the_middle_and_run_again(
 ) -> None:
     """A machine that loses its power leaves whole shards only, and the next run ends with the right bytes."""
     large = write_large_corpus(tmp_path / "large", shards=5, copies=1)
-    expected = privatize_corpus(reference.release, [str(large)], str(tmp_path / "disk"), LocalEngine())
+    expected = privatize_corpus(reference.release, [str(large)], str(tmp_path / "disk"), LocalEngine(), corpus="c4")
     bucket = store.bucket()
     store.upload(large, f"s3://{bucket}/c4")
     store.upload(ground.space_folder, f"s3://{bucket}/space")
@@ -163,6 +163,6 @@ def test_killed_in_the_middle_and_run_again(
     assert "manifest.json" not in left
     assert len(left) < 5
     assert left.items() <= whole.items()
-    outcome = privatize_corpus(reference.release, [place.corpus], place.output, LocalEngine())
+    outcome = privatize_corpus(reference.release, [place.corpus], place.output, LocalEngine(), corpus="c4")
     assert outcome.content_sha256 == expected.content_sha256
     assert store.objects(place.output) == whole

@@ -479,6 +479,37 @@ class TestEntries:
             with pytest.raises(UserError, match="counted too low"):
                 list(ledger.entries())
 
+    def test_of_a_run_that_finds_damage_are_taken_back(self, tmp_path: Path) -> None:
+        """Whatever ends the second look with a sentence leaves the ledger without what was not drawn."""
+        ledger = Ledger.open(str(tmp_path))
+
+        def damage(_: Any) -> None:
+            (tmp_path / ENTRIES).mkdir(exist_ok=True)
+            (tmp_path / ENTRIES / f"{'0' * 32}.parquet").write_bytes(b"PAR1")
+
+        with pytest.raises(UserError, match="this entry of the ledger is damaged"):
+            ledger.enter([entry_of(1)], damage)
+        assert ledger.names() == [f"{'0' * 32}.parquet"]
+
+    def test_of_a_run_that_is_refused_are_its_own(self, tmp_path: Path) -> None:
+        """Another run of the same release has entries of its own, and keeps them; kept ones are relied on."""
+        ledger = Ledger.open(str(tmp_path))
+
+        def refuse(_: Any) -> None:
+            """Let another run of the same release come and go after the first look, and refuse after the second."""
+            if ledger.names():
+                raise UserError("full")
+            waiting.append(ledger.enter([entry_of(1)], None))
+
+        waiting: list[list[str]] = []
+        with pytest.raises(UserError, match="full"):
+            ledger.enter([entry_of(1)], refuse)
+        (digests,) = waiting
+        (name,) = ledger.names()
+        assert name.startswith(f"{digests[0]}.")
+        assert ledger.enter([entry_of(1)], lambda _: None) == digests
+        assert ledger.names() == [name]
+
     def test_that_are_withdrawn_meanwhile_are_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another release may take its entries back between the listing and the reading."""
         ledger = Ledger.open(str(tmp_path))
@@ -500,6 +531,11 @@ class TestTheCommand:
     def done(self, space: Space, source: Path, tmp_path: Path) -> Path:
         privatize(release_of(space), source, tmp_path / "out", tmp_path / "ledger")
         return tmp_path / "ledger"
+
+    def test_caps_name_the_one_over_all_metrics(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Whoever reads of a cap within one metric reads of the one that no other metric goes around."""
+        assert run(["privatize", "--help"]) == 0
+        assert capsys.readouterr().out.count("--cap-ldp") == 3
 
     def test_shows_what_was_spent(self, done: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["ledger", "show", str(done)]) == 0
