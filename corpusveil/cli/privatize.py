@@ -306,8 +306,8 @@ def find_key(path: str | None, output: str) -> Key:
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     mark = hashlib.sha256(absolute.encode()).hexdigest()[:12]
     target = base / "corpusveil" / "keys" / f"{mark}.key"
-    if not target.exists():
-        Key.generate().save(target)
+    if not target.exists():  # of several starts at once, one makes the key of all
+        files.create_bytes(str(target), Key.generate().secret, private=True)
     print(f"No --key: this output's own key is {target}; the same output finds it again.", file=sys.stderr)
     return Key.load(target)
 
