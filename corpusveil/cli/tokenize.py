@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from corpusveil.cli.engines import make_engine
+from corpusveil.cli.finished import said_when_made
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
 from corpusveil.cli.progress import stage_watcher
 from corpusveil.collocations.tokenize import tokenize_corpus
@@ -34,7 +35,8 @@ def tokenize(
     """
     began = time.monotonic()
     made = make_engine(engine, workers, master)
-    told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, watch=stage_watcher(progress))
+    with said_when_made(output):
+        told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, watch=stage_watcher(progress))
     print(
         f"{output}: {told['words']:,} words became {told['tokens']:,} tokens, {told['different_tokens']:,} different, "
         f"in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"
