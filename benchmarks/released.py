@@ -16,11 +16,11 @@ import orjson
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
-from corpusveil.cli.demo import public_texts
 from corpusveil.collocations.artifact import is_artifact
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
+from corpusveil.evaluation.bundled import public_texts
 from corpusveil.evaluation.findings import Findings, Measure
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.question import Question

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.choices import ALLOCATIONS, Allocation
 from corpusveil.errors import UserError
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
@@ -79,8 +80,6 @@ def written(epsilon: float) -> str:
     return repr(float(epsilon)).removesuffix(".0")
 
 
-Allocation = Literal["uniform", "word-share", "per-word", "position"]
-ALLOCATIONS: tuple[Allocation, ...] = ("uniform", "word-share", "per-word", "position")
 LOOKING_AT_WORDS = frozenset(
     ("idf", "tf-idf", "tfidf", "pmi", "npmi", "pos", "part-of-speech", "ner", "names", "entities", "attention",
      "importance", "saliency", "sensitivity", "frequency", "entropy")

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from corpusveil.cli.options import SpaceOption
-from corpusveil.cli.privatize import mechanism_parameters
+from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
-from corpusveil.evaluation.audit import LEVEL, PAIRS, WORDS, audit
-from corpusveil.evaluation.curve import EPSILONS, AtRisk, Point, at_equal_risk, curve
-from corpusveil.evaluation.pages import render_curve
-from corpusveil.evaluation.prior import INPUTS, prior_of
-from corpusveil.mechanisms import Mechanism, make
-from corpusveil.mechanisms.registry import parameters
-from corpusveil.spaces import load_space
-from corpusveil.storage import files
+from corpusveil.evaluation.defaults import INPUTS, LEVEL, PAIRS, WORDS
+
+if TYPE_CHECKING:
+    from corpusveil.evaluation.curve import AtRisk, Point
+    from corpusveil.mechanisms import Mechanism
 
 WIDTH = 120
 
@@ -51,6 +46,12 @@ def audit_command(
 
     Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --mechanism santext --curve --output curve
     """
+    from corpusveil.evaluation.audit import audit
+    from corpusveil.mechanisms import make
+    from corpusveil.mechanisms.registry import parameters
+    from corpusveil.spaces import load_space
+    from corpusveil.storage import files
+
     opened = load_space(space)
     given = mechanism_parameters(parameter or [])
     known = {name for one in mechanism for name in parameters(one)}
@@ -58,7 +59,7 @@ def audit_command(
         if unknown := sorted(set(given) - known):
             raise UserError(f"--parameter {unknown[0]}: none of these mechanisms has it.")
         made = [make(one, opened, **{k: v for k, v in given.items() if k in parameters(one)}) for one in mechanism]
-        _curve(made, epsilon or list(EPSILONS), inputs, output)
+        _curve(made, epsilon, inputs, output)
         return
     if len(mechanism) != 1 or epsilon is None or len(epsilon) != 1:
         raise UserError("audit checks one mechanism at one epsilon: give each once, or add --curve.")
@@ -73,8 +74,13 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def _curve(made: list[Mechanism], epsilons: list[float], inputs: int, output: str | None) -> None:
-    points = curve(made, sorted(epsilons), inputs)
+def _curve(made: list[Mechanism], epsilons: list[float] | None, inputs: int, output: str | None) -> None:
+    from corpusveil.evaluation.curve import EPSILONS, at_equal_risk, curve
+    from corpusveil.evaluation.pages import render_curve
+    from corpusveil.evaluation.prior import prior_of
+    from corpusveil.storage import files
+
+    points = curve(made, sorted(epsilons or EPSILONS), inputs)
     risks = at_equal_risk(points)
     prior = prior_of(made[0].space, inputs)
     note = (
@@ -96,6 +102,9 @@ def _fields(one: AtRisk) -> dict[str, float | str | None]:
 
 
 def _print(points: list[Point], risks: list[AtRisk]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     columns = ("mechanism", "epsilon", "unchanged", "distinct of 100", "distance", "recovered", "plain LDP")
     table = Table(*columns, box=None)
     for one in points:

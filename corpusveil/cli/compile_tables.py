@@ -8,12 +8,8 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.options import SpaceOption
-from corpusveil.cli.privatize import mechanism_parameters
+from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
-from corpusveil.mechanisms import make
-from corpusveil.mechanisms.on_distances import OnDistances
-from corpusveil.spaces import load_space
-from corpusveil.storage import files, lease
 
 
 def compile_command(
@@ -30,6 +26,11 @@ def compile_command(
 
     Example: corpusveil compile --space spaces/glove --mechanism santext --epsilon 5
     """
+    from corpusveil.mechanisms import make
+    from corpusveil.mechanisms.on_distances import OnDistances
+    from corpusveil.spaces import load_space
+    from corpusveil.storage import files, lease
+
     made = make(mechanism, load_space(space), **mechanism_parameters(parameter or []))
     if not isinstance(made, OnDistances):
         raise UserError(f"{mechanism}: it has no tables worth keeping; there is nothing to compile.")

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
+import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.budget.budget import ALLOCATIONS
+from corpusveil.choices import ALLOCATIONS, DUPLICATES, POLICIES
 from corpusveil.collocations.measures import MEASURES
 from corpusveil.errors import UserError
 from corpusveil.jobs.schedule import COMPARE
 from corpusveil.mechanisms import registry
 from corpusveil.storage.formats import FORMATS
-from corpusveil.transforms.release import DUPLICATES
+from corpusveil.text.policy import TOKENIZERS
 from corpusveil.transforms.strategies import STRATEGIES
 
-TOKENIZERS = ("word", "gst", "mst", "optimal")
-POLICIES = ("privatize", "resample", "mask", "drop", "keep")
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _SHOWN_LENGTH = 120
 ENGINES = ("local", "spark", "beam")
@@ -30,31 +30,49 @@ ENGINES = ("local", "spark", "beam")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value may be. ``option`` is that of the command line, where it has another name than the key."""
+    """What a value may be. A ``path`` is relative to the file that it stands in."""
 
     name: str
     default: Any = None
     choices: tuple[str, ...] = ()
-    option: str | None = None
     needed: bool = False
 
     def fault(self, value: Any) -> str | None:
         """Say what is wrong with a value, None when nothing is."""
         tests: Mapping[str, Callable[[], bool]] = {
-            "text": lambda: isinstance(value, str) and value != "",
-            "texts": lambda: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
+            "text": lambda: _is_text(value),
+            "path": lambda: _is_text(value),
+            "texts": lambda: isinstance(value, list) and all(map(_is_text, value)),
+            "paths": lambda: isinstance(value, list) and all(map(_is_text, value)),
+            "options": lambda: isinstance(value, list) and all(map(_is_text, value)),
             "number": lambda: _is_number(value) and abs(value) <= sys.float_info.max,
             "whole number": lambda: _is_whole(value),
             "whole numbers": lambda: isinstance(value, list) and all(map(_is_whole, value)),
             "true or false": lambda: isinstance(value, bool),
         }
         if not tests[self.name]():
-            needed = {"text": "a text in quotes", "texts": "a list of texts in quotes", "number": "a number"}
+            needed = dict.fromkeys(("text", "path"), "a text in quotes") | {"number": "a number"}
+            needed |= dict.fromkeys(("texts", "paths", "options"), "a list of texts in quotes")
             needed |= {"whole number": "a whole number", "whole numbers": "a list of whole numbers"}
             return f"{needed.get(self.name, self.name)} is needed"
+        if self.name != "options" and any(_looks_like_option(one) for one in _listed(value)):
+            way = "; write ./ before it" if self.name in ("path", "paths") else ""
+            return f"a text that begins with a dash could be taken for an option{way}"
         if self.choices and value not in self.choices:
             return f"it may be {', '.join(self.choices)}{_nearest(value, self.choices)}"
         return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _looks_like_option(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("-")
 
 
 def _is_number(value: Any) -> bool:
@@ -69,6 +87,10 @@ def _text(default: str | None = None, *choices: str, **more: Any) -> Kind:
     return Kind("text", default, choices, **more)
 
 
+def _path(**more: Any) -> Kind:
+    return Kind("path", **more)
+
+
 def _number(default: float | None = None, **more: Any) -> Kind:
     return Kind("number", default, **more)
 
@@ -79,20 +101,23 @@ def _whole(default: int | None = None, **more: Any) -> Kind:
 
 SECTIONS: Mapping[str, Mapping[str, Kind]] = {
     "corpus": {
-        "input": Kind("texts", needed=True),
+        "input": Kind("paths", needed=True),
         "text": _text("text"),
         "id": _text(),
         "keep": Kind("texts", []),
-        "root": _text(),
-        "name": _text(option="corpus"),
+        "root": _path(),
+        "name": _text(),
     },
     "space": {
-        "path": _text(needed=True),
+        "path": _path(needed=True),
+        "vectors": Kind("paths", []),
+        "counts": _path(),
         "lists": _whole(1),
         "order": _text("greedy", "greedy", "improved"),
+        "union": Kind("true or false", default=False),
         "seed": _whole(0),
-        "vocabulary": _text(),
-        "importance": _text(),
+        "vocabulary": _path(),
+        "importance": _path(),
     },
     "mechanism": {"name": _text(None, *registry.names(), needed=True)},
     "budget": {
@@ -106,7 +131,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
     },
     "text": {
         "tokenizer": _text("word", *TOKENIZERS),
-        "collocations": _text(),
+        "collocations": _path(),
         "unknown_words": _text("resample", *POLICIES),
         "stop_words": _text("privatize", *POLICIES),
         "numbers": _text("resample", *POLICIES),
@@ -116,47 +141,47 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "layout": _text("normalize", "normalize", "keep"),
         "case": _text("lower", "lower", "restore"),
     },
-    "key": {"path": _text(), "environment": _text()},
-    "ledger": {"path": _text(needed=True), "cap": _number(), "cap_token": _number(), "cap_ldp": _number()},
+    "key": {"path": _path(), "environment": _text()},
+    "ledger": {"path": _path(needed=True), "cap": _number(), "cap_token": _number(), "cap_ldp": _number()},
     "engine": {
         "name": _text("local", *ENGINES),
         "workers": _whole(),
         "master": _text(),
         "runner": _text(),
-        "options": Kind("texts", []),
+        "options": Kind("options", []),
     },
     "output": {
-        "path": _text(needed=True),
+        "path": _path(needed=True),
         "format": _text("same", *FORMATS),
-        "records": _text(),
+        "records": _path(),
         "on_bad_rows": _text("fail", "fail", "quarantine"),
         "duplicates": _text("independent", *DUPLICATES),
         "accept_no_guarantee": Kind("true or false", default=False),
         "rows_per_task": _whole(),
     },
     "schedule": {
-        "state": _text(),
+        "state": _path(),
         "compare": _text("stamp", *COMPARE),
-        "prometheus": _text(),
+        "prometheus": _path(),
         "at": _text("0 3 * * *"),
     },
     "collocations": {
-        "input": Kind("texts", needed=True),
+        "input": Kind("paths", needed=True),
         "text": _text("text"),
-        "counts": _text(needed=True),
-        "table": _text(needed=True),
-        "tokens": _text(needed=True),
+        "counts": _path(needed=True),
+        "table": _path(needed=True),
+        "tokens": _path(needed=True),
         "max_n": _whole(3),
         "min_count": _whole(5),
         "measure": _text("pmi", *MEASURES),
         "threshold": _number(2.0),
         "score_min_count": _whole(1),
-        "connectors": _text(),
+        "connectors": _path(),
         "connectors_rule": _text("strict", "strict", "edges"),
         "tokenizer": _text("gst", *TOKENIZERS[1:]),
     },
     "embeddings": {
-        "vectors": _text(needed=True),
+        "vectors": _path(needed=True),
         "trainer": _text("gensim", "gensim", "spark"),
         "dimensions": _whole(300),
         "window": _whole(5),
@@ -177,21 +202,41 @@ RELEASE = ("corpus", "space", "mechanism", "budget", "output")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The sections of a file, every key with its value or default; ``explicit`` are the keys that stand in it."""
+    """The sections of a file, every key with its value or default; ``explicit`` are the keys that stand in it.
+
+    Paths in ``values`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
+    ``written`` has them as they stand in the file.
+    """
 
     file: str
     values: Mapping[str, Mapping[str, Any]]
     explicit: Mapping[str, frozenset[str]]
+    written: Mapping[str, Mapping[str, Any]]
 
     def fault(self, key: str, sentence: str) -> UserError:
         """Return an error that names a key of this file."""
         return UserError(f"{self.file}, {key}: {sentence}.")
 
+    def paths(self) -> Iterator[tuple[str, str]]:
+        """Yield every path as it stands in the file, with its key."""
+        for section, values in self.written.items():
+            for name, value in values.items():
+                kind = SECTIONS[section].get(name)
+                if kind is not None and kind.name in ("path", "paths"):
+                    yield from ((f"{section}.{name}", one) for one in _listed(value))
+
+    def as_written(self) -> Configuration:
+        """Return the same with paths as they stand in the file, by which what was made of it is known again."""
+        return dataclasses.replace(self, values=self.written)
+
     def toml(self) -> str:
-        """Return the whole configuration, defaults and what a strategy sets written out, as a file of one meaning."""
+        """Return the whole configuration, defaults and what a strategy sets written out, as a file of one meaning.
+
+        Paths are as they were given, so it means the same in the same folder.
+        """
         strategy = STRATEGIES.get(self.values.get("budget", {}).get("strategy", ""), {})
         lines = []
-        for section, values in self.values.items():
+        for section, values in self.written.items():
             own = {name: strategy.get(name, value) for name, value in values.items()}
             lines += [f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in own.items()), ""]
         return "\n".join(lines)
@@ -223,14 +268,19 @@ def read_configuration(file: str) -> Configuration:
         raise UserError(f"{file}: this is no configuration: its lists are nested too deep.") from None
     except ValueError as error:  # also what is no UTF-8, or a number of thousands of digits
         raise UserError(f"{file}: this is no TOML: {_cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
-    values: dict[str, dict[str, Any]] = {}
+    written: dict[str, dict[str, Any]] = {}
     for section, given in data.items():
         if section not in SECTIONS:
+            if not isinstance(given, dict):
+                raise UserError(f"{file}, {_shown(section)}: a key stands in a section{_elsewhere(section)}.")
             raise UserError(f"{file}, [{_shown(section)}]: there is no such section{_nearest(section, SECTIONS)}.")
         if not isinstance(given, dict):
             raise UserError(f"{file}, {section}: this is a section; write [{section}] and its keys below.")
-        values[section] = _section(file, section, given)
-    configuration = Configuration(file, values, {section: frozenset(given) for section, given in data.items()})
+        written[section] = _section(file, section, given)
+    folder = os.path.dirname(os.path.abspath(file))
+    values = {section: _located(folder, section, given) for section, given in written.items()}
+    explicit = {section: frozenset(given) for section, given in data.items()}
+    configuration = Configuration(file, values, explicit, written)
     _check(configuration)
     return configuration
 
@@ -241,7 +291,8 @@ def _section(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
         known |= {name: Kind("number") for name in registry.parameters(str(given["name"]))}
     for name, value in given.items():
         if name not in known:
-            raise UserError(f"{file}, {section}.{_shown(name)}: there is no such key{_nearest(name, known)}.")
+            near = _elsewhere(name, exactly=True) or _nearest(name, known) or _elsewhere(name)
+            raise UserError(f"{file}, {section}.{_shown(name)}: there is no such key{near}.")
         if (fault := known[name].fault(value)) is not None:
             raise UserError(f"{file}, {section}.{name} = {_toml_or_repr(value)}: {fault}.")
     for name, kind in known.items():
@@ -249,6 +300,22 @@ def _section(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:
             raise UserError(f"{file}, {section}.{name}: this key is missing.")
     filled = {name: given.get(name, kind.default) for name, kind in known.items()}
     return {name: value for name, value in filled.items() if value is not None}
+
+
+def is_here(path: str) -> bool:
+    """Say whether a path is a relative one: no URL, none from the root of the disk or somebody's home folder."""
+    return "://" not in path and not path.startswith(("/", "~"))
+
+
+def _located(folder: str, section: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a section with paths from the folder of their file on."""
+
+    def whole(path: str) -> str:
+        return os.path.normpath(os.path.join(folder, path)) if is_here(path) else path
+
+    kinds = {name: kind.name for name, kind in SECTIONS[section].items()}
+    places: dict[str, Callable[[Any], Any]] = {"path": whole, "paths": lambda listed: [whole(one) for one in listed]}
+    return {name: places.get(kinds.get(name, ""), lambda same: same)(value) for name, value in given.items()}
 
 
 def _toml_or_repr(value: Any) -> str:
@@ -263,6 +330,19 @@ def _nearest(name: Any, names: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
+def _elsewhere(name: str, *, exactly: bool = False) -> str:
+    """Return the nearest keys of all sections as the end of a sentence, or nothing."""
+    places: dict[str, list[str]] = {}
+    for section, keys in SECTIONS.items():
+        for key in keys:
+            places.setdefault(key, []).append(f"{section}.{key}")
+    for parameter in {one for mechanism in registry.names() for one in registry.parameters(mechanism)}:
+        places.setdefault(parameter, []).append(f"mechanism.{parameter}")
+    found = [name] if exactly else difflib.get_close_matches(name, places, 1, 0.7)
+    listed = [place for one in found for place in places.get(one, ())]
+    return f"; did you mean {' or '.join(listed)}?" if listed else ""
+
+
 def _check(configuration: Configuration) -> None:
     """Raise UserError for keys that do not go together."""
     values, fault = configuration.values, configuration.fault
@@ -273,8 +353,11 @@ def _check(configuration: Configuration) -> None:
             raise fault(f"[{section}]", f"this section is missing, and [{release[0]}] is for a release, which needs it")
     if "embeddings" in values and "collocations" not in values:
         raise fault("[embeddings]", "vectors are trained on tokens; add [collocations], which makes them")
-    if not release and "collocations" not in values:
-        raise fault("[corpus]", "nothing is to be done; add [collocations] or the sections of a release")
+    given = values.get("space", {}).get("vectors")
+    if given and "embeddings" in values:
+        raise fault("space.vectors", "[embeddings] trains the vectors of the space; leave one of the two out")
+    if not release and "collocations" not in values and not given:
+        raise fault("[corpus]", "nothing is to be done; add [collocations], space.vectors or the sections of a release")
     key = values.get("key", {})
     if "path" in key and "environment" in key:
         raise fault("key.environment", "key.path says where the key is, too; leave one out")

@@ -7,11 +7,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.engines import make_engine
-from corpusveil.cli.finished import said_when_made
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
-from corpusveil.cli.progress import stage_watcher
-from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import UserError
 
 
@@ -35,6 +31,11 @@ def count(
 
     Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
     """
+    from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
+    from corpusveil.cli.progress import stage_watcher
+    from corpusveil.collocations.count import CountOptions, count_corpus
+
     if add_to is not None and (max_n, min_count, text) != (3, 5, "text"):
         raise UserError("--add-to takes --max-n, --min-count and --text from the earlier counts; leave them out.")
     began = time.monotonic()

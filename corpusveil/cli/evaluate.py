@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from corpusveil.cli.options import OutputOption
 from corpusveil.cli.study import study
-from corpusveil.collocations.table import load_collocations
 from corpusveil.errors import UserError
-from corpusveil.evaluation.findings import Measure
-from corpusveil.evaluation.matching import MOST, match
-from corpusveil.evaluation.question import Question
-from corpusveil.evaluation.release import evaluate_release
-from corpusveil.evaluation.report import write_report
-from corpusveil.evaluation.similarity import SentenceEncoder
-from corpusveil.sampling.keys import Key
-from corpusveil.spaces import load_space
-from corpusveil.storage import files
-from corpusveil.storage.inputs import lies_in_input
+from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.storage.shapes import fits, line
-from corpusveil.transforms.manifest import read_manifest
 
-app = typer.Typer(help="What a release gives away, and what it is still good for.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from corpusveil.evaluation.findings import Measure
+
+app = typer.Typer(
+    help="What a release gives away, and what it is still good for.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 
 @app.command("release")
@@ -85,7 +82,7 @@ def release(
         typer.Option(help="What would who has this key file get back; repeatable. Needs --space.", metavar="PATH"),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Splits, and keys of further epsilons.", min=2)] = 5,
-    documents: Annotated[int, typer.Option(help="Of more documents an even sample.", min=10)] = MOST,
+    documents: Annotated[int, typer.Option(help="Of more documents an even sample.", min=10)] = DOCUMENTS,
     counts: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +111,17 @@ def release(
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
+    from corpusveil.collocations.table import load_collocations
+    from corpusveil.evaluation.matching import match
+    from corpusveil.evaluation.question import Question
+    from corpusveil.evaluation.release import evaluate_release
+    from corpusveil.evaluation.report import write_report
+    from corpusveil.evaluation.similarity import SentenceEncoder
+    from corpusveil.sampling.keys import Key
+    from corpusveil.spaces import load_space
+    from corpusveil.storage import files
+    from corpusveil.storage.inputs import lies_in_input
+
     for folder in (original, private, *([] if second_private is None else [second_private])):
         if lies_in_input(output, folder, ("report.csv", "report.json", "report.html")):
             raise UserError(
@@ -168,6 +176,9 @@ _SHAPE = {
 
 def _manifest(private: str) -> dict[str, Any] | None:
     """Return the manifest, None where the private texts are no release. Raises UserError when it is damaged."""
+    from corpusveil.storage import files
+    from corpusveil.transforms.manifest import read_manifest
+
     address = files.join(private, "manifest.json")
     if not files.exists(address):
         return None

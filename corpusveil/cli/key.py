@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.sampling.keys import Key
-
-app = typer.Typer(help="Make secret keys.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Make secret keys.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()
@@ -22,6 +20,8 @@ def new(path: Annotated[str, typer.Argument(help="Where the key goes; nothing ma
 
     Example: corpusveil key new release.key
     """
+    from corpusveil.sampling.keys import Key
+
     key = Key.generate()
     key.save(path)
     print(f"{path}: a new key, mode 0600, fingerprint {key.fingerprint()}. Keep it apart from what is made with it.")

@@ -8,7 +8,12 @@ import typer
 
 from corpusveil.errors import WorkError
 
-app = typer.Typer(help="What was spent on which documents, release by release.", no_args_is_help=True)
+app = typer.Typer(
+    help="What was spent on which documents, release by release.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 NAMES = {"total": "sum of epsilons", "largest": "largest epsilon of a token", "ldp": "plain LDP, nats"}
 
 

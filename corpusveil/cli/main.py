@@ -2,60 +2,77 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 import traceback
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import corpusveil
-from corpusveil.cli import (
-    audit,
-    compile_tables,
-    count,
-    demo,
-    evaluate,
-    key,
-    ledger,
-    mechanisms,
-    package,
-    privatize,
-    schedule,
-    score,
-    space,
-    tokenize,
-    train,
-)
-from corpusveil.cli import run as run_command
 from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
+COMMANDS = {
+    "count": ("count:count", "Count the n-grams of a corpus."),
+    "score": ("score:score", "Find the collocations among counted n-grams."),
+    "tokenize": ("tokenize:tokenize", "Split a corpus into words or collocations."),
+    "train": ("train:train", "Train word vectors on a tokenised corpus."),
+    "space": ("space:space", "Build a space from word vectors."),
+    "privatize": ("privatize:privatize", "Privatize a corpus."),
+    "run": ("run:run_file", "Do everything that a configuration file asks for."),
+    "plan": ("run:plan_file", "Say what a release would read, write, take and spend."),
+    "schedule": ("schedule:schedule", "Privatize what is new since the last run."),
+    "mechanisms": ("mechanisms:mechanisms", "List the mechanisms, or explain one."),
+    "audit": ("audit:audit_command", "Check a guarantee, or choose epsilon."),
+    "compile": ("compile_tables:compile_command", "Build the tables of a mechanism beforehand."),
+    "package": ("package:package", "Write what a cluster needs."),
+    "demo": ("demo:demo", "Do the whole flow on bundled text."),
+    "evaluate": ("evaluate:app", "Measure what a release gives away and is good for."),
+    "key": ("key:app", "Make secret keys."),
+    "ledger": ("ledger:app", "Show and check what was spent on which documents."),
+}
+"""Where each command is, and what a listing says of it: a listing imports none of them, a call imports one."""
+
+
+class _Commands(TyperGroup):
+    """The commands by name and sentence; the one that is called is imported then."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False  # None would be converted, for which typer loads pydantic
+        return option
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and command(str(name)), rest
+
+
+def command(name: str) -> Any:
+    """Return a command, or a group of them, imported now."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(importlib.import_module(f"corpusveil.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name)(found)
+        found = alone
+    return typer.main.get_command(found)
+
 
 app = typer.Typer(
     name="corpusveil",
+    cls=_Commands,
     help="Privatize text corpora of any size with word-level metric differential privacy.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(key.app, name="key")
-app.add_typer(ledger.app, name="ledger")
-app.command("count")(count.count)
-app.command("score")(score.score)
-app.command("tokenize")(tokenize.tokenize)
-app.command("train")(train.train)
-app.command("space")(space.space)
-app.command("privatize")(privatize.privatize)
-app.command("run")(run_command.run_file)
-app.command("plan")(run_command.plan_file)
-app.command("schedule")(schedule.schedule)
-app.command("mechanisms")(mechanisms.mechanisms)
-app.command("audit")(audit.audit_command)
-app.command("compile")(compile_tables.compile_command)
-app.command("package")(package.package)
-app.command("demo")(demo.demo)
+for _name, (_, _sentence) in COMMANDS.items():
+    app.command(_name, short_help=_sentence)(lambda: None)
 
 
 def _version(*, show: bool) -> None:

@@ -6,19 +6,17 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from corpusveil.cli.privatize import mechanism_parameters
+from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
-from corpusveil.evaluation.curve import curve
-from corpusveil.mechanisms import Mechanism, find, make, names
-from corpusveil.spaces import load_space
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from corpusveil.mechanisms import Mechanism
 
 PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
 """Those of the studies; profiles have each study's own."""
@@ -41,6 +39,12 @@ def mechanisms(
 
     Example: corpusveil mechanisms santext --space spaces/glove
     """
+    from rich.console import Console
+    from rich.table import Table
+
+    from corpusveil.mechanisms import find, make, names
+    from corpusveil.spaces import load_space
+
     if space is None and (epsilon or parameter):
         raise UserError("--epsilon and --parameter are for --space; add it or leave them out.")
     if name is None and space is not None:
@@ -74,6 +78,11 @@ def mechanisms(
 
 def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
     """Print what the mechanism does in a space, and its guarantee at the last of the epsilons."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from corpusveil.evaluation.curve import curve
+
     points = curve([mechanism], epsilons)
     table = Table("epsilon", "unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats", box=None, pad_edge=False)
     for one in points:

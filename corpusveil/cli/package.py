@@ -7,11 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from corpusveil.cli import dataflow
 from corpusveil.cli.options import OutputOption
 from corpusveil.errors import UserError
-from corpusveil.jobs import package as spark
-from corpusveil.pipelines import dataflow as template
 
 
 def package(
@@ -35,6 +32,10 @@ def package(
 
     Example: corpusveil package dataflow --output template --image europe-docker.pkg.dev/project/private/corpusveil:1
     """
+    from corpusveil.cli import dataflow
+    from corpusveil.jobs import package as spark
+    from corpusveil.pipelines import dataflow as template
+
     if kind == "dataflow" and image is None:
         raise UserError("package dataflow needs --image REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
     if (kind == "spark") != (image is None) or (kind == "dataflow" and extra):

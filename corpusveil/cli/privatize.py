@@ -6,36 +6,23 @@ import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import orjson
 import typer
 
-from corpusveil.budget import Budget
-from corpusveil.budget.budget import ALLOCATIONS, dataset_budget, field_budget, parse_weights
-from corpusveil.cli.engines import make_engine
+from corpusveil.choices import ALLOCATIONS, Duplicates, OnBadRows, Policy
 from corpusveil.cli.options import EngineOption, LogOption, OutputOption, ProgressOption, SpaceOption
-from corpusveil.cli.progress import watcher
-from corpusveil.collocations.table import load_collocations
+from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
-from corpusveil.mechanisms import make
-from corpusveil.sampling.keys import Key
-from corpusveil.spaces import load_space
-from corpusveil.storage import events, files
 from corpusveil.storage.formats import FORMATS
-from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.rows import Columns
-from corpusveil.text.policy import Policy, TextPolicy
-from corpusveil.transforms import strategies
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.job import OnBadRows
-from corpusveil.transforms.manifest import NOT_PRIVATE
-from corpusveil.transforms.planning import count_duplicates, forecast
 from corpusveil.transforms.profiles import PROFILES, Profile
 from corpusveil.transforms.profiles import find as find_profile
-from corpusveil.transforms.release import Duplicates, Release
-from corpusveil.transforms.spending import Caps, Spending
-from corpusveil.transforms.statement import statement
+
+if TYPE_CHECKING:
+    from corpusveil.sampling.keys import Key
+    from corpusveil.storage.rows import Columns
+    from corpusveil.transforms.release import Release
+    from corpusveil.transforms.spending import Spending
 
 NEARLY_ALL = 0.9
 EXAMPLE_LENGTHS = (10, 100, 1000)
@@ -167,6 +154,22 @@ def privatize(
     Example: corpusveil privatize 'c4/c4-train.*.json.gz' --space spaces/glove --mechanism ring-geometric --epsilon 1
     --key release.key --output private/2026-11
     """
+    from corpusveil.budget import Budget
+    from corpusveil.budget.budget import dataset_budget, field_budget, parse_weights
+    from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.progress import watcher
+    from corpusveil.collocations.table import load_collocations
+    from corpusveil.mechanisms import make
+    from corpusveil.sampling.keys import Key
+    from corpusveil.spaces import load_space
+    from corpusveil.storage import events
+    from corpusveil.storage.rows import Columns
+    from corpusveil.text.policy import TextPolicy
+    from corpusveil.transforms import strategies
+    from corpusveil.transforms.corpus import privatize_corpus
+    from corpusveil.transforms.release import Release
+    from corpusveil.transforms.spending import Caps, Spending
+
     options: dict[str, Any] = {
         "per": per, "unknown_words": unknown_words, "stop_words": stop_words, "numbers": numbers, "contacts": contacts,
         "punctuation": punctuation, "other": other, "layout": layout, "case": case, "allocation": allocation,
@@ -245,6 +248,8 @@ def _follow(
     context: typer.Context, profile: Profile, mechanism: str, options: dict[str, Any], parameters: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return options and parameters as a profile has them, and print what it leaves in the clear."""
+    from corpusveil.text.policy import TextPolicy
+
     options, parameters = profile.settle(mechanism, options, _explicit(context, options), parameters)
     policy = TextPolicy(**{name: value for name, value in options.items() if name not in ("per", "allocation")})
     for line in profile.lines(policy):
@@ -257,26 +262,14 @@ def _explicit(context: typer.Context, options: dict[str, Any]) -> list[str]:
     return [name for name in options if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
-def mechanism_parameters(given: list[str]) -> dict[str, Any]:
-    """Return what ``--parameter NAME=VALUE`` stands for."""
-    """Read ``name=value`` pairs; values are numbers or text."""
-    values: dict[str, Any] = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UserError(f"--parameter {pair}: write it as NAME=VALUE.")
-        try:
-            values[name] = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            values[name] = value
-    return values
-
-
 def _plan(
     release: Release, inputs: list[str], columns: Columns, root: str | None, format: str, on_bad_rows: OnBadRows,
     spending: Spending | None, workers: int, *, copies: bool,
 ) -> None:  # fmt: skip
     """Print what a release would take."""
+    from corpusveil.storage.inputs import find_shards
+    from corpusveil.transforms.planning import count_duplicates, forecast
+
     found = forecast(
         release, inputs, columns=columns, root=root, format=format, on_bad_rows=on_bad_rows, spending=spending
     )
@@ -291,6 +284,8 @@ def _plan(
 
 
 def _key(path: str | None, environment: str | None, output: str, *, test: bool) -> Key:
+    from corpusveil.sampling.keys import Key
+
     if test:
         return Key.for_tests()
     return find_key(path, output) if environment is None else Key.from_environment(environment)
@@ -298,6 +293,9 @@ def _key(path: str | None, environment: str | None, output: str, *, test: bool) 
 
 def find_key(path: str | None, output: str) -> Key:
     """Load the named key, or make (or find again) one for this output in the user's key folder, and name it."""
+    from corpusveil.sampling.keys import Key
+    from corpusveil.storage import files
+
     if path is not None:
         if files.is_local(output) and Path(path).resolve().is_relative_to(Path(output).resolve()):
             raise UserError(f"{path}: the key lies in the output folder, which is for the public; move it away.")
@@ -314,6 +312,9 @@ def find_key(path: str | None, output: str) -> Key:
 
 def _announce(release: Release) -> None:
     """Print what will come back unchanged, and what the release promises."""
+    from corpusveil.transforms.manifest import NOT_PRIVATE
+    from corpusveil.transforms.statement import statement
+
     if release.key.test:
         print(NOT_PRIVATE, file=sys.stderr)
     mechanism, budget = release.mechanism, release.budget

@@ -8,23 +8,18 @@ import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.cli.configuration import Configuration, read_configuration
 from corpusveil.cli.options import ProgressOption
-from corpusveil.cli.run import behind, engine_arguments, privatize_arguments
 from corpusveil.errors import CorpusveilError, UserError
 from corpusveil.jobs.definitions import KINDS, MARK, Call, parse_times
-from corpusveil.jobs.schedule import Plan, Schedule, go_on, note, prometheus
 from corpusveil.pipelines.runners import goes_on_alone
-from corpusveil.sampling.keys import Key
-from corpusveil.storage import files, lease
-from corpusveil.storage.inputs import root_of
-from corpusveil.storage.records import Records
 
-_PATHS = ("input", "root", "path", "records", "collocations", "state", "prometheus", "vocabulary", "importance")
+if TYPE_CHECKING:
+    from corpusveil.cli.configuration import Configuration
+    from corpusveil.jobs.schedule import Plan, Schedule
 
 
 def schedule(
@@ -49,6 +44,10 @@ def schedule(
 
     Example: corpusveil schedule release.toml --write systemd --at '0 3 * * *' --to /etc/systemd/system
     """
+    from corpusveil.cli.configuration import read_configuration
+    from corpusveil.storage import files, lease
+    from corpusveil.storage.records import Records
+
     configuration = read_configuration(file)
     _check(configuration)
     if write is not None:
@@ -88,6 +87,12 @@ def _check(configuration: Configuration) -> None:
 
 
 def _schedule(configuration: Configuration) -> Schedule:
+    from corpusveil.jobs.schedule import Schedule
+    from corpusveil.sampling.keys import Key
+    from corpusveil.storage import files
+    from corpusveil.storage.inputs import root_of
+    from corpusveil.storage.records import Records
+
     values, key = configuration.values, configuration.values["key"]
     secret = Key.load(key["path"]) if "path" in key else Key.from_environment(key["environment"])
     given, output = values.get("schedule", {}), values["output"]["path"]
@@ -106,6 +111,9 @@ def _schedule(configuration: Configuration) -> Schedule:
 
 def _start(configuration: Configuration, found: Schedule, progress: str) -> int:
     from corpusveil.cli.main import run
+    from corpusveil.cli.steps import behind, engine_arguments
+    from corpusveil.jobs.schedule import go_on, note, prometheus
+    from corpusveil.storage import files
 
     def privatize(plan: Plan) -> int:
         pinned = found.release()
@@ -131,6 +139,8 @@ def _start(configuration: Configuration, found: Schedule, progress: str) -> int:
 
 
 def _arguments(configuration: Configuration, found: Schedule, plan: Plan) -> list[str]:
+    from corpusveil.cli.steps import privatize_arguments
+
     values = {name: dict(section) for name, section in configuration.values.items()}
     values["corpus"]["input"] = [shard.url for shard in plan.shards]
     values["corpus"]["root"] = found.root
@@ -155,16 +165,18 @@ def _tell(found: Schedule) -> None:
 
 
 def _write(configuration: Configuration, kind: str, to: str, at: str, image: str | None) -> None:
+    from corpusveil.storage import files
+
     if kind not in KINDS:
         raise UserError(f"--write {kind}: it may be {', '.join(KINDS)}.")
     parse_times(at)
-    path = Path(configuration.file).resolve()
+    path = Path(configuration.file).absolute()  # a link stays one: paths are relative to where it lies
     stem = re.sub("[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:36]
     key = configuration.values["key"]
     program = shutil.which("corpusveil", path=str(Path(sys.executable).parent)) or "corpusveil"
     call = Call(
-        f"corpusveil-{stem or 'schedule'}", at, program, str(path), str(path.parent), image,
-        path.read_text(encoding="utf-8"), key.get("path"), key.get("environment"),
+        f"corpusveil-{stem or 'schedule'}", at, program, str(path), image, path.read_text(encoding="utf-8"),
+        key.get("path"), key.get("environment"),
     )  # fmt: skip
     for word in (call.program, call.file):
         if not word.isprintable():
@@ -183,11 +195,6 @@ def _write(configuration: Configuration, kind: str, to: str, at: str, image: str
 
 def _refuse_paths_of_here(configuration: Configuration) -> None:
     """Raise UserError for relative paths, which mean nothing in a container."""
-    for section, values in configuration.values.items():
-        for name, value in values.items():
-            for one in value if name == "input" else [value]:
-                if name in _PATHS and "://" not in one and not one.startswith("/"):
-                    raise configuration.fault(
-                        f"{section}.{name}",
-                        f"{one} is a path in this folder; name a store, or a whole path of a volume",
-                    )
+    for key, one in configuration.paths():
+        if not one.startswith("/") and "://" not in one:
+            raise configuration.fault(key, f"{one} is a path in this folder; name a store, or a whole path of a volume")

@@ -5,17 +5,9 @@ from __future__ import annotations
 import time
 from typing import Annotated, Literal
 
-import pyarrow.parquet as pq
 import typer
 
-from corpusveil.cli.engines import make_engine
-from corpusveil.cli.finished import said_when_made
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
-from corpusveil.cli.progress import stage_watcher
-from corpusveil.collocations.connectors import connector_words
-from corpusveil.collocations.measures import Scoring
-from corpusveil.collocations.score import TABLE, score_counts
-from corpusveil.storage import files
 
 SHOWN = 10
 
@@ -41,6 +33,16 @@ def score(
 
     Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
     """
+    import pyarrow.parquet as pq
+
+    from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
+    from corpusveil.cli.progress import stage_watcher
+    from corpusveil.collocations.connectors import connector_words
+    from corpusveil.collocations.measures import Scoring
+    from corpusveil.collocations.score import TABLE, score_counts
+    from corpusveil.storage import files
+
     began = time.monotonic()
     scoring = Scoring(measure, threshold, min_count, connector_words(connectors), connectors_rule)
     made = make_engine(engine, workers, master)

@@ -7,22 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from corpusveil.cli.finished import said_when_made
 from corpusveil.cli.options import OutputOption, ProgressOption
-from corpusveil.cli.progress import LINE_SECONDS
-from corpusveil.spaces import Space, Vocabulary, build_space, load_space, read_counts, read_vectors
-from corpusveil.spaces.build import call_of
-from corpusveil.spaces.importance import read_importance, scaled
-from corpusveil.spaces.space import is_made
-from corpusveil.spaces.vocabulary import parts, read_words
-from corpusveil.storage import files, lease
-from corpusveil.text.tokens import Tokenizer
+
+if TYPE_CHECKING:
+    from corpusveil.spaces import Space
 
 
 def space(
@@ -59,6 +51,14 @@ def space(
 
     Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
     """
+    from corpusveil.cli.finished import said_when_made
+    from corpusveil.spaces import Vocabulary, build_space, load_space, read_counts, read_vectors
+    from corpusveil.spaces.build import call_of
+    from corpusveil.spaces.importance import read_importance, scaled
+    from corpusveil.spaces.space import is_made
+    from corpusveil.spaces.vocabulary import parts, read_words
+    from corpusveil.storage import files, lease
+
     began = time.monotonic()
     read = []
     for url in vectors:
@@ -107,6 +107,9 @@ def space(
 @contextlib.contextmanager
 def _working(how: str, what: str) -> Iterator[None]:
     """Show that something is going on, and for how long: a spinner on a terminal, lines elsewhere."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     if how == "none":
         yield
     elif how == "bar" or (how == "auto" and sys.stderr.isatty()):
@@ -122,6 +125,8 @@ def _working(how: str, what: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _said(what: str) -> Iterator[None]:
     """Say on standard error what is going on, and every few seconds for how long it has been."""
+    from corpusveil.cli.progress import LINE_SECONDS
+
     print(what, file=sys.stderr, flush=True)
     began = time.monotonic()
     stop = threading.Event()
@@ -141,6 +146,8 @@ def _said(what: str) -> Iterator[None]:
 
 def reachable(built: Space) -> int:
     """Return how many words the tokenizer can find: those that are one lower-case word token."""
+    from corpusveil.text.tokens import Tokenizer
+
     words = built.vocabulary.words
     tokens = Tokenizer.of_words(words).tokenize(words)
     single = tokens.offsets[1:] - tokens.offsets[:-1] == 1

@@ -6,16 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import MasterOption, ProgressOption, WorkersOption
-from corpusveil.cli.progress import stage_watcher
 from corpusveil.errors import UserError
-from corpusveil.evaluation.studies.grids import read_grid, written
-from corpusveil.evaluation.studies.ground import Sources
-from corpusveil.evaluation.studies.pages import lines
-from corpusveil.evaluation.studies.run import held, ready, run_study
-from corpusveil.evaluation.studies.run import plan as plan_lines
-from corpusveil.evaluation.studies.study import STUDIES, find
 
 
 def study(
@@ -59,6 +51,15 @@ def study(
 
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """
+    from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.progress import stage_watcher
+    from corpusveil.evaluation.studies.grids import read_grid, written
+    from corpusveil.evaluation.studies.ground import Sources
+    from corpusveil.evaluation.studies.pages import lines
+    from corpusveil.evaluation.studies.run import held, ready, run_study
+    from corpusveil.evaluation.studies.run import plan as plan_lines
+    from corpusveil.evaluation.studies.study import STUDIES, find
+
     if list_all:
         for known in STUDIES:
             print(f"{known}: {find(known).paper}")

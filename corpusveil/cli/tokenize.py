@@ -7,11 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from corpusveil.cli.engines import make_engine
-from corpusveil.cli.finished import said_when_made
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
-from corpusveil.cli.progress import stage_watcher
-from corpusveil.collocations.tokenize import tokenize_corpus
 
 
 def tokenize(
@@ -33,6 +29,11 @@ def tokenize(
 
     Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4-gst
     """
+    from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
+    from corpusveil.cli.progress import stage_watcher
+    from corpusveil.collocations.tokenize import tokenize_corpus
+
     began = time.monotonic()
     made = make_engine(engine, workers, master)
     with said_when_made(output):

@@ -8,11 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from corpusveil.cli.engines import make_engine
-from corpusveil.cli.finished import said_when_made
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption
-from corpusveil.collocations.training import train_vectors
-from corpusveil.collocations.word2vec import SPOOL_BYTES, Training
+from corpusveil.collocations.defaults import SPOOL_BYTES
 from corpusveil.errors import UserError
 
 LINE_SECONDS = 5.0
@@ -47,6 +44,11 @@ def train(
 
     Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
     """
+    from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
+    from corpusveil.collocations.training import train_vectors
+    from corpusveil.collocations.word2vec import Training
+
     training = Training(
         dimensions=dimensions, window=window, negative=negative, hs=hs, epochs=epochs, min_count=min_count, sg=sg,
         sample=sample, alpha=alpha, seed=seed, workers=threads,

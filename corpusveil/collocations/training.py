@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 
 from corpusveil.collocations.artifact import WORK, claimed, is_artifact, read_artifact, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.defaults import SPOOL_BYTES
 from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
-from corpusveil.collocations.word2vec import SPOOL_BYTES, Training, train
+from corpusveil.collocations.word2vec import Training, train
 from corpusveil.collocations.word2vec import Watch as Progress
 from corpusveil.errors import UserError
 from corpusveil.spaces import Vectors, Vocabulary

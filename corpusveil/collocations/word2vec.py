@@ -22,14 +22,15 @@ from typing import Any
 
 import numpy as np
 
+from corpusveil.choices import CODECS, Codec
 from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.defaults import SPOOL_BYTES
 from corpusveil.errors import UserError
 from corpusveil.spaces import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.compression import CODECS, Codec, chunks
+from corpusveil.storage.compression import chunks
 from corpusveil.storage.lines import split
 
-SPOOL_BYTES = 32 << 30
 CHUNK_BYTES = 4 << 20
 
 Watch = Callable[[float, float], None]

@@ -21,22 +21,19 @@ import numpy.typing as npt
 from scipy import stats
 
 from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, check_epsilon
 
-WORDS = 192
-"""Of a larger vocabulary, so many words are compared: half of them drawn, and the nearest of each."""
-PAIRS = 14
 TOLD_APART = 1.0
 """Pairs are taken whose epsilon times distance is near this: smaller ones drown in the error of counts, larger ones in
 rare outputs."""
 DRAWS, DRAWS_OF_LARGE = 100_000, 5_000
 """A word, unless told otherwise; the second where each draw is compared with more than ``LARGE`` numbers of vectors."""
 LARGE = 1 << 21
-LEVEL = 0.05
 FIT_LEVEL = 1e-9
 """Of the tests that samples follow the law and depend on the key: the chance that a sound mechanism fails one."""
 ROUNDING = 1e-9

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import NoClosedForm, UserError
-from corpusveil.evaluation.prior import INPUTS, Prior, prior_of
+from corpusveil.evaluation.defaults import INPUTS
+from corpusveil.evaluation.prior import Prior, prior_of
 from corpusveil.evaluation.reconstruction import bayes_token
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.metrics import euclidean

@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.errors import UserError
+from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import JSON, Columns
-
-MOST = 10_000
-"""Documents that are looked at, unless more are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ def match(
     id: str | None = None,
     columns: Sequence[str] = (),
     second: tuple[str, Sequence[str]] | None = None,
-    most: int = MOST,
+    most: int = DOCUMENTS,
     seed: int = 0,
 ) -> Matched:
     """Match the documents of an original with those of its release: by the column ``id``, else by position.

@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import UserError
+from corpusveil.evaluation.defaults import INPUTS
 from corpusveil.spaces import Space
-
-INPUTS = 1000
-"""So many of the most frequent words are inputs, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from corpusveil.budget import Budget
+from corpusveil.choices import Duplicates
 from corpusveil.errors import UserError
 from corpusveil.evaluation.question import Question
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release import Duplicates, Release
+from corpusveil.transforms.release import Release
 
 DAMAGED = "The release's manifest is damaged, or of another version of corpusveil; restore it."
 

@@ -17,10 +17,11 @@ import numpy as np
 from corpusveil.errors import UserError
 from corpusveil.evaluation.attackers import prior_by
 from corpusveil.evaluation.curve import Point, at_equal_risk, point
+from corpusveil.evaluation.defaults import INPUTS
 from corpusveil.evaluation.findings import EQUAL, Measure
 from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.learning import SHARES, Labelled, Remembered, Version, learnt
-from corpusveil.evaluation.prior import INPUTS, Prior, prior_of
+from corpusveil.evaluation.prior import Prior, prior_of
 from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.remade import mechanism_of, release_of, word_epsilon
 from corpusveil.evaluation.similarity import cosine

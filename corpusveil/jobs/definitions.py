@@ -21,13 +21,12 @@ _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is to be started: the program, the configuration, its folder, and a name for it all."""
+    """What is to be started: the program, the configuration by its whole path, and a name for it all."""
 
     name: str
     at: str
     program: str
     file: str
-    folder: str
     image: str | None = None
     text: str = ""
     """The configuration itself, for a cluster that does not have the file."""
@@ -80,8 +79,8 @@ def on_calendar(at: str) -> list[str]:
 
 
 def cron(call: Call) -> dict[str, str]:
-    """Return a crontab: start in the configuration's folder, what is said goes to cron."""
-    command = f"cd {shlex.quote(call.folder)} && {shlex.quote(call.program)} schedule {shlex.quote(call.file)}"
+    """Return a crontab; what is said goes to cron."""
+    command = f"{shlex.quote(call.program)} schedule {shlex.quote(call.file)}"
     escaped = command.replace("%", "\\%")  # which cron takes for the end of a line
     text = (
         f"# {MARK}. Install: crontab -l | cat - {call.name}.cron | crontab -\n"
@@ -100,7 +99,7 @@ def systemd(call: Call) -> dict[str, str]:
         f"# systemctl enable --now {call.name}.timer\n"
         f"[Unit]\nDescription=Privatize what is new ({call.name})\n"
         "Wants=network-online.target\nAfter=network-online.target\n\n"
-        f"[Service]\nType=oneshot\nWorkingDirectory={call.folder.replace('%', '%%')}\nExecStart={words}\n"
+        f"[Service]\nType=oneshot\nExecStart={words}\n"
         "UMask=0077\nPrivateTmp=yes\nNoNewPrivileges=yes\n"
     )
     timer = (
@@ -177,8 +176,7 @@ def _yaml(value: object) -> str:
 
 def airflow(call: Call) -> dict[str, str]:
     """Return a DAG of one task; a missed start is made up for by the next, and one runs at a time."""
-    command = f"cd {shlex.quote(call.folder)} && {shlex.quote(call.program)} schedule {shlex.quote(call.file)}"
-    command += " --progress none"
+    command = f"{shlex.quote(call.program)} schedule {shlex.quote(call.file)} --progress none"
     quoted = json.dumps("{% raw %}" + command + "{% endraw %} ")  # it is a template of Jinja's otherwise
     text = f'''"""{MARK}. Install: copy it to the DAGs folder."""
 

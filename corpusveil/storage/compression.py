@@ -5,17 +5,14 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, Literal, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 import pyarrow as pa
 from isal import igzip, isal_zlib
 
+from corpusveil.choices import CODECS, Codec
 from corpusveil.errors import UserError
 
-Codec = Literal["", ".gz", ".zst"]
-"""A compression by the suffix of its files."""
-
-CODECS: tuple[Codec, ...] = ("", ".gz", ".zst")
 NAMES = {".gz": "gzip", ".zst": "zstd"}
 CHUNK_BYTES = 1 << 20
 GZIP_LEVEL = 1

@@ -10,9 +10,10 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from corpusveil.choices import Codec
 from corpusveil.errors import UserError
 from corpusveil.storage import lines
-from corpusveil.storage.compression import Blocks, Codec, blocks, chunks
+from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
 from corpusveil.storage.values import as_strings
 

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from corpusveil.errors import UserError
-from corpusveil.storage.compression import CODECS
-from corpusveil.storage.delimited import Csv
-from corpusveil.storage.jsonlines import JsonLines
-from corpusveil.storage.parquet import Parquet
-from corpusveil.storage.plain import PlainText
-from corpusveil.storage.rows import Form
+import functools
+from typing import TYPE_CHECKING
 
-_FORMS: tuple[Form, ...] = (
-    *(JsonLines((f".json{codec}", f".jsonl{codec}"), codec) for codec in CODECS),
-    Parquet((".parquet",)),
-    *(Csv((f".csv{codec}",), codec) for codec in CODECS),
-    *(PlainText((f".txt{codec}",), codec) for codec in CODECS),
+from corpusveil.choices import CODECS
+from corpusveil.errors import UserError
+
+if TYPE_CHECKING:
+    from corpusveil.storage.rows import Form
+
+SUFFIXES = (
+    *(f"{stem}{codec}" for codec in CODECS for stem in (".json", ".jsonl")),
+    ".parquet",
+    *(f".csv{codec}" for codec in CODECS),
+    *(f".txt{codec}" for codec in CODECS),
 )
-SUFFIXES = tuple(suffix for form in _FORMS for suffix in form.suffixes)
 FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
 """What ``--format`` may be."""
+
+
+@functools.cache
+def _forms() -> dict[str, Form]:
+    """Return the forms by their suffixes. Help needs the names alone, so the modules are imported here."""
+    from corpusveil.storage.delimited import Csv
+    from corpusveil.storage.jsonlines import JsonLines
+    from corpusveil.storage.parquet import Parquet
+    from corpusveil.storage.plain import PlainText
+
+    forms: list[Form] = [Parquet((".parquet",))]
+    for codec in CODECS:
+        forms += [
+            JsonLines((f".json{codec}", f".jsonl{codec}"), codec),
+            Csv((f".csv{codec}",), codec),
+            PlainText((f".txt{codec}",), codec),
+        ]
+    return {suffix: form for form in forms for suffix in form.suffixes}
 
 
 def form_of(name: str) -> str:
@@ -38,4 +56,4 @@ def suffix_of(format: str) -> str | None:
 
 def find(suffix: str) -> Form:
     """Return the form that a suffix stands for."""
-    return next(form for form in _FORMS if suffix in form.suffixes)
+    return _forms()[suffix]

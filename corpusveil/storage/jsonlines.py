@@ -11,8 +11,9 @@ from typing import IO, Any
 import orjson
 import pyarrow as pa
 
+from corpusveil.choices import Codec
 from corpusveil.storage import lines
-from corpusveil.storage.compression import Blocks, Codec, blocks, chunks
+from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut
 from corpusveil.storage.values import as_json
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from corpusveil.choices import Codec
 from corpusveil.storage import files
-from corpusveil.storage.compression import Codec, chunks
+from corpusveil.storage.compression import chunks
 from corpusveil.storage.rows import Columns
 
 _RAW_BYTES = 4 << 20

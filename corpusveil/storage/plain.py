@@ -9,9 +9,10 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusveil.choices import Codec
 from corpusveil.errors import UserError
 from corpusveil.storage import lines
-from corpusveil.storage.compression import Blocks, Codec, blocks, chunks
+from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from corpusveil.choices import POLICIES, Policy
 from corpusveil.errors import UserError
 
-Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 PRIVATIZE, RESAMPLE, MASK, DROP, KEEP = range(5)
 TOKENIZERS = ("word", "gst", "mst", "optimal")
-POLICIES = ("privatize", "resample", "mask", "drop", "keep")
 
 KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(7)
 """Roles: a token's class, with words parted into known, unknown and stop words."""
@@ -78,6 +78,8 @@ class TextPolicy:
 
     def actions(self) -> npt.NDArray[np.uint8]:
         """Return the policy code of each role; uint8 [7]."""
+        import numpy as np  # the names of profiles, which help shows, need none
+
         codes = [PRIVATIZE, *(POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:])]
         return np.array(codes, dtype=np.uint8)
 

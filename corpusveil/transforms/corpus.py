@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+from corpusveil.choices import OnBadRows
 from corpusveil.errors import UserError
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.inputs import find_shards, refuse_overlap
@@ -18,7 +19,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.job import OnBadRows, ShardJob
+from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.metrics import Measured
 from corpusveil.transforms.pages import public_page, write_pages

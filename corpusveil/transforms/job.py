@@ -6,8 +6,9 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+from corpusveil.choices import OnBadRows
 from corpusveil.errors import CorpusveilError, UserError, WorkError
 from corpusveil.storage import events, files, formats
 from corpusveil.storage.quarantine import Quarantine
@@ -20,9 +21,6 @@ from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.metrics import Measured
 
 HEARTBEAT_SECONDS = 1.0
-
-OnBadRows = Literal["fail", "quarantine"]
-"""What becomes of rows that can't be read: the run stops, or they are set aside among the private records."""
 
 
 @dataclass(frozen=True, slots=True)

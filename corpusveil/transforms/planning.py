@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpusveil.choices import OnBadRows
 from corpusveil.errors import UserError
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
@@ -28,7 +29,7 @@ from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import Copies, content_tags, count
 from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.job import OnBadRows, ShardJob
+from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import (
     READINGS,

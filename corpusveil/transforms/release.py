@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from corpusveil.budget import Budget
+from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.table import Collocations
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
@@ -16,9 +17,6 @@ from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
-
-Duplicates = Literal["independent", "same-noise", "drop"]
-DUPLICATES: tuple[Duplicates, ...] = ("independent", "same-noise", "drop")
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,11 +195,8 @@ class TestLauncher:
 
     def test_the_command_line_is_one_that_privatize_parses(self, launched: list[str], tmp_path: Path) -> None:
         dataflow.launch(words(VALID))
-        import typer
-
-        command: Any = typer.main.get_command(main.app)
         own = launched[1 : launched.index("--")]
-        context = command.commands["privatize"].make_context("privatize", list(own), resilient_parsing=False)
+        context = main.command("privatize").make_context("privatize", list(own), resilient_parsing=False)
         assert context.params["epsilon"] == 1.5
         assert context.params["runner"] == "DataflowRunner"
         assert context.params["keep"] == ["stars", "review.date"]

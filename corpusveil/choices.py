@@ -1,0 +1,28 @@
+"""The words that options, keys of a configuration and fields may be.
+
+They stand here, and not beside what they choose between, because the help of the command line needs them and has to
+start at once: this module imports nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Allocation = Literal["uniform", "word-share", "per-word", "position"]
+"""How a document's budget is shared among its tokens."""
+ALLOCATIONS: tuple[Allocation, ...] = get_args(Allocation)
+
+Codec = Literal["", ".gz", ".zst"]
+"""A compression by the suffix of its files."""
+CODECS: tuple[Codec, ...] = get_args(Codec)
+
+Duplicates = Literal["independent", "same-noise", "drop"]
+"""What becomes of equal texts under different identities."""
+DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
+
+OnBadRows = Literal["fail", "quarantine"]
+"""What becomes of rows that can't be read: the run stops, or they are set aside among the private records."""
+
+Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
+"""What becomes of a class of tokens."""
+POLICIES: tuple[Policy, ...] = get_args(Policy)

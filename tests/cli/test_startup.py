@@ -1,0 +1,82 @@
+"""Help, and ``import corpusveil``, load what they need and nothing else: held by the modules that they leave loaded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from corpusveil.cli import main
+
+OF_HELP = {"corpusveil", "typer", "shellingham", "typing_extensions", "annotated_doc"}
+OF_A_VALUE = {"pydantic", "pydantic_core", "typing_inspection", "annotated_types"}
+"""What typer loads to convert a value; in a group of commands it converts one on the way to the help of a command."""
+SLOW = {"asyncio", "multiprocessing", "concurrent", "unittest", "sqlite3", "xml", "http", "ssl"}
+"""Of the standard library: tens of milliseconds, and a sign that something was imported that help does not show."""
+SMALL = {
+    "corpusveil", "corpusveil.choices", "corpusveil.errors", "corpusveil.cli", "corpusveil.cli.main",
+    "corpusveil.cli.options", "corpusveil.cli.parameters", "corpusveil.collocations",
+    "corpusveil.collocations.defaults", "corpusveil.evaluation", "corpusveil.evaluation.defaults", "corpusveil.jobs",
+    "corpusveil.jobs.definitions", "corpusveil.pipelines", "corpusveil.pipelines.runners", "corpusveil.storage",
+    "corpusveil.storage.formats", "corpusveil.storage.shapes", "corpusveil.text", "corpusveil.text.policy",
+    "corpusveil.transforms", "corpusveil.transforms.profiles", "corpusveil.cli.study",
+}  # fmt: skip
+"""Of our own, beside the module of the command: names, choices and defaults. A new one here has to import nothing."""
+GROUPS = {"evaluate": ("release", "study"), "key": ("new",), "ledger": ("show", "verify")}
+CALLS = [
+    [], ["--version"], *([name] for name in main.COMMANDS), *([group, one] for group in GROUPS for one in GROUPS[group])
+]  # fmt: skip
+
+
+def loaded(code: str) -> set[str]:
+    """Return the modules of a new process that ran this."""
+    code += "\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def packages(modules: set[str]) -> set[str]:
+    """Return what is not of the standard library."""
+    own = {name.partition(".")[0] for name in modules}
+    return {name for name in own - sys.stdlib_module_names if not name.startswith("_")}
+
+
+NOTHING = packages(loaded("pass"))
+
+
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_help_loads_no_library_that_it_does_not_show(call: list[str]) -> None:
+    """No NumPy, SciPy, pandas, Arrow, numba, Spark, Beam, gensim or rich; of ours the command and choices."""
+    words = call if call == ["--version"] else [*call, "--help"]
+    found = loaded(f"from corpusveil.cli.main import run\nassert run({words!r}) == 0")
+    allowed = OF_HELP | NOTHING | (OF_A_VALUE if len(call) > 1 else set())
+    assert packages(found) <= allowed, sorted(packages(found) - allowed)
+    if len(call) < 2:
+        assert not SLOW & found
+    of_command = {main.COMMANDS[call[0]][0].partition(":")[0]} if call and call[0] in main.COMMANDS else set()
+    ours = {name for name in found if name.partition(".")[0] == "corpusveil"}
+    assert ours <= SMALL | {f"corpusveil.cli.{name}" for name in of_command}, sorted(ours - SMALL)
+
+
+def test_the_package_alone_is_next_to_nothing() -> None:
+    """``import corpusveil`` loads itself; what is used is loaded when it is used."""
+    found = loaded("import corpusveil")
+    assert packages(found) <= NOTHING | {"corpusveil"}
+    assert not SLOW & found
+    assert {name for name in found if name.startswith("corpusveil.")} == set()
+
+
+def test_what_a_command_uses_would_be_seen() -> None:
+    """The test can fail: a command that does something loads the libraries that its help may not."""
+    assert {"numpy", "numba", "pyarrow", "rich"} <= loaded("from corpusveil.cli.main import run\nrun(['mechanisms'])")
+
+
+def test_a_listing_is_not_cut_short(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command stands there with a whole sentence."""
+    assert main.run(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, (_, sentence) in main.COMMANDS.items():
+        assert any(line.split() == [name, *sentence.split()] for line in lines), name
+        assert sentence.endswith(".")
