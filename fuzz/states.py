@@ -213,7 +213,7 @@ def check_lease(data: bytes, folder: Path) -> None:
     (folder / "lease").mkdir(exist_ok=True)
     holder, beat = pieces(data, 2)
     (folder / "lease/lease-00000001.json").write_bytes(holder)
-    (folder / "lease/lease-00000001.beat").write_bytes(beat)
+    Path(lease._beat_address(str(folder / "lease"), 1, holder)).write_bytes(beat)
     refused(lambda: lease.take(str(folder / "lease"), 0.02), folder)
 
 

@@ -32,6 +32,7 @@ def count(
     Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
     """
     from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
     from corpusveil.cli.progress import stage_watcher
     from corpusveil.collocations.count import CountOptions, count_corpus
 
@@ -40,7 +41,8 @@ def count(
     began = time.monotonic()
     options = CountOptions(max_n, min_count, text)
     made = make_engine(engine, workers, master)
-    told = count_corpus(inputs, output, made, options, add_to=add_to, watch=stage_watcher(progress))
+    with said_when_made(output):
+        told = count_corpus(inputs, output, made, options, add_to=add_to, watch=stage_watcher(progress))
     seconds = time.monotonic() - began
     least, longest = told["options"]["min_count"], told["options"]["max_n"]
     print(

@@ -98,11 +98,6 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
-def main() -> None:
-    """Run the command line of this process and exit with its status."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def invoke(arguments: list[str]) -> int:
     """Run one command line; return its exit status, or raise what went wrong."""
     own, passed, debug = split_arguments(arguments)

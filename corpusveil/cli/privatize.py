@@ -330,7 +330,7 @@ def find_key(path: str | None, output: str, *, make: bool = True) -> Key:
         new = Key.generate()
         if not make:
             return new
-        new.save(target)
+        files.create_bytes(str(target), new.secret, private=True)  # of several starts at once, one makes the key of all
     print(f"No --key: this output's own key is {target}; the same output finds it again.", file=sys.stderr)
     return Key.load(target)
 

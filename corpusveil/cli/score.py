@@ -36,6 +36,7 @@ def score(
     import pyarrow.parquet as pq
 
     from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
     from corpusveil.cli.progress import stage_watcher
     from corpusveil.collocations.connectors import connector_words
     from corpusveil.collocations.measures import Scoring
@@ -44,7 +45,9 @@ def score(
 
     began = time.monotonic()
     scoring = Scoring(measure, threshold, min_count, connector_words(connectors), connectors_rule)
-    told = score_counts(counts, output, make_engine(engine, workers, master), scoring, watch=stage_watcher(progress))
+    made = make_engine(engine, workers, master)
+    with said_when_made(output):
+        told = score_counts(counts, output, made, scoring, watch=stage_watcher(progress))
     numbers = ", ".join(f"{count:,} of {n} words" for n, count in told["collocations"].items())
     print(f"{output}: {numbers}; {time.monotonic() - began:.1f} s")
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:

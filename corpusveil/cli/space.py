@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -51,9 +51,13 @@ def space(
 
     Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
     """
-    from corpusveil.spaces import Vocabulary, build_space, read_counts, read_vectors
+    from corpusveil.cli.finished import said_when_made
+    from corpusveil.spaces import Vocabulary, build_space, load_space, read_counts, read_vectors
+    from corpusveil.spaces.build import call_of
     from corpusveil.spaces.importance import read_importance, scaled
+    from corpusveil.spaces.space import is_made
     from corpusveil.spaces.vocabulary import parts, read_words
+    from corpusveil.storage import files, lease
 
     began = time.monotonic()
     read = []
@@ -72,9 +76,17 @@ def space(
         size = len(only) - missing
         if missing:
             print(f"{missing:,} of the {len(only):,} words of {vocabulary} have no vector: left out", file=sys.stderr)
-    with _working(progress, f"ordering {size:,} words (grows with their square)"):
-        built = build_space(read, lists=lists, seed=seed, counts=counted, order=order, union=union, only=only)
-    built = built.save(output)
+    chosen: dict[str, Any] = {
+        "lists": lists, "seed": seed, "counts": counted, "order": order, "union": union, "only": only,
+    }  # fmt: skip
+    with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output):
+        if is_made(output, call_of(read, **chosen)):
+            built = load_space(output)
+        else:
+            with _working(progress, f"ordering {size:,} words (grows with their square)"):
+                built = build_space(read, **chosen)
+            built = built.save(output)
+        files.sweep(output)
     print(
         f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"
         f"{'' if len(built.lists) == 1 else 's'}, {time.monotonic() - began:.1f} s\nsha256 {built.digest}"

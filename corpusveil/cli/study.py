@@ -56,8 +56,8 @@ def study(
     from corpusveil.evaluation.studies.grids import read_grid, written
     from corpusveil.evaluation.studies.ground import Sources
     from corpusveil.evaluation.studies.pages import lines
+    from corpusveil.evaluation.studies.run import held, ready, run_study
     from corpusveil.evaluation.studies.run import plan as plan_lines
-    from corpusveil.evaluation.studies.run import ready, run_study
     from corpusveil.evaluation.studies.study import STUDIES, find
 
     if list_all:
@@ -76,12 +76,13 @@ def study(
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
     made = make_engine(engine, workers, master)
     watch = stage_watcher(progress)
-    one = ready(chosen, grid, sources, output, made, watch)
-    if plan:
-        for line in plan_lines(one):
-            print(line)
-        return
-    account, page = run_study(one, made, watch)
+    with held(output, sources):
+        one = ready(chosen, grid, sources, output, made, watch)
+        if plan:
+            for line in plan_lines(one):
+                print(line)
+            return
+        account, page = run_study(one, made, watch)
     for line in lines(account):
         print(line)
     print(f"\n{page}")

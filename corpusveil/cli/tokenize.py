@@ -30,12 +30,14 @@ def tokenize(
     Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4-gst
     """
     from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
     from corpusveil.cli.progress import stage_watcher
     from corpusveil.collocations.tokenize import tokenize_corpus
 
     began = time.monotonic()
     made = make_engine(engine, workers, master)
-    told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, watch=stage_watcher(progress))
+    with said_when_made(output):
+        told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, watch=stage_watcher(progress))
     print(
         f"{output}: {told['words']:,} words became {told['tokens']:,} tokens, {told['different_tokens']:,} different, "
         f"in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"

@@ -45,6 +45,7 @@ def train(
     Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
     """
     from corpusveil.cli.engines import make_engine
+    from corpusveil.cli.finished import said_when_made
     from corpusveil.collocations.training import train_vectors
     from corpusveil.collocations.word2vec import Training
 
@@ -57,11 +58,13 @@ def train(
 
         if engine == "beam":
             raise UserError("--trainer spark runs on Spark; leave --engine out.")
-        told = train_on_spark(tokens, output, training, master)
+        with said_when_made(output):
+            told = train_on_spark(tokens, output, training, master)
     else:
         show = _shown(progress) if engine == "local" and progress != "none" else None
         made = make_engine(engine, None, master)
-        told = train_vectors(tokens, output, made, training, spool_bytes=spool, progress=show)
+        with said_when_made(output):
+            told = train_vectors(tokens, output, made, training, spool_bytes=spool, progress=show)
     print(f"{output}: {told['words']:,} tokens, {told['dimensions']} dimensions, {told['seconds']:.1f} s")
     print(f"sha256 of the vectors {told['vectors_sha256']}")
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from importlib import metadata
 from typing import Any, Literal
 
 from corpusveil.errors import UserError
-from corpusveil.storage import files
+from corpusveil.storage import files, lease
 from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.text.classes import TOKENIZER_VERSION
 
 ARTIFACT = "_artifact.json"
+WORK = "work"
+"""Where a step keeps what it has not finished, in the folder of its artefact."""
 VERSION = 1
 Kind = Literal["counts", "collocations", "tokens", "vectors"]
 _MADE_BY = {"counts": "count", "collocations": "score", "tokens": "tokenize", "vectors": "train"}
@@ -22,10 +26,31 @@ def is_artifact(url: str) -> bool:
     return files.exists(files.join(url, ARTIFACT))
 
 
-def refuse_artifact(url: str) -> None:
-    """Raise UserError when an artefact is at an address that another one is to be written to."""
-    if is_artifact(url):
-        raise UserError(f"{url}: an artefact is here already; choose another --output.")
+@contextlib.contextmanager
+def claimed(url: str, kind: Kind, call: str) -> Iterator[dict[str, Any] | None]:
+    """Hold the folder of an artefact; yield its description where this very call finished it before, else None.
+
+    ``call`` is a digest of everything that decides the artefact. What this run and killed ones did not finish is gone
+    when the artefact is complete. Raises UserError when another call made what is there, WorkError when another run is
+    in progress.
+    """
+    with lease.hold(files.join(url, lease.FOLDER)):
+        told = read_artifact(url, kind) if is_artifact(url) else None
+        if told is not None and told.get("call") != call:
+            raise UserError(
+                f"{url}: an artefact is here already, of another call or other input; choose another --output."
+            )
+        yield told
+        if is_artifact(url):
+            files.remove_folder(files.join(url, WORK))
+            files.sweep(url, below=True)
+
+
+def remove_others(folder: str, ending: str) -> None:
+    """Remove what an interrupted run over another corpus, in another number of parts, left in a folder."""
+    for name in files.listing(folder):
+        if not name.endswith(ending):
+            files.remove(files.join(folder, name))
 
 
 def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
@@ -51,9 +76,9 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     return told
 
 
-def write_artifact(url: str, kind: Kind, told: dict[str, Any]) -> dict[str, Any]:
-    """Write the description of an artefact, whose files are all there, and return it."""
+def write_artifact(url: str, kind: Kind, call: str, told: dict[str, Any]) -> dict[str, Any]:
+    """Write the description of an artefact, whose files are all there, and return it; ``call`` as in ``claimed``."""
     by = f"corpusveil {metadata.version('corpusveil')}"
-    description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, **told}
+    description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, "call": call, **told}
     files.write_bytes(files.join(url, ARTIFACT), (json.dumps(description, indent=1) + "\n").encode())
     return description

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from corpusveil.collocations.artifact import read_artifact, refuse_artifact, write_artifact
+from corpusveil.collocations.artifact import WORK, claimed, read_artifact, remove_others, write_artifact
 from corpusveil.collocations.ngrams import most_words
 from corpusveil.collocations.passes import AddNgrams, AddWords, CountNgrams, CountWords, table_of, write_part
+from corpusveil.collocations.reading import inputs_of, refuse_changed
 from corpusveil.collocations.stages import Engine, PartTask, Watch, mark_of, run_stage
 from corpusveil.collocations.vocabulary import Earlier, choose_vocabulary, read_vocabulary
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.tasks import plan
+from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
 
 VERSION = 1
@@ -58,11 +59,11 @@ def count_corpus(
 
     ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs ``min_count`` times
     at least. ``add_to`` names counts that the corpus is added to, which stay as they are; their ``max_n``, column and
-    least count stand. Run again after an interruption it goes on where it stopped. Raises UserError when the input is
-    wrong, empty or counted already, when the vocabulary is larger than keys can hold, and when nothing is left.
+    least count stand. Run again after an interruption it goes on where it stopped, and run again when it is finished it
+    does nothing. Raises UserError when the input is wrong, empty or counted already, when the vocabulary is larger than
+    keys can hold, and when nothing is left; WorkError when another run is in progress.
     """
     output = files.absolute(output)
-    refuse_artifact(output)
     add_to = None if add_to is None else files.absolute(add_to)
     before = None if add_to is None else read_artifact(add_to, "counts")
     options = options or CountOptions()
@@ -73,12 +74,29 @@ def count_corpus(
     number = before["parts"] if before else _parts(sum(shard.size for shard in shards))
     sizes = [(shard.relative, shard.size) for shard in shards]
     settings = [VERSION, TOKENIZER_VERSION, options.max_n, options.text, number, before and before["digest"], sizes]
-    work, state = files.join(output, "work"), files.join(output, "state")
+    with claimed(output, "counts", mark_of(settings, options.min_count)) as told:
+        if told is None:
+            return _count(tasks, output, engine, options, number, settings, before, add_to, watch)
+        refuse_changed(output, tasks, told["inputs"][-len(tasks) :])
+        return told
+
+
+def _count(
+    tasks: Sequence[ShardTask],
+    output: str,
+    engine: Engine,
+    options: CountOptions,
+    number: int,
+    settings: list[Any],
+    before: dict[str, Any] | None,
+    add_to: str | None,
+    watch: Watch | None,
+) -> dict[str, Any]:
+    """Count in ``number`` parts, and describe what was counted."""
+    work, state = files.join(output, WORK), files.join(output, "state")
     words = CountWords(work, mark_of(settings), options.text, number)
     counted = run_stage(words, tasks, engine, watch)
-    inputs_counted = [
-        {"path": task.relative, "digest": told["digest"]} for task, told in zip(tasks, counted, strict=True)
-    ]
+    inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
     made = [url for told in counted for url in told["made"]] + _state(add_to, "words", before)
     part_tasks = [PartTask(part, number) for part in range(number)]
@@ -99,9 +117,9 @@ def count_corpus(
     adding = AddNgrams(work, mark_kept, tuple(made), added_state, vocabulary, options.max_n, options.min_count, output)
     ended = run_stage(adding, part_tasks, engine, watch)
     kept = _write_unigrams(vocabulary, output, options, number)
-    _remove_others(files.join(output, "ngrams"), number + 1)
+    remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
     for name in ("words", "ngrams"):
-        _remove_others(files.join(state, name), number)
+        remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
     totals = {
         "documents": sum(told["documents"] for told in counted),
         "sentences": sum(told["sentences"] for told in gathered),
@@ -119,9 +137,7 @@ def count_corpus(
         "digest": mark_kept,
         "inputs": [*(before["inputs"] if before else []), *inputs_counted],
     }
-    description = write_artifact(output, "counts", description)
-    files.remove_folder(work)
-    return description
+    return write_artifact(output, "counts", mark_of(settings, options.min_count), description)
 
 
 def _parts(size: int) -> int:
@@ -155,10 +171,3 @@ def _write_unigrams(vocabulary: str, output: str, options: CountOptions, number:
     lengths = np.ones(table.num_rows, dtype=np.int8)
     write_part(output, 0, number + 1, table_of(table["word"].chunks, lengths, table["count"].to_numpy()))
     return int(table.num_rows)
-
-
-def _remove_others(folder: str, number: int) -> None:
-    """Remove what an interrupted count of another corpus, in another number of parts, left behind."""
-    for name in files.listing(folder):
-        if not name.endswith(f"-of-{number:05d}.parquet"):
-            files.remove(files.join(folder, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from corpusveil.collocations.stages import Stage
 from corpusveil.errors import UserError
 from corpusveil.storage import files, formats
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import KeyedReader, ShardTask
+from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +42,15 @@ class ShardStage(Stage):
                 told["documents"] += len(batch.texts)
                 yield batch.texts
             told["digest"] = source.digest()
+
+
+def inputs_of(tasks: Sequence[ShardTask], records: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return what an artefact says of the shards that it was made of: path and digest of each."""
+    return [{"path": task.relative, "digest": told["digest"]} for task, told in zip(tasks, records, strict=True)]
+
+
+def refuse_changed(output: str, tasks: Sequence[ShardTask], inputs: Sequence[dict[str, str]]) -> None:
+    """Raise UserError when a shard is not what the finished artefact ``output`` was made of."""
+    for task, told in zip(tasks, inputs, strict=True):
+        if keyed_digest(task.url, b"") != told["digest"]:
+            raise UserError(f"{task.url}: this input changed after {output} was made of it; choose another --output.")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.artifact import read_artifact, refuse_artifact, write_artifact
+from corpusveil.collocations.artifact import WORK, claimed, read_artifact, write_artifact
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
 from corpusveil.collocations.stages import Engine, PartTask, Stage, Watch, mark_of, run_stage
 from corpusveil.errors import UserError
@@ -69,11 +69,11 @@ def score_counts(
 ) -> dict[str, Any]:
     """Score counts into the collocation table ``output/collocations.parquet``; return its description.
 
-    Rows stand by falling score, then n, then n-gram. Raises UserError when there are no counts, when their tokenizer is
-    another one, and when nothing is left.
+    Rows stand by falling score, then n, then n-gram. Run again when it is finished it does nothing. Raises UserError
+    when there are no counts, when their tokenizer is another one, and when nothing is left; WorkError when another run
+    is in progress.
     """
     output = files.absolute(output)
-    refuse_artifact(output)
     scoring = scoring or Scoring()
     counts = files.absolute(counts)
     told = read_artifact(counts, "counts")
@@ -83,9 +83,18 @@ def score_counts(
     if parts != told["parts"] + 1:
         raise UserError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
     settings = [scoring.measure, scoring.threshold, scoring.min_count, sorted(scoring.connectors), scoring.rule]
-    mark = mark_of(VERSION, told["digest"], settings)
-    work = files.join(output, "work")
-    stage = ScorePart(work, mark, counts, told["words"], scoring)
+    stage = ScorePart(
+        files.join(output, WORK), mark_of(VERSION, told["digest"], settings), counts, told["words"], scoring
+    )
+    with claimed(output, "collocations", stage.mark) as made:
+        return _score(stage, parts, told["digest"], output, engine, watch) if made is None else made
+
+
+def _score(
+    stage: ScorePart, parts: int, counts: str, output: str, engine: Engine, watch: Watch | None
+) -> dict[str, Any]:
+    """Score all parts of the counts of this digest, and write the table and its description."""
+    scoring = stage.scoring
     records = run_stage(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
     table = ordered(pa.concat_tables([_read(record["made"]) for record in records]))
     if not table.num_rows:
@@ -97,7 +106,7 @@ def score_counts(
         pq.write_table(table, file, compression="zstd")
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
-        "counts": told["digest"],
+        "counts": counts,
         "measure": scoring.measure,
         "threshold": scoring.threshold,
         "min_count": scoring.min_count,
@@ -105,9 +114,7 @@ def score_counts(
         "connectors_rule": scoring.rule,
         "collocations": {str(n): int(lengths[n]) for n in range(2, len(lengths))},
     }
-    description = write_artifact(output, "collocations", description)
-    files.remove_folder(work)
-    return description
+    return write_artifact(output, "collocations", stage.mark, description)
 
 
 def _read(url: str) -> pa.Table:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.artifact import refuse_artifact, write_artifact
-from corpusveil.collocations.reading import ShardStage
+from corpusveil.collocations.artifact import WORK, claimed, remove_others, write_artifact
+from corpusveil.collocations.reading import ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.stages import Engine, Watch, mark_of, run_stage
 from corpusveil.collocations.table import Collocations, load_collocations
 from corpusveil.collocations.tokenizers import METHODS, segment
@@ -179,10 +179,10 @@ def tokenize_corpus(
 
     ``tokens/part-*.parquet`` has ``tokens: list<string>``, a row a document; ``lines/part-*.txt.gz`` a sentence a line;
     ``counts.parquet`` how often each token occurs. Only words are kept, lower-cased, those of a collocation joined by
-    ``_``. Raises UserError when the input is wrong, and when the method needs a collocation table and there is none.
+    ``_``. Run again when it is finished it does nothing. Raises UserError when the input is wrong, and when the method
+    needs a collocation table and there is none; WorkError when another run is in progress.
     """
     output = files.absolute(output)
-    refuse_artifact(output)
     if method not in ("word", *METHODS):
         raise UserError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
     if (method == "word") != (collocations is None):
@@ -196,8 +196,22 @@ def tokenize_corpus(
     tasks = plan(shards, None, None)
     sizes = [(shard.relative, shard.size) for shard in shards]
     mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes)
-    work = files.join(output, "work")
-    records = run_stage(TokenizeShard(work, mark, text, method, collocations, output), tasks, engine, watch)
+    stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output)
+    with claimed(output, "tokens", mark) as told:
+        if told is None:
+            return _tokenize(stage, tasks, digest, engine, watch)
+        refuse_changed(output, tasks, told["inputs"])
+        return told
+
+
+def _tokenize(
+    stage: TokenizeShard, tasks: Sequence[ShardTask], collocations: str | None, engine: Engine, watch: Watch | None
+) -> dict[str, Any]:
+    """Tokenise all shards by the collocation table of this digest, and describe them."""
+    output = stage.output
+    records = run_stage(stage, tasks, engine, watch)
+    for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
+        remove_others(files.join(output, folder), f"-of-{len(tasks):05d}.{suffix}")
     totals = {name: sum(record[name] for record in records) for name in ("documents", "sentences", "words", "tokens")}
     if not totals["tokens"]:
         raise UserError("The corpus has no words; name one with text, or the column that holds it with --text.")
@@ -205,15 +219,14 @@ def tokenize_corpus(
     with files.open_write(files.join(output, "counts.parquet")) as file:
         pq.write_table(counts, file, compression="zstd")
     told = {
-        "method": method,
-        "collocations": digest,
+        "method": stage.method,
+        "collocations": collocations,
         **totals,
         "different_tokens": counts.num_rows,
         "shards": len(tasks),
+        "inputs": inputs_of(tasks, records),
     }
-    description = write_artifact(output, "tokens", told)
-    files.remove_folder(work)
-    return description
+    return write_artifact(output, "tokens", stage.mark, told)
 
 
 def _read(url: str) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.artifact import is_artifact, read_artifact, refuse_artifact, write_artifact
+from corpusveil.collocations.artifact import WORK, claimed, is_artifact, read_artifact, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.defaults import SPOOL_BYTES
 from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
@@ -25,6 +25,7 @@ from corpusveil.errors import UserError
 from corpusveil.spaces import Vectors, Vocabulary
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
+from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
 LINES = ("txt", "txt.gz", "txt.zst", "cor")
@@ -109,8 +110,8 @@ def write_vectors(output: str, vectors: Vectors) -> None:
     write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
 
 
-def describe(output: str, trainer: str, told: dict[str, Any], shards: Sequence[str]) -> dict[str, Any]:
-    """Write the description of vectors, last, and return it."""
+def describe(output: str, trainer: str, call: str, told: dict[str, Any], shards: Sequence[str]) -> dict[str, Any]:
+    """Write the description of vectors, last, and return it; ``call`` as in ``claimed``."""
     with files.open_read(files.join(output, "vectors.npy")) as file:
         matrix = np.load(file, allow_pickle=False)
     description = {
@@ -119,9 +120,20 @@ def describe(output: str, trainer: str, told: dict[str, Any], shards: Sequence[s
         "dimensions": int(matrix.shape[1]),
         "vectors_sha256": hashlib.sha256(matrix.tobytes()).hexdigest(),
         "shards": len(shards),
+        "tokens_digest": _digest(shards),
         **told,
     }
-    return write_artifact(output, "vectors", description)
+    return write_artifact(output, "vectors", call, description)
+
+
+def refuse_changed(output: str, told: dict[str, Any], shards: Sequence[str]) -> None:
+    """Raise UserError when the tokens are not those that the finished vectors ``output`` were trained on."""
+    if told["tokens_digest"] != _digest(shards):
+        raise UserError(f"{output}: the tokens changed after these vectors were trained; choose another --output.")
+
+
+def _digest(shards: Sequence[str]) -> str:
+    return mark_of([keyed_digest(shard, b"") for shard in shards])
 
 
 def train_vectors(
@@ -136,18 +148,20 @@ def train_vectors(
 ) -> dict[str, Any]:
     """Train word2vec by gensim on one machine of the engine, into the artefact ``output``; return its description.
 
-    Interrupted and run again it goes on behind the last segment of the last epoch. Raises UserError when there are no
-    tokens and when ``output`` holds something else.
+    Interrupted and run again it goes on behind the last segment of the last epoch; finished and run again it does
+    nothing. Raises UserError when there are no tokens and when ``output`` holds something else; WorkError when another
+    run is in progress.
     """
     output = files.absolute(output)
-    refuse_artifact(output)
     training = training or Training()
     found = find_tokens(tokens)
     sizes = [files.size(shard) for shard in found.shards]
     mark = mark_of(VERSION, dataclasses.asdict(training), list(found.shards), sizes, spool_bytes)
-    stage = Train(files.join(output, "work"), mark, found, training, output, spool_bytes, progress)
-    (record,) = run_stage(stage, [TrainTask()], engine, watch)
-    told = {"training": dataclasses.asdict(training), **record["told"]}
-    description = describe(output, "gensim", told, found.shards)
-    files.remove_folder(files.join(output, "work"))
-    return description
+    stage = Train(files.join(output, WORK), mark, found, training, output, spool_bytes, progress)
+    with claimed(output, "vectors", mark) as finished:
+        if finished is not None:
+            refuse_changed(output, finished, found.shards)
+            return finished
+        (record,) = run_stage(stage, [TrainTask()], engine, watch)
+        told = {"training": dataclasses.asdict(training), **record["told"]}
+        return describe(output, "gensim", mark, told, found.shards)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.collocations.artifact import refuse_artifact
-from corpusveil.collocations.training import describe, find_tokens, write_vectors
+from corpusveil.collocations.artifact import claimed
+from corpusveil.collocations.stages import mark_of
+from corpusveil.collocations.training import TokenFiles, describe, find_tokens, refuse_changed, write_vectors
 from corpusveil.collocations.word2vec import Training, codec_of
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.spark import spark_session
@@ -50,11 +51,22 @@ def train_on_spark(
     parallelism) whose vectors are averaged. Raises UserError for parameters that only gensim has.
     """
     output = files.absolute(output)
-    refuse_artifact(output)
     usual = Training()
     if changed := [name for name in _ONLY_GENSIM if getattr(training, name) != getattr(usual, name)]:
         raise UserError(f"{changed[0]}: --trainer spark has no such parameter; leave it out or train with gensim.")
     found = find_tokens(tokens)
+    sizes = [files.size(shard) for shard in found.shards]
+    call = mark_of("spark", dataclasses.asdict(training), list(found.shards), sizes, partitions)
+    with claimed(output, "vectors", call) as told:
+        if told is None:
+            return _train(found, output, training, master, partitions, call)
+        refuse_changed(output, told, found.shards)
+        return told
+
+
+def _train(
+    found: TokenFiles, output: str, training: Training, master: str | None, partitions: int | None, call: str
+) -> dict[str, Any]:
     context = spark_session(master).sparkContext
     from pyspark.ml.feature import Word2Vec
     from pyspark.sql import SparkSession
@@ -91,4 +103,4 @@ def train_on_spark(
     write_vectors(output, vectors)
     told = {name: value for name, value in dataclasses.asdict(training).items() if name not in _ONLY_GENSIM}
     seconds = round(time.monotonic() - began, 3)
-    return describe(output, "spark", {"training": told, "seconds": seconds}, found.shards)
+    return describe(output, "spark", call, {"training": told, "seconds": seconds}, found.shards)

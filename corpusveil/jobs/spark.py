@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,9 +46,22 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         builder = builder.master(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
         builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
-    session = builder.getOrCreate()
+    with _own_interrupt():
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
+
+
+@contextlib.contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keep a program's own handler of SIGINT, which Spark replaces; without one, Spark's cancels its jobs."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        own = before not in (signal.default_int_handler, signal.getsignal(signal.SIGINT))
+        if own and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Callable[[Iterable[Any]], None]:

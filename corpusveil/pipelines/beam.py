@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -37,39 +36,23 @@ def _quiet(runner: str) -> Iterator[None]:
         logging.disable(before)
 
 
-class _WorkerKilledError(Exception):
-    """A worker process of the local runner is no more."""
-
-
 @contextlib.contextmanager
-def _watched(runner: str) -> Iterator[None]:
-    """End the wait when a worker process of the local runner dies; Beam would wait for its answer for ever.
-
-    Beam starts each worker from a thread, which raises when the process ends in another way than well. That, and what
-    threads of gRPC say of the broken connection, is not shown. A signal is what ends the wait of the main thread.
-    """
-    if runner != DEFAULT_RUNNER or threading.current_thread() is not threading.main_thread():
+def _hushed_threads(runner: str) -> Iterator[None]:
+    """Do not show what threads of gRPC say of the broken connection to a worker of the local runner."""
+    if runner != DEFAULT_RUNNER:
         yield
         return
-    shown, handled = threading.excepthook, signal.getsignal(signal.SIGUSR1)
+    shown = threading.excepthook
 
     def hook(told: threading.ExceptHookArgs) -> None:
-        if str(told.exc_value).startswith("Worker subprocess exited"):
-            os.kill(os.getpid(), signal.SIGUSR1)
-        elif not told.exc_type.__module__.startswith("grpc"):
+        if not told.exc_type.__module__.startswith("grpc"):
             shown(told)
 
-    def killed(*_: Any) -> None:
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # once: others may follow while this one is dealt with
-        raise _WorkerKilledError
-
     threading.excepthook = hook
-    signal.signal(signal.SIGUSR1, killed)
     try:
         yield
     finally:
         threading.excepthook = shown
-        signal.signal(signal.SIGUSR1, handled)
 
 
 def build(
@@ -174,14 +157,9 @@ class BeamEngine:
                 "inputs, and a space that was saved."
             )
         try:
-            with _quiet(self.runner), _watched(self.runner), pipeline:
+            with _quiet(self.runner), _hushed_threads(self.runner), pipeline:
                 pass
             return {} if self.detached else _sums(pipeline.result)
-        except _WorkerKilledError:
-            raise WorkError(
-                "A worker process was killed (perhaps for want of memory). What was finished is kept; "
-                "run the same command again to go on, perhaps with fewer --workers."
-            ) from None
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             raise runners.failure(error, self.runner) from None
 
@@ -196,6 +174,9 @@ class BeamEngine:
             raise WorkError(f"Apache Beam is installed and could not be loaded ({type(error).__name__}).") from None
         flags = list(self.options)
         if self.workers > 1:
+            from corpusveil.pipelines import beam_workers
+
+            beam_workers.register()
             flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
         with _quiet(self.runner):
             options = runners.options_of(self.runner, flags)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -44,6 +45,16 @@ def _threads_shared_by(workers: int) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that are started here not hear the Ctrl+C of a terminal, which is for their parent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @dataclass(slots=True)
 class LocalEngine:
     """Runs tasks in ``workers`` processes; in this process when there is one.
@@ -77,14 +88,19 @@ class LocalEngine:
                 "A worker process was killed (perhaps for want of memory). What was finished is kept; "
                 "run the same command again to go on, perhaps with fewer --workers."
             ) from None
-        except BaseException:
+        except Exception:
+            self.close()
+            raise
+        except BaseException:  # Ctrl+C: nobody waits for what is being done
+            for process in list((self._pool._processes or {}).values()):  # noqa: SLF001 - Python 3.14 has a method
+                process.kill()
             self.close()
             raise
 
     def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured | None]:
         """Yield what the tasks return, as they end; a few are handed in at a time, however many there are."""
         waiting = iter(tasks)
-        with _threads_shared_by(self.workers):  # which start when tasks are handed in
+        with _threads_shared_by(self.workers), _deaf_to_interrupts():  # of processes that start now
             running = {pool.submit(function, task) for task in islice(waiting, _AHEAD * self.workers)}
         while running:
             done: set[Future[Any]]

@@ -12,6 +12,8 @@ from typing import Any
 from corpusveil.errors import CorpusveilError, UserError, WorkError
 
 CONNECT_SECONDS = 10.0
+KILLED = "A worker process was killed"
+"""How a worker process of the local runner is answered for that is no more."""
 _LOSES_OUTPUT = "DaskRunner"
 _FETCHED = {
     "PrismRunner": "--prism_location",
@@ -107,6 +109,11 @@ def _options_of_server(endpoint: str) -> set[str]:
 
 def failure(error: BaseException, runner: str) -> CorpusveilError:
     """Return what went wrong as an error that quotes no document: only sentences of our own and Beam's about a call."""
+    if KILLED in str(error):
+        return WorkError(
+            f"{KILLED} (perhaps for want of memory). What was finished is kept; run the same command again to go on, "
+            "perhaps with fewer --workers."
+        )
     told = f"{type(error).__name__}: {error}".splitlines()
     known = [line.split("Error: ")[-1] for line in told if "WorkError: " in line or "UserError: " in line]
     if known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Sequence
 from importlib import metadata
 from typing import Any
@@ -47,11 +49,12 @@ def build_space(
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     _check(embeddings, seed, order)
+    call = call_of(embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only)
     public = _public_counts(embeddings[0], counts)
     if only is not None:
         embeddings, public = _restricted(embeddings, public, only)
     if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
-        return _united(embeddings, public, lists, seed, order)
+        return _united(embeddings, public, lists, seed, order, call)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -63,8 +66,29 @@ def build_space(
     orders = np.concatenate([ORDERS[order](v, s) for v, s in zip(restricted, starts, strict=True)])
     digest = content_digest(vocabulary, restricted[0], orders)
     chosen = [[words[start] for start in one] for one in starts]
-    info = _info(embeddings, chosen, order, seed, digest, restricted[0], orders, counted=public is not None)
+    info = _info(embeddings, chosen, order, seed, digest, restricted[0], orders, call, counted=public is not None)
     return Space(vocabulary, restricted[0], orders, digest, None, info)
+
+
+def call_of(
+    embeddings: Sequence[Vectors],
+    *,
+    lists: int,
+    seed: int,
+    counts: npt.NDArray[np.int64] | None,
+    order: str,
+    union: bool,
+    only: Collection[str] | None,
+) -> str:
+    """Return a digest of everything that decides a space, as ``build_space`` takes it."""
+    sha = hashlib.sha256()
+    chosen = None if only is None else sorted(only)
+    for told in ([VERSION, lists, seed, order, union, chosen], *(one.words for one in embeddings)):
+        sha.update(json.dumps(told).encode() + b"\n")
+    for array in (counts, *(array for one in embeddings for array in (one.vectors, one.counts))):
+        sha.update(b"none\n" if array is None else f"{array.shape}\n".encode())
+        sha.update(b"" if array is None else np.ascontiguousarray(array).data.cast("B"))
+    return sha.hexdigest()
 
 
 def _info(
@@ -75,6 +99,7 @@ def _info(
     digest: str,
     vectors: npt.NDArray[np.float32],
     lists: npt.NDArray[np.int32],
+    call: str,
     *,
     counted: bool,
     version: int = VERSION,
@@ -99,6 +124,7 @@ def _info(
         "dimensions": int(vectors.shape[1]),
         "lists": len(lists),
         "counts": counted,
+        "call": call,
         "made": made,
     }
 
@@ -121,7 +147,7 @@ def _restricted(
 
 
 def _united(
-    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, lists: int, seed: int, order: str
+    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, lists: int, seed: int, order: str, call: str
 ) -> Space:
     """Build a space of every word that an embedding has."""
     smallest = min(len(e) for e in embeddings)
@@ -151,7 +177,16 @@ def _united(
     digest = content_digest(vocabulary, vectors, table, places)
     names = [[e.words[start] for start in chosen] for e, chosen in zip(embeddings, starts, strict=True)]
     info = _info(
-        embeddings, names, order, seed, digest, vectors, table, counted=counts is not None, version=PARTIAL_VERSION
+        embeddings,
+        names,
+        order,
+        seed,
+        digest,
+        vectors,
+        table,
+        call,
+        counted=counts is not None,
+        version=PARTIAL_VERSION,
     )
     return Space(vocabulary, vectors, table, digest, None, info, places)
 

@@ -190,6 +190,18 @@ def content_digest(
     return sha.hexdigest()
 
 
+def is_made(url: str, call: str) -> bool:
+    """Say whether this very call (``build.call_of``) saved a space at ``url``. Raises UserError where another one did.
+
+    What does not say which call made it may be the same: that is seen when it is saved.
+    """
+    artifact = files.join(absolute(url), ARTIFACT)
+    there = parsed(files.read_if_there(artifact) or b"{}")
+    if fits(there, {"call": str}) and there["call"] != call:
+        raise _other(artifact)
+    return fits(there, {"call": str})
+
+
 def absolute(url: str) -> str:
     """Return ``url``, a local path made absolute, so that a process with another working folder finds it."""
     return str(files.resolve(url)[1]) if files.is_local(url) else url
@@ -198,6 +210,8 @@ def absolute(url: str) -> str:
 def _refuse_other(artifact: str, digest: str) -> None:
     there = parsed(files.read_bytes(artifact))
     if not fits(there, {"digest": str}) or there["digest"] != digest:
-        raise UserError(
-            f"{artifact}: another artefact is saved here, which is never overwritten; choose another folder."
-        )
+        raise _other(artifact)
+
+
+def _other(artifact: str) -> UserError:
+    return UserError(f"{artifact}: another artefact is saved here, which is never overwritten; choose another folder.")

@@ -35,6 +35,7 @@ _BUFFER = 1 << 20
 _CONFLICTS = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _TAKEN = {"PreconditionFailed", "412", "BlobAlreadyExists", "UnauthorizedBlobOverwrite"}
 _CREATE_SECONDS = 20.0
+_ATTEMPTS = 100
 _PLAIN_SCHEMES = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
 _SYNONYM = re.compile(rf"^({'|'.join(_PLAIN_SCHEMES)})(?=://)")
 
@@ -45,8 +46,9 @@ def resolve(url: str) -> tuple[Any, str]:
     The instance of an object store is one without a cache of listings. Raises UserError for an address that can't be
     opened or whose package is missing.
     """
+    _refuse_name(url)
     scheme, is_url, rest = url.partition("://")
-    options = {"use_listings_cache": False} if scheme in failures.EXTRAS and "::" not in url else {}
+    options = {"use_listings_cache": False} if scheme in failures.EXTRAS else {}
     try:
         fs, path = cast("tuple[Any, str]", fsspec.core.url_to_fs(url, **options))
     except ImportError as error:
@@ -58,6 +60,17 @@ def resolve(url: str) -> tuple[Any, str]:
     if is_url and not isinstance(fs, LocalFileSystem) and {".", ".."} & set(rest.split("/")):
         raise UserError(f"{url}: '.' and '..' mean nothing at a store; write the address without them.")
     return fs, path
+
+
+def _refuse_name(url: str) -> None:
+    """Raise UserError for an address that fsspec takes for another one, and for one that can't be written down."""
+    try:
+        url.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(url).decode("utf-8", "backslashreplace")
+        raise UserError(f"{shown}: this name is not valid UTF-8; rename the file or folder.") from None
+    if "::" in url:
+        raise UserError(f"{url}: a name with '::' is taken for a chain of addresses and can't be used; rename it.")
 
 
 def is_local(url: str) -> bool:
@@ -187,6 +200,7 @@ def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
             os.replace(hidden, path)
+            _flush_folder(os.path.dirname(path))
     except OSError as error:
         raise WorkError(f"{path}: could not be written ({error.strerror}).") from error
 
@@ -195,37 +209,85 @@ def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
 def _hidden(path: str, mode: int) -> Iterator[tuple[IO[bytes], str]]:
     """Open a hidden file beside ``path`` under a name of its own, which is gone at the end of the block."""
     folder, name = os.path.split(path)
-    make_folder(folder, private=mode == PRIVATE_MODE)
     hidden = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part")
-    try:
-        descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except PermissionError:
-        raise UserError(f"{folder}: no permission to write here.") from None
+    descriptor = _open_hidden(folder, hidden, mode)
     try:
         with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # tells sweep that the writer lives
             yield file, hidden
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(hidden)
 
 
-def sweep(url: str, name: str = "") -> None:
-    """Remove what killed writers left unfinished in a local folder, of one name or of any.
+def _open_hidden(folder: str, hidden: str, mode: int) -> int:
+    """Make a hidden file under a lock that tells ``sweep`` that its writer lives; return its descriptor.
+
+    Another process may sweep it before the lock is had, or remove the folder while it is empty: then it is made again.
+    """
+    for _ in range(_ATTEMPTS):
+        make_folder(folder, private=mode == PRIVATE_MODE)
+        try:
+            descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except FileNotFoundError:
+            continue
+        except PermissionError:
+            raise UserError(f"{folder}: no permission to write here.") from None
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)
+    raise WorkError(f"{folder}: this folder, or what is written in it, is removed again and again; run again.")
+
+
+def _flush_folder(path: str) -> None:
+    """Let the names in a folder survive a loss of power, as their files do."""
+    with contextlib.suppress(OSError):  # a file system that flushes no folders
+        descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sweep(url: str, name: str = "", *, below: bool = False) -> None:
+    """Remove what killed writers left unfinished in a local folder, of one name or of any, and in all ``below`` it.
 
     What another process is writing stays.
     """
     fs, path = resolve(url)
-    if not isinstance(fs, LocalFileSystem) or not os.path.isdir(path):
+    if not isinstance(fs, LocalFileSystem):
         return
-    for found in filter(_UNFINISHED.fullmatch, os.listdir(path)):
-        if name and not found.startswith(f".{name}."):
-            continue
-        hidden = os.path.join(path, found)
-        with contextlib.suppress(OSError), open(hidden, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(hidden)
+    for folder, folders, names in os.walk(path):
+        for found in filter(_UNFINISHED.fullmatch, names):
+            if name and not found.startswith(f".{name}."):
+                continue
+            hidden = os.path.join(folder, found)
+            with contextlib.suppress(OSError), open(hidden, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(hidden)
+        if not below:
+            folders.clear()
+
+
+def missing_folders(url: str) -> list[str]:
+    """Return the local folders, the uppermost first, that would have to be made for one; none at a store."""
+    fs, path = resolve(url)
+    missing: list[str] = []
+    while isinstance(fs, LocalFileSystem) and path and not os.path.isdir(path):
+        missing.insert(0, path)
+        path = os.path.dirname(path)
+    return missing
+
+
+def refuse_links(*urls: str) -> None:
+    """Raise UserError where one of these is a symbolic link on a local disk: it leads who writes there elsewhere."""
+    for url in urls:
+        fs, path = resolve(url)
+        if isinstance(fs, LocalFileSystem) and os.path.islink(path.rstrip("/")):
+            raise UserError(
+                f"{path}: this is a symbolic link, which is not followed; put a folder here, or name another one."
+            )
 
 
 def make_folder(path: str, *, private: bool = False) -> None:
@@ -236,19 +298,24 @@ def make_folder(path: str, *, private: bool = False) -> None:
     while at and not os.path.isdir(at):
         missing.append(at)
         at = os.path.dirname(at)
+    removed = False
     try:
         for one in reversed(missing):
-            with contextlib.suppress(
-                FileExistsError
-            ):  # another process made it just now; or a file, on which more fails
+            try:
                 os.mkdir(one, 0o700 if private and one == path else 0o755)
+            except FileExistsError:  # another process made it just now; or a file, on which more fails
+                continue
+            except FileNotFoundError:  # another process removed what it lies in, which was empty
+                removed = True
+                continue
+            _flush_folder(os.path.dirname(one))
     except PermissionError:
         raise UserError(f"{path}: no permission to create this folder.") from None
     except NotADirectoryError:
         pass
     except OSError as error:
         raise WorkError(f"{path}: this folder could not be created ({error.strerror}).") from None
-    if not os.path.isdir(path):
+    if not removed and not os.path.isdir(path):
         raise UserError(f"{path}: a folder is needed here, and a file of that name is in the way.")
 
 
@@ -307,6 +374,7 @@ def _local_create(path: str, data: bytes, *, private: bool) -> bool:
             os.link(hidden, path)
         except FileExistsError:
             return False
+        _flush_folder(os.path.dirname(path))
     return True
 
 

@@ -1,15 +1,20 @@
 """A lease: of several processes that want to work on one thing, anywhere, one does.
 
 Leases are numbered files, each created only where none is yet. Who holds the last one writes a beat beside it now and
-then and marks it as ended; it passes on when it has ended, when its process is gone from this machine, or when its beat
-stands still. Clocks are not compared: a beat that looks old is watched for a while. A holder that was only slow may so
-be joined by a second one, so what a lease guards has to be safe to do twice.
+then and removes both when it ends. It passes on when its process is gone from this machine, or when another machine's
+beat stands still. Clocks are not compared: a beat that looks old is watched for a while. A holder on another machine
+that was only slow may so be joined by a second one, so what a lease guards has to be safe to do twice; what is not,
+such as removing what a refused run has begun, asks ``is_last`` first.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
+import posixpath
+import random
 import re
 import secrets
 import socket
@@ -21,107 +26,165 @@ from typing import Any, Self
 
 import psutil
 
-from corpusveil.errors import CorpusveilError
+from corpusveil.errors import CorpusveilError, WorkError
 from corpusveil.storage import files
 from corpusveil.storage.shapes import fits, line, parsed
 
+FOLDER = "lease"
+"""Where the lease of an artefact lies, in its folder."""
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
+ATTEMPTS = 40
 _HOLDER = {"host": line, "machine": str, "process": int}
-_NAME = re.compile(r"lease-(\d{8})\.(json|beat|end)")
+_NAME = re.compile(r"lease-(\d{8})(-[0-9a-f]+)?\.(json|beat)")
 
 
 @dataclass(slots=True)
 class Lease:
-    """A lease of a folder that this process holds; a context manager that ends it."""
+    """A lease of a folder that this process holds; a context manager that ends it and leaves nothing behind."""
 
     url: str
     number: int
+    content: bytes
+    made: tuple[str, ...] = ()
+    """The local folders that were not there before, the uppermost first; they go again when they are empty."""
     _ended: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._beat, daemon=True, name="lease").start()
+        self._thread = threading.Thread(target=self._beat, daemon=True, name="lease")
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        files.write_bytes(_address(self.url, self.number, "end"), b"", private=True)
+        if self._thread is not None:
+            self._thread.join(BEAT_SECONDS)
+        with contextlib.suppress(CorpusveilError, OSError):  # then the next one finds that this process has ended
+            files.remove(self._beat_address())
+            if files.read_if_there(_address(self.url, self.number)) == self.content:  # not of one that came after
+                files.remove(_address(self.url, self.number))
+        for folder in reversed(self.made):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+
+    def is_last(self) -> bool:
+        """Say whether nobody took this process for dead and works in its place."""
+        there = _there(self.url)
+        return max(there, default=0) == self.number and there[self.number] == self.content
+
+    def beat(self) -> None:
+        """Show that the holder lives."""
+        told = {"time": time.time(), "mark": secrets.token_hex(8)}
+        files.write_bytes(self._beat_address(), json.dumps(told).encode(), private=True)
+
+    def _beat_address(self) -> str:
+        return _beat_address(self.url, self.number, self.content)
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             try:
-                _write_beat(self.url, self.number)
+                self.beat()
             except (CorpusveilError, OSError):
                 continue  # a store that is down for a moment
+
+
+def hold(url: str) -> Lease:
+    """Return the lease of a folder at any fsspec URL. Raises WorkError where another run holds it."""
+    held = take(url)
+    if isinstance(held, str):
+        raise WorkError(f"Another run is in progress ({held}); nothing was done.")
+    return held
 
 
 def take(url: str, patience: float | None = None) -> Lease | str:
     """Return the lease of a folder at any fsspec URL, or who holds it, in words.
 
-    A lease whose beat looks old is watched for ``patience`` (35) seconds. Raises WorkError where it can't be written.
+    A lease of another machine whose beat looks old is watched for ``patience`` (35) seconds. Of several that want it
+    at once one gets it. Raises WorkError where it can't be written.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
+    own = [files.absolute(url)] if posixpath.basename(url) == FOLDER and files.is_local(url) else []
+    absent = tuple(files.missing_folders(url) or own)
     files.sweep(url)
-    last = max(_numbers(url), default=0)
-    if last and not files.exists(_address(url, last, "end")):
-        holder = _holder(url, last)
-        if not _is_gone(holder) and _beats(url, last, patience):
-            return f"{holder.get('host', 'another machine')}, process {holder.get('process', '?')}"
-    mine = last + 1
-    made = files.create_bytes(_address(url, mine, "json"), json.dumps(_me()).encode(), private=True)
-    if not made or max(_numbers(url)) > mine:
-        return "a process that started at the same time"
-    _write_beat(url, mine)
-    for name in files.listing(url):
-        if (found := _NAME.fullmatch(name)) and int(found[1]) < last:
-            files.remove(files.join(url, name))
-    return Lease(url, mine)
+    for _ in range(ATTEMPTS):
+        there = _there(url)
+        last = max(there, default=0)
+        if last:
+            holder = _told(there[last])
+            if _lives(holder, url, last, there[last], patience):
+                return f"{holder.get('host', 'another machine')}, process {holder.get('process', '?')}"
+            if _there(url) != there:
+                continue
+        mine = Lease(url, last + 1, json.dumps(_me()).encode(), absent)
+        if files.create_bytes(_address(url, mine.number), mine.content, private=True):
+            now = _there(url)
+            if now.pop(mine.number, None) == mine.content and now.items() <= there.items():
+                mine.beat()
+                _remove_before(mine)
+                return mine
+            files.remove(_address(url, mine.number))  # others began at the same moment: once more, each when it likes
+        time.sleep(random.uniform(0, 0.3))  # noqa: S311 - nothing secret
+    return "a process that started at the same time"
 
 
-def _address(url: str, number: int, kind: str) -> str:
-    return files.join(url, f"lease-{number:08d}.{kind}")
+def _address(url: str, number: int) -> str:
+    return files.join(url, f"lease-{number:08d}.json")
 
 
-def _numbers(url: str) -> list[int]:
+def _beat_address(url: str, number: int, content: bytes) -> str:
+    """Return where the holder of a lease beats: no other one has its number and its content."""
+    return files.join(url, f"lease-{number:08d}-{hashlib.sha256(content).hexdigest()[:16]}.beat")
+
+
+def _there(url: str) -> dict[int, bytes]:
+    """Return the leases of a folder by their numbers."""
     found = (_NAME.fullmatch(name) for name in files.listing(url))
-    return [int(one[1]) for one in found if one is not None and one[2] == "json"]
+    numbers = [int(name[1]) for name in found if name is not None and name[3] == "json"]
+    read = {number: files.read_if_there(_address(url, number)) for number in numbers}
+    return {number: content for number, content in read.items() if content is not None}
 
 
-def _write_beat(url: str, number: int) -> None:
-    beat = {"time": time.time(), "mark": secrets.token_hex(8)}
-    files.write_bytes(_address(url, number, "beat"), json.dumps(beat).encode(), private=True)
+def _remove_before(lease: Lease) -> None:
+    """Remove the leases that this one follows, whose holders are gone."""
+    for name in files.listing(lease.url):
+        if (found := _NAME.fullmatch(name)) and int(found[1]) < lease.number:
+            files.remove(files.join(lease.url, name))
 
 
-def _beats(url: str, number: int, patience: float) -> bool:
+def _lives(holder: dict[str, Any], url: str, number: int, content: bytes, patience: float) -> bool:
+    """Say whether the holder of a lease lives: this machine knows of its own, of others the beat tells."""
+    known = _is_running(holder)
+    return _beats(url, number, content, patience) if known is None else known
+
+
+def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
     """Say whether the holder of a lease is alive, watching where its last beat looks old."""
-    first = files.read_if_there(_address(url, number, "beat"))
+    address = _beat_address(url, number, content)
+    first = files.read_if_there(address)
     told = _told(first)
     if fits(told, {"time": float}) and 0 <= time.time() - told["time"] < patience:
         return True
     end = time.monotonic() + patience
     while time.monotonic() < end:
         time.sleep(min(1.0, patience / 8))
-        if files.exists(_address(url, number, "end")):
+        if files.read_if_there(_address(url, number)) != content:
             return False
-        if files.read_if_there(_address(url, number, "beat")) != first:
+        if files.read_if_there(address) != first:
             return True
     return False
-
-
-def _holder(url: str, number: int) -> dict[str, Any]:
-    told = _told(files.read_if_there(_address(url, number, "json")))
-    return told if fits(told, _HOLDER) else {}
 
 
 def _told(data: bytes | None) -> dict[str, Any]:
     """Return what a file of a lease says; nothing, where it is damaged: then its holder has to show signs of life."""
     told = parsed(data or b"{}")
-    return told if isinstance(told, dict) else {}
+    return told if isinstance(told, dict) and (fits(told, _HOLDER) or fits(told, {"time": float})) else {}
 
 
 def _me() -> dict[str, Any]:
     process = psutil.Process()
-    return {"host": socket.gethostname(), "machine": _machine(), "process": process.pid, "began": process.create_time()}
+    me = {"host": socket.gethostname(), "machine": _machine(), "process": process.pid, "began": process.create_time()}
+    return {**me, "mark": secrets.token_hex(8)}
 
 
 def _machine() -> str:
@@ -133,14 +196,14 @@ def _machine() -> str:
         return f"{socket.gethostname()} {psutil.boot_time()}"
 
 
-def _is_gone(holder: dict[str, Any]) -> bool:
-    """Say whether a holder is known to have died: a process of this machine that runs no more."""
+def _is_running(holder: dict[str, Any]) -> bool | None:
+    """Say whether a holder is a process of this machine that runs; None where only its beat can tell."""
     if holder.get("machine") != _machine() or not fits(holder, {"began": float}):
-        return False
+        return None
     try:
         process = psutil.Process(holder["process"])
-        return process.status() == psutil.STATUS_ZOMBIE or abs(process.create_time() - holder["began"]) > 1
+        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - holder["began"]) <= 1
     except psutil.NoSuchProcess:
-        return True
-    except psutil.Error:
         return False
+    except psutil.Error:
+        return None

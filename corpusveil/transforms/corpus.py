@@ -11,8 +11,9 @@ from typing import Any, Protocol, cast
 
 from corpusveil.choices import OnBadRows
 from corpusveil.errors import UserError
-from corpusveil.storage import events, files, formats
+from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.inputs import find_shards, refuse_overlap
+from corpusveil.storage.lease import Lease
 from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask, plan
@@ -26,7 +27,9 @@ from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 
-DROPS, COPIES = "drops", "copies"
+DROPS, COPIES, SPENDING = "drops", "copies", "spending"
+_FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+"""What the records of a run hold."""
 _ABOUT_EQUAL = 24
 """Bits of a size in bytes that are not looked at: 16 MiB."""
 
@@ -125,9 +128,10 @@ def privatize_corpus(
     part of documents' identities, and a ledger knows documents by it. ``format`` is the form of the output, as
     ``--format`` names it; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
     records. ``spending`` names a ledger: what documents spend is written there before anything is drawn, and a cap that
-    would be exceeded ends the run.
-    ``watch(records, tasks, run)``, a context manager, may show progress. Raises UserError when input or arguments are
-    wrong and when the output folder belongs to another release; WorkError when the engine fails.
+    would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. Of several
+    runs on the same records one works at a time: it holds a lease among them until it ends (a detached job goes on
+    without). Raises UserError when input or arguments are wrong and when the output folder belongs to another release;
+    WorkError when the engine fails and when another run is in progress.
     """
     began = time.monotonic()
     columns = columns or Columns()
@@ -142,6 +146,7 @@ def privatize_corpus(
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":
             raise UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
+    files.refuse_links(files.join(output, "data"), folder.url, *map(folder.address, _FOLDERS))
     if files.exists(public_page(output)) and folder.read("run.json") is None:
         raise UserError(
             f"{public_page(output)}: a file is where this release's page would be; choose another --output."
@@ -162,36 +167,56 @@ def privatize_corpus(
         run=events.new_run(),
         corpus=corpus,
     )
-    events.tell("run_begins", job.run, shards=len(shards), tasks=len(tasks), bytes=sum(shard.size for shard in shards))
-    ledger = None if spending is None else files.absolute(spending.ledger)
-    looks_first = spending is not None or release.duplicates == "drop"
-    fresh = looks_first and folder.read("run.json") is None
-    finished = _claim(release, job, tasks, ledger)
-    if finished:
+    with lease.hold(folder.url) as held:
+        return _run(release, job, tasks, engine, spending, watch, held, began)
+
+
+def _run(
+    release: Release,
+    job: ShardJob,
+    tasks: Sequence[ShardTask],
+    engine: Engine,
+    spending: Spending | None,
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None,
+    held: Lease,
+    began: float,
+) -> Outcome:
+    """Do what is left of a run whose folders this process holds."""
+    whole = _wholes(tasks)
+    events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
+    fresh = job.records.read("run.json") is None
+    if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
         _sweep(job)
         outcome = _already(job, tasks, began)
-        write_pages(output, folder)
+        write_pages(job.output, job.records)
         return outcome
-    job = _prepare(spending, release, job, tasks, engine, fresh=fresh)
+    job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
     finish = Finish(job, tasks, draft(release, job.columns))
     left = _left(job, tasks)
     if left and getattr(engine, "detached", False):
         cast("Any", engine).launch(job, left, finish)
-        return Outcome(Counts(), len(shards), None, time.monotonic() - began, job.run)
+        return Outcome(Counts(), len(whole), None, time.monotonic() - began, job.run)
     with watch(job.records, left, job.run) if watch is not None else contextlib.nullcontext():
         measured = engine.run(job, left) or {}
     totals, content = finish.finish()
     seconds = time.monotonic() - began
     events.tell("run_ends", job.run, seconds=round(seconds, 3), **measured)
-    return Outcome(totals, len(shards), content, seconds, job.run, measured)
+    return Outcome(totals, len(whole), content, seconds, job.run, measured)
 
 
 def _prepare(
-    spending: Spending | None, release: Release, job: ShardJob, tasks: Sequence[ShardTask], engine: Any, *, fresh: bool
+    spending: Spending | None,
+    release: Release,
+    job: ShardJob,
+    tasks: Sequence[ShardTask],
+    engine: Any,
+    held: Lease,
+    *,
+    fresh: bool,
 ) -> ShardJob:
     """Find copies to leave out and enter what is spent in the ledger, as far as that is asked for.
 
-    When something is wrong or refused, a fresh run leaves no records behind.
+    When something is wrong or refused, a fresh run removes its records, and nothing else that lies among them.
     """
     skip_bad = job.on_bad_rows == "quarantine"
 
@@ -207,7 +232,7 @@ def _prepare(
             drops = find_drops(finding, tasks, run)
             job = dataclasses.replace(job, drops=drops, seen=finding.seen(tasks))
         if spending is not None:
-            notes = Records(job.records.address("spending"))
+            notes = Records(job.records.address(SPENDING))
             found = reserve(
                 spending, release, job.columns, notes, tasks, run,
                 corpus=job.corpus, skip_bad=skip_bad, drops=job.drops,
@@ -215,11 +240,14 @@ def _prepare(
             seen = _agreed(job.seen or found.inputs, found.inputs, tasks)
             job = dataclasses.replace(job, seen=seen, entries=found.entries)
     except UserError:
-        if fresh:
-            files.remove_folder(job.records.url)
+        if fresh and held.is_last():
+            for part in ("failed", DROPS):
+                files.remove_folder(job.records.address(part))
+            job.records.remove("run.json")
         raise
     finally:
-        files.remove_folder(job.records.address("spending"))
+        if held.is_last():
+            files.remove_folder(job.records.address(SPENDING))
     return job
 
 

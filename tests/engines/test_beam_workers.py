@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
+
+from tests.engines.processes import alive, end_session, tree, wait_until
 
 pytestmark = pytest.mark.slow
 SCRIPT = """
@@ -21,6 +26,10 @@ def is_killed(task):
     if task == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(1)
+
+def works(task):
+    open(f"begun-{task}", "w").close()
+    time.sleep(120)
 
 if __name__ == "__main__":
     import job
@@ -52,3 +61,44 @@ def test_what_becomes_of_a_worker_is_one_sentence_and_no_traceback(what: str, se
     )  # fmt: skip
     assert told.stdout.startswith(sentence)
     assert "Traceback" not in told.stderr
+
+
+def workers_of(pid: int) -> list[psutil.Process]:
+    """Return the worker processes of a run."""
+    found = []
+    for member in tree(pid)[1:]:
+        with contextlib.suppress(psutil.Error):
+            if "sdk_worker_main" in " ".join(member.cmdline()):
+                found.append(member)
+    return found
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("moment", ["begins", 0.4, 1.5, "works", "works on"])
+def test_a_killed_worker_ends_the_run_within_ten_seconds(moment: str | float, which: int, tmp_path: Path) -> None:
+    """Whenever it is killed: the others are ended first, whatever they do, and no process is left."""
+    (tmp_path / "job.py").write_text(SCRIPT)
+    here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    job = subprocess.Popen(
+        [sys.executable, "job.py", "works"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": here}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    members: list[psutil.Process] = []
+    try:
+        wait_until(lambda: len(workers_of(job.pid)) == 2, every=0.02)
+        members = workers_of(job.pid)
+        if isinstance(moment, str) and moment.startswith("works"):
+            wait_until(lambda: len(list(tmp_path.glob("begun-*"))) == 2, every=0.05)
+        time.sleep(moment if isinstance(moment, float) else 2.0 * (moment == "works on"))
+        members[which].kill()
+        began = time.monotonic()
+        said, complained = job.communicate(timeout=30)
+        assert time.monotonic() - began < 10
+        assert said.startswith("A worker process was killed (perhaps for want of memory).")
+        assert "Traceback" not in complained
+        assert not [member for member in members if alive(member.pid)]
+    finally:
+        for member in members:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                member.kill()
+        end_session(job)

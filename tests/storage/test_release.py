@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,14 @@ import fsspec
 import pytest
 
 from corpusveil.cli.main import run
+from corpusveil.cli.privatize import find_key
 from corpusveil.errors import UserError, WorkError
 from corpusveil.pipelines.local import LocalEngine
-from corpusveil.storage.records import Records
+from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.spending import Caps, Spending
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -284,33 +289,127 @@ class TestAnotherRunIntoTheSameOutput:
         self.refused(there, "other input shards", make_release(ground.space), shards_of(source)[:3])
 
 
-class TestTwoRunsThatStartAtOnce:
-    """The first that writes down what it does owns the output, even when the other one looked before that."""
+class Meeting:
+    """An engine that lets something happen before it does the tasks."""
 
-    @pytest.fixture
-    def overtaken(self, ground: Ground, source: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let a whole run take place between a second run's look at the records and what it does next."""
-        read = Records.read
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self.meanwhile = meanwhile
 
-        def late(records: Records, name: str) -> dict[str, Any] | None:
-            told = read(records, name)
-            if name == "run.json" and told is None:
-                monkeypatch.setattr(Records, "read", read)
-                privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
-            return told
+    def run(self, function: Any, tasks: Any) -> None:
+        self.meanwhile()
+        LocalEngine().run(function, tasks)
 
-        monkeypatch.setattr(Records, "read", late)
 
-    @pytest.mark.usefixtures("overtaken")
-    def test_with_another_key_are_told_apart(self, ground: Ground, source: Path, output: Path) -> None:
-        with pytest.raises(UserError, match="another key"):
-            privatize_corpus(make_release(ground.space, key=TEST_KEY[::-1]), [str(source)], str(output), LocalEngine())
-        assert manifest(output)["key_fingerprint"] == make_release(ground.space).key.fingerprint()
+class TestStartedTwice:
+    """Of several runs on one output one works, the others say so and touch nothing."""
 
-    @pytest.mark.usefixtures("overtaken")
-    def test_and_are_equal_both_succeed(self, ground: Ground, source: Path, output: Path) -> None:
-        outcome = privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
-        assert outcome.content_sha256 == manifest(output)["content_sha256"]
+    IN_PROGRESS = r"^Another run is in progress \(.+, process \d+\); nothing was done\.$"
+
+    def test_the_other_one_touches_nothing(self, ground: Ground, source: Path, output: Path) -> None:
+        """Whatever it is asked for, equal or not."""
+        records = output.with_name("out.records")
+        starts = 0
+
+        def again() -> None:
+            nonlocal starts
+            before = release_files(output), release_files(records)
+            for key in (TEST_KEY, TEST_KEY[::-1]):
+                with pytest.raises(WorkError, match=self.IN_PROGRESS):
+                    privatize_corpus(make_release(ground.space, key=key), [str(source)], str(output), LocalEngine())
+                starts += 1
+            assert (release_files(output), release_files(records)) == before
+
+        outcome = privatize_corpus(make_release(ground.space), [str(source)], str(output), Meeting(again))
+        assert starts == 2
+        assert manifest(output)["content_sha256"] == outcome.content_sha256
+        assert not list(records.glob("lease*"))
+
+    @pytest.mark.parametrize("time", range(3))
+    def test_many_identical_starts_end_with_the_release(
+        self, ground: Ground, source: Path, output: Path, tmp_path: Path, time: int
+    ) -> None:
+        """Eight at once, with a ledger and copies left out; those that did nothing can be started again."""
+        once = tmp_path / "once"
+
+        def start(target: Path) -> str:
+            release = replace(make_release(ground.space), duplicates="drop")
+            spending = Spending(str(target.with_name(f"{target.name}.ledger")), "c")
+            try:
+                outcome = privatize_corpus(release, [str(source)], str(target), LocalEngine(), spending=spending)
+                return str(outcome.content_sha256)
+            except WorkError as error:
+                return str(error)
+
+        expected = start(once)
+        with ThreadPoolExecutor(8) as pool:
+            told = list(pool.map(start, [output] * 8))
+        assert {one for one in told if not re.match(self.IN_PROGRESS, one)} == {expected}
+        assert start(output) == expected
+        assert release_files(output) == release_files(once)
+        found = [sorted(path.name for path in Path(f"{one}.records").rglob("*")) for one in (once, output)]
+        assert found[0] == found[1]
+
+    def test_many_starts_without_a_key_have_one_key(
+        self, ground: Ground, source: Path, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        with ThreadPoolExecutor(8) as pool:
+            keys = {key.secret for key in pool.map(lambda _: find_key(None, str(output)), range(8))}
+        assert len(keys) == 1
+        (path,) = (tmp_path / "config").rglob("*.key")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+class TestARefusedRun:
+    """A run that is refused removes what it made, and nothing else."""
+
+    def refuse(self, ground: Ground, source: Path, output: Path, **more: Any) -> None:
+        spending = Spending(f"{output}.ledger", "c", Caps(total=0.5))
+        with pytest.raises(UserError, match="--cap"):
+            privatize_corpus(
+                make_release(ground.space), [str(source)], str(output), LocalEngine(), spending=spending, **more
+            )
+
+    def test_leaves_no_records(self, ground: Ground, source: Path, output: Path) -> None:
+        self.refuse(ground, source, output)
+        assert not output.with_name("out.records").exists()
+
+    def test_leaves_what_others_put_beside_its_records(self, ground: Ground, source: Path, output: Path) -> None:
+        """Records in a folder of the user's: the whole folder went."""
+        folder = output.with_name("mine")
+        (folder / "letters").mkdir(parents=True)
+        (folder / "letters" / "a").write_text("a")
+        self.refuse(ground, source, output, records=str(folder))
+        assert sorted(path.name for path in folder.rglob("*")) == ["a", "letters"]
+
+    def test_leaves_the_records_of_one_that_took_it_for_dead(
+        self, ground: Ground, source: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Lease, "is_last", lambda _: False)
+        self.refuse(ground, source, output)
+        assert (output.with_name("out.records") / "run.json").exists()
+
+
+class TestALink:
+    """A link leads what is written, private text among it, to where somebody else wants it."""
+
+    @pytest.mark.parametrize("name", ["out/data", "out.records", "out.records/shards", "out.records/quarantine"])
+    def test_is_not_followed(self, ground: Ground, source: Path, output: Path, tmp_path: Path, name: str) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to(elsewhere)
+        with pytest.raises(UserError, match=f"{name}: this is a symbolic link, which is not followed"):
+            privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+        assert list(elsewhere.iterdir()) == []
+
+    def test_to_the_output_itself_is_the_users_choice(
+        self, ground: Ground, source: Path, output: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "disk").mkdir()
+        output.symlink_to(tmp_path / "disk")
+        privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+        assert (tmp_path / "disk" / "manifest.json").exists()
 
 
 class TestAFolderThatIsNotOurs:

@@ -20,7 +20,7 @@ from corpusveil.evaluation.studies.given import absent, absolute, check_sets, ch
 from corpusveil.evaluation.studies.ground import Ground, Sources, prepare
 from corpusveil.evaluation.studies.pages import TABLES, write_account
 from corpusveil.evaluation.studies.study import Account, Grid, Study, Table, find
-from corpusveil.storage import files
+from corpusveil.storage import files, lease
 
 CLUSTER = 100
 """Cores of the cluster that the cost of a grid is stated for."""
@@ -89,6 +89,20 @@ def ready(study: Study, grid: Grid, sources: Sources, output: str, engine: Engin
 def is_private(sources: Sources) -> bool:
     """Say whether figures are of data of the user's: they are private then, and so are networks and tables."""
     return any(one is not None for one in (sources.data, sources.collection, sources.queries))
+
+
+def held(output: str, sources: Sources) -> lease.Lease:
+    """Return the lease of a study's folder, which is made as private as its figures.
+
+    Raises WorkError where another run is in progress.
+    """
+    output = files.absolute(output)
+    missing = files.missing_folders(output)
+    if files.is_local(output):
+        files.make_folder(output, private=is_private(sources))
+    taken = lease.hold(files.join(output, lease.FOLDER))
+    taken.made = (*missing, *taken.made)
+    return taken
 
 
 def _make_folders(output: str, *, private: bool) -> None:

@@ -1,0 +1,101 @@
+"""Signals that end a command: one sentence, status 130 or 143, and no process left, from the first instruction on.
+
+While modules are loaded nothing has begun, and the process leaves at once. Later the signal is raised as a
+KeyboardInterrupt, so that what was begun is left in order. Libraries may swallow that, and compiled code may keep it
+waiting, so a thread that hears of the signal too ends everything after a few seconds; a second signal does at once. A
+run survives that as it survives a loss of power. Nothing but the standard library is imported to get here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, NoReturn
+
+GRACE_SECONDS = 4.0
+_CHILDREN_SECONDS = 3.0
+_SENTENCES = {
+    signal.SIGINT: b"corpusveil: interrupted; run the same command again to go on.\n",
+    signal.SIGTERM: b"corpusveil: ended by SIGTERM; run the same command again to go on.\n",
+}
+
+
+class _State:
+    """What has happened so far in this process."""
+
+    working = False
+    received = 0
+    said = threading.Lock()
+
+
+def install() -> None:
+    """Handle the signals that are not ignored here, as SIGINT is in the background of a shell."""
+    numbers = [number for number in _SENTENCES if signal.getsignal(number) is not signal.SIG_IGN]
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(reading,), daemon=True, name="signals").start()
+    for number in numbers:
+        signal.signal(number, _handle)
+
+
+def work_begins() -> None:
+    """From now on a signal leaves what was begun in order."""
+    _State.working = True
+
+
+def work_ends() -> None:
+    """Leave, with the status of the signal, where one was received."""
+    _State.working = False
+    if _State.received:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        _leave(_State.received)
+
+
+def _handle(number: int, _: Any) -> None:
+    second = bool(_State.received)
+    _State.received = _State.received or number
+    _say(number)
+    if second or not _State.working:
+        _leave(_State.received)
+    raise KeyboardInterrupt
+
+
+def _watch(reading: int) -> None:
+    while True:
+        for number in os.read(reading, 64):
+            if number in _SENTENCES:
+                _say(number)
+                time.sleep(GRACE_SECONDS)
+                _leave(number)
+
+
+def _say(number: int) -> None:
+    """Say the sentence, once; what this process complains of afterwards is of no use to anybody."""
+    if _State.said.acquire(blocking=False):
+        with contextlib.suppress(OSError):
+            os.write(2, _SENTENCES[signal.Signals(number)])
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def _leave(number: int) -> NoReturn:
+    """End all processes that this one started, and this one."""
+    with contextlib.suppress(Exception):
+        _end_children()
+    os._exit(128 + number)
+
+
+def _end_children() -> None:
+    import psutil
+
+    children = psutil.Process().children(recursive=True)
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        for child in children:
+            with contextlib.suppress(psutil.Error):
+                end(child)
+        _, children = psutil.wait_procs(children, timeout=_CHILDREN_SECONDS)

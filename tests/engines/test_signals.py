@@ -1,0 +1,138 @@
+"""A run that is told to end says one sentence, ends with the signal's status, and leaves no process, at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.engines.corpora import COMMAND, Ground, write_large_corpus
+from tests.engines.processes import end_session, start, wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+MARK = "CORPUSVEIL_TEST_MARK"
+ENGINES = {
+    "local": (),
+    "local-2": ("--workers", 2),
+    "spark": ("--engine", "spark", "--workers", 2),
+    "beam": ("--engine", "beam"),
+    "beam-2": ("--engine", "beam", "--workers", 2),
+}
+SAID = {
+    signal.SIGINT: "corpusveil: interrupted; run the same command again to go on.",
+    signal.SIGTERM: "corpusveil: ended by SIGTERM; run the same command again to go on.",
+}
+
+
+@pytest.fixture(scope="module")
+def large(ground: Ground) -> Ground:
+    """A corpus that takes every engine a while."""
+    return replace(ground, corpus=write_large_corpus(ground.folder / "for-signals", shards=8, copies=2))
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Return the processes that inherited a mark in their environment and run."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def is_caught(pid: int, number: int) -> bool:
+    """Say whether a process has a handler for a signal: its first instruction of ours has been executed."""
+    told = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line.split()[1] for line in told.splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+@contextlib.contextmanager
+def running(large: Ground, folder: Path, engine: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    mark = secrets.token_hex(8)
+    arguments = large.arguments(large.corpus, folder / "out", *ENGINES[engine])
+    process = start([*COMMAND, *arguments], folder, folder / "said.log", **{MARK: mark})
+    try:
+        yield process, mark
+    finally:
+        end_session(process)
+        for left in marked(mark):
+            left.kill()
+
+
+@pytest.mark.parametrize("number", SAID, ids=lambda number: number.name)
+@pytest.mark.parametrize("moment", [0.0, 0.05, 0.3, 1.0, 3.0, "mid-run"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_sentence_and_no_process_left(
+    large: Ground, tmp_path: Path, engine: str, moment: float | str, number: signal.Signals
+) -> None:
+    """Seconds after the handlers are there, while libraries are imported, Java and workers start, and amid the work."""
+    with running(large, tmp_path, engine) as (process, mark):
+        wait_until(lambda: is_caught(process.pid, signal.SIGTERM), every=0.001)
+        if isinstance(moment, str):
+            done = tmp_path / "out.records" / "shards"
+            begun = lambda: done.exists() and any(done.iterdir())  # noqa: E731
+            wait_until(lambda: process.poll() is not None or begun(), seconds=200, every=0.01)
+        else:
+            time.sleep(moment)
+        process.send_signal(number)
+        began = time.monotonic()
+        assert process.wait(30) == 128 + number, (tmp_path / "said.log").read_text()
+        assert time.monotonic() - began < 10
+        said = (tmp_path / "said.log").read_text().splitlines()
+        assert said.count(SAID[number]) == 1
+        assert not [line for line in said if "Traceback" in line or "Error" in line or "Exception" in line]
+        assert not marked(mark)
+    assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
+
+
+def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path) -> None:
+    """Ctrl+C reaches the workers, too, from their first moment on: they say nothing."""
+    for moment in (0.2, 1.0, 2.0):
+        with running(large, tmp_path, "local-2") as (process, mark):
+            above = psutil.Process(process.pid)
+            wait_until(lambda: any("spawn_main" in " ".join(one.cmdline()) for one in above.children()))  # noqa: B023
+            time.sleep(moment)
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(30) == 130
+            said = (tmp_path / "said.log").read_text().splitlines()
+            assert said[-1] == SAID[signal.SIGINT]
+            assert not [line for line in said if "Traceback" in line]
+            assert not marked(mark)
+
+
+def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:
+    with running(large, tmp_path, "beam") as (process, mark):
+        done = tmp_path / "out.records" / "run.json"
+        wait_until(done.exists, every=0.01)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert process.wait(30) in (130, 143)
+        assert time.monotonic() - began < 4
+        assert (tmp_path / "said.log").read_text().count("run the same command again") == 1
+        assert not marked(mark)
+
+
+def test_an_interrupt_that_a_shell_ignores_in_the_background_is_ignored(large: Ground, tmp_path: Path) -> None:
+    arguments = large.arguments(large.corpus, tmp_path / "out")
+    process = start(["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND, *arguments], tmp_path, tmp_path / "log")
+    try:
+        wait_until((tmp_path / "out.records" / "run.json").exists)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+    finally:
+        end_session(process)
