@@ -15,7 +15,7 @@ from corpusveil.errors import UserError
 from corpusveil.evaluation.audit import LEVEL, PAIRS, WORDS, audit
 from corpusveil.evaluation.curve import EPSILONS, AtRisk, Point, at_equal_risk, curve
 from corpusveil.evaluation.pages import render_curve
-from corpusveil.evaluation.prior import INPUTS, prior_of
+from corpusveil.evaluation.prior import prior_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.registry import parameters
 from corpusveil.spaces import load_space
@@ -40,7 +40,13 @@ def audit_command(
     level: Annotated[float, typer.Option(help="The chance to refute what holds, where there is no exact law.")] = LEVEL,
     words: Annotated[int, typer.Option(help="Words that are compared, where there is an exact law.")] = WORDS,
     curve: Annotated[bool, typer.Option("--curve", help="Show what is kept and recovered, by epsilon.")] = False,
-    inputs: Annotated[int, typer.Option(help="With --curve: the most frequent words, which are inputs.")] = INPUTS,
+    inputs: Annotated[
+        int | None,
+        typer.Option(
+            help="With --curve: so many of the most frequent words are inputs; default: all, which takes the time of "
+            "their number times the vocabulary's for a mechanism on vectors."
+        ),
+    ] = None,
     output: Annotated[
         str | None, typer.Option(help="Write JSON there; with --curve a folder of JSON and a page.", metavar="URL")
     ] = None,
@@ -73,13 +79,14 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def _curve(made: list[Mechanism], epsilons: list[float], inputs: int, output: str | None) -> None:
+def _curve(made: list[Mechanism], epsilons: list[float], inputs: int | None, output: str | None) -> None:
     points = curve(made, sorted(epsilons), inputs)
     risks = at_equal_risk(points)
     prior = prior_of(made[0].space, inputs)
+    among = "all {:,} words" if inputs is None else "the {:,} most frequent words"
     note = (
-        f"Inputs are the {prior.words.size:,} most frequent words ({prior.covered:.1%} of public counts); guessing "
-        f"without looking is right in {prior.guess:.1%}."
+        f"Inputs are {among.format(prior.words.size)} "
+        f"({prior.covered:.1%} of public counts); guessing without looking is right in {prior.guess:.1%}."
     )
     _print(points, risks)
     print(note)
