@@ -319,7 +319,7 @@ def _announce(release: Release) -> None:
     mechanism, budget = release.mechanism, release.budget
     if budget.per == "token":
         share = mechanism.retention(budget.epsilon)
-        print(f"Expected share of words that come back unchanged: {share:.1%}")
+        print(f"Expected share of known words (those of the space) that come back unchanged: {share:.1%}")
     else:
         import numpy as np
 
@@ -328,7 +328,7 @@ def _announce(release: Release) -> None:
         kept = [mechanism.retention(float(value)) for value in shares]
         share = max(kept)
         examples = ", ".join(f"{k:.1%} of {n}" for k, n in zip(kept, EXAMPLE_LENGTHS, strict=True))
-        print(f"Expected share of words that come back unchanged, by the words of a document: {examples}")
+        print(f"Expected share of known words (those of the space) unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
         print(f"warning: at epsilon {budget.epsilon:g} nearly every word stays as it is.", file=sys.stderr)
     said = statement(release)

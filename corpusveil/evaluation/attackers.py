@@ -62,7 +62,7 @@ def attack_words(
     sentences = [one[:LONGEST] for one in sentence_ids(mechanism.space, originals[1::2]) if one.size > 2][:SENTENCES]
     if not sentences:
         return
-    attacker = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, mechanism.space))
+    attacker = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, mechanism.space, prior))
     found = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
     yield from _recovered(found)
 

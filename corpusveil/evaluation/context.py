@@ -62,23 +62,31 @@ class InSpace:
     """A language model with a vocabulary of its own, over the ids of a space: words are matched by their text.
 
     ``own`` int64 [V + 1] are the model's ids of the space's words, and -1; words that share an id share its probability
-    evenly, ``shared`` float64 [V] being the logarithm of how many they are.
+    evenly, ``shared`` float64 [V] being the logarithm of how many they are. These are the words that the model lacks:
+    what it leaves them is hardly anything where it was made of all words of a text, so they also have their ``prior``,
+    float64 [V] (0 for others), after any context.
     """
 
     model: OfWords
     own: npt.NDArray[np.int64]
     shared: npt.NDArray[np.float64]
+    prior: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, model: OfWords, space: Space) -> InSpace:
+    def of(cls, model: OfWords, space: Space, prior: Prior) -> InSpace:
         own = np.asarray(model.ids(space.vocabulary.words), dtype=np.int64)
         _, which, counts = np.unique(own, return_inverse=True, return_counts=True)
-        return cls(model, np.append(own, NOTHING), np.log(counts[which]))
+        lacking = np.zeros(len(space))
+        lacking[prior.words] = prior.shares
+        lacking[counts[which] == 1] = 0.0
+        return cls(model, np.append(own, NOTHING), np.log(counts[which]), lacking)
 
     def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: Ids) -> npt.NDArray[np.float64]:
         """Return what ``Language`` does."""
         told = self.model.log_probabilities(self.own[contexts], self.own[candidates])  # index -1 is the last: -1
-        return np.asarray(told - self.shared[candidates], dtype=np.float64)
+        spoken = np.log1p(-self.prior.sum()) + told - self.shared[candidates]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp(spoken, np.log(self.prior[candidates])))
 
 
 @dataclass(frozen=True, slots=True)

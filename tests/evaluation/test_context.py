@@ -161,17 +161,18 @@ class Own:
 
 
 def test_a_model_of_its_own_ids_is_matched_by_words(space: Space) -> None:
-    """Probabilities of the space's words are the model's, unknown words share theirs, and all add up to 1."""
+    """Probabilities of the space's words are the model's, unknown words share theirs and have the prior's; sum 1."""
     size = SIZE - 3 + 1
     table = np.random.default_rng(2).dirichlet(np.ones(size), (size + 1, size + 1))
     words = [space.word(n) for n in range(SIZE)]
-    language = InSpace.of(Own(words, table), space)
+    prior = Prior(np.arange(SIZE), np.full(SIZE, 1 / SIZE), 1.0)
+    language = InSpace.of(Own(words, table), space, prior)
     contexts = np.array([[-1, -1], [-1, 5], [4, 11], [0, 2]])
     found = np.exp(language.log_probabilities(contexts, np.arange(SIZE)))
     np.testing.assert_allclose(found.sum(axis=1), 1)
-    assert found[2, 11] == pytest.approx(table[11 - 4, 0, 0])
-    assert found[1, 5] == pytest.approx(table[-1, 11 - 5, 11 - 5])
-    assert found[3, 1] == pytest.approx(table[9, 9, 9] / 3)
+    assert found[2, 11] == pytest.approx(0.75 * table[11 - 4, 0, 0])
+    assert found[1, 5] == pytest.approx(0.75 * table[-1, 11 - 5, 11 - 5])
+    assert found[3, 1] == pytest.approx(0.75 * table[9, 9, 9] / 3 + 1 / SIZE)
 
 
 def test_the_error_is_that_of_sentences(space: Space, trigrams: Trigrams) -> None:
