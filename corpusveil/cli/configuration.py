@@ -18,6 +18,7 @@ from corpusveil.errors import UserError
 from corpusveil.jobs.schedule import COMPARE
 from corpusveil.mechanisms import registry
 from corpusveil.storage.formats import FORMATS
+from corpusveil.text.classes import HYPHENS
 from corpusveil.transforms.release import DUPLICATES
 from corpusveil.transforms.strategies import STRATEGIES
 
@@ -93,6 +94,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "seed": _whole(0),
         "vocabulary": _text(),
         "importance": _text(),
+        "counts": _text(),
     },
     "mechanism": {"name": _text(None, *registry.names(), needed=True)},
     "budget": {
@@ -115,6 +117,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "other": _text("drop", *POLICIES),
         "layout": _text("normalize", "normalize", "keep"),
         "case": _text("lower", "lower", "restore"),
+        "hyphens": _text("split", *HYPHENS),
     },
     "key": {"path": _text(), "environment": _text()},
     "ledger": {"path": _text(needed=True), "cap": _number(), "cap_token": _number(), "cap_ldp": _number()},
@@ -154,6 +157,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "connectors": _text(),
         "connectors_rule": _text("strict", "strict", "edges"),
         "tokenizer": _text("gst", *TOKENIZERS[1:]),
+        "hyphens": _text("split", *HYPHENS),
     },
     "embeddings": {
         "vectors": _text(needed=True),

@@ -25,6 +25,7 @@ from corpusveil.storage import events, files
 from corpusveil.storage.formats import FORMATS
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
+from corpusveil.text.classes import Hyphens
 from corpusveil.text.policy import Policy, TextPolicy
 from corpusveil.transforms import strategies
 from corpusveil.transforms.corpus import privatize_corpus
@@ -150,6 +151,9 @@ def privatize(
     other: Annotated[Policy, typer.Option(help="Symbols, emoji, control characters.")] = "drop",
     layout: Annotated[Literal["normalize", "keep"], typer.Option(help="White space.")] = "normalize",
     case: Annotated[Literal["lower", "restore"], typer.Option(help="Capitals of replacements.")] = "lower",
+    hyphens: Annotated[
+        Hyphens, typer.Option(help="A hyphen between letters parts words or joins them, as the space's text was read.")
+    ] = "split",
     accept_no_guarantee: Annotated[
         bool, typer.Option("--accept-no-guarantee", help="Release by a mechanism that has no guarantee.")
     ] = False,
@@ -170,7 +174,7 @@ def privatize(
     options: dict[str, Any] = {
         "per": per, "unknown_words": unknown_words, "stop_words": stop_words, "numbers": numbers, "contacts": contacts,
         "punctuation": punctuation, "other": other, "layout": layout, "case": case, "allocation": allocation,
-        "tokenizer": tokenizer,
+        "tokenizer": tokenizer, "hyphens": hyphens,
     }  # fmt: skip
     if (place := log or events.given()) is not None:
         events.open_log(place)

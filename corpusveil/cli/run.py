@@ -127,7 +127,7 @@ def steps(configuration: Configuration) -> Iterator[Step]:
     flow = values.get("collocations")
     if flow is not None:
         text = ["--text", flow["text"]]
-        options = _options(flow, {"max_n": "max-n", "min_count": "min-count"})
+        options = _options(flow, {"max_n": "max-n", "min_count": "min-count", "hyphens": "hyphens"})
         yield step("count", [*flow["input"], *text, "--output", flow["counts"], *options], flow["counts"])
         names = {name: name.replace("_", "-") for name in ("measure", "threshold", "connectors", "connectors_rule")}
         options = _options(flow, {**names, "score_min_count": "min-count"})
@@ -144,7 +144,8 @@ def steps(configuration: Configuration) -> Iterator[Step]:
         yield step("train", arguments, vectors["vectors"], one_machine)
         space = values.get("space")
         if space is not None:
-            options = _options(space, {name: name for name in ("lists", "order", "seed", "vocabulary", "importance")})
+            given = ("lists", "order", "seed", "vocabulary", "importance", "counts")
+            options = _options(space, {name: name for name in given})
             arguments = ["--vectors", vectors["vectors"], "--output", space["path"], *options]
             yield step("space", arguments, space["path"], ())
     if "output" in values:

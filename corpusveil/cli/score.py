@@ -12,7 +12,7 @@ from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
 from corpusveil.cli.progress import stage_watcher
 from corpusveil.collocations.connectors import connector_words
-from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.measures import Measure, Scoring
 from corpusveil.collocations.score import TABLE, score_counts
 from corpusveil.storage import files
 
@@ -22,7 +22,7 @@ SHOWN = 10
 def score(
     counts: Annotated[str, typer.Option(help="Made by 'corpusveil count'.", metavar="URL")],
     output: OutputOption,
-    measure: Annotated[Literal["pmi", "npmi", "llr", "t"], typer.Option(help="What is computed.")] = "pmi",
+    measure: Annotated[Measure, typer.Option(help="What is computed.")] = "pmi",
     threshold: Annotated[float, typer.Option(help="The least score that is kept.")] = 2.0,
     min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur more rarely.", min=1)] = 1,
     connectors: Annotated[

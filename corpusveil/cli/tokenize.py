@@ -11,6 +11,7 @@ from corpusveil.cli.engines import make_engine
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
 from corpusveil.cli.progress import stage_watcher
 from corpusveil.collocations.tokenize import tokenize_corpus
+from corpusveil.text.classes import Hyphens
 
 
 def tokenize(
@@ -23,6 +24,10 @@ def tokenize(
     ],
     collocations: Annotated[str | None, typer.Option(help="Made by 'corpusveil score'.", metavar="URL")] = None,
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
+    hyphens: Annotated[
+        Hyphens | None,
+        typer.Option(help="A hyphen between letters parts words or joins them; default: as in the collocations."),
+    ] = None,
     engine: EngineOption = "local",
     workers: WorkersOption = None,
     master: MasterOption = None,
@@ -34,7 +39,8 @@ def tokenize(
     """
     began = time.monotonic()
     made = make_engine(engine, workers, master)
-    told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, watch=stage_watcher(progress))
+    watch = stage_watcher(progress)
+    told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, hyphens=hyphens, watch=watch)
     print(
         f"{output}: {told['words']:,} words became {told['tokens']:,} tokens, {told['different_tokens']:,} different, "
         f"in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"

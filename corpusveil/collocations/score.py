@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.artifact import read_artifact, refuse_artifact, write_artifact
+from corpusveil.collocations.artifact import read_artifact, reading_of, refuse_artifact, write_artifact
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
 from corpusveil.collocations.stages import Engine, PartTask, Stage, Watch, mark_of, run_stage
 from corpusveil.errors import UserError
@@ -82,6 +82,7 @@ def score_counts(
     parts = len(files.listing(files.join(counts, "ngrams")))
     if parts != told["parts"] + 1:
         raise UserError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
+    hyphens, over_stops = reading_of(counts, told)
     settings = [scoring.measure, scoring.threshold, scoring.min_count, sorted(scoring.connectors), scoring.rule]
     mark = mark_of(VERSION, told["digest"], settings)
     work = files.join(output, "work")
@@ -98,6 +99,8 @@ def score_counts(
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
         "counts": told["digest"],
+        "hyphens": hyphens,
+        "over_stops": over_stops,
         "measure": scoring.measure,
         "threshold": scoring.threshold,
         "min_count": scoring.min_count,

@@ -17,19 +17,19 @@ from corpusveil.collocations.artifact import refuse_artifact, write_artifact
 from corpusveil.collocations.reading import ShardStage
 from corpusveil.collocations.stages import Engine, Watch, mark_of, run_stage
 from corpusveil.collocations.table import Collocations, load_collocations
-from corpusveil.collocations.tokenizers import METHODS, segment
+from corpusveil.collocations.tokenizers import METHODS, units
 from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import GzipBlocks
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.tasks import ShardTask, plan
-from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.classes import TOKENIZER_VERSION, WORD, Hyphens
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 
-VERSION = 1
+VERSION = 2
 How = Literal["word", "gst", "mst", "optimal"]
 _BLANK, _BREAK = 0x20, 0x0A
 
@@ -53,10 +53,11 @@ def _write(
             length = max(lengths[t], 1)
             if classes[t] == WORD:
                 for k in range(t, t + length):
-                    at = lower_into(data, starts[k], ends[k], out, at, lower, kinds)
-                    if k < t + length - 1:
-                        out[at] = 0x5F
-                        at += 1
+                    if classes[k] == WORD:  # the full stop of an abbreviation is no part of the word
+                        if k > t:
+                            out[at] = 0x5F
+                            at += 1
+                        at = lower_into(data, starts[k], ends[k], out, at, lower, kinds)
                 token_ends[unit] = at
                 unit += 1
                 out[at] = _BLANK
@@ -105,6 +106,7 @@ class TokenizeShard(ShardStage):
     method: How
     collocations: str | None
     output: str
+    hyphens: Hyphens = "split"
 
     @property
     def name(self) -> str:
@@ -138,18 +140,18 @@ class TokenizeShard(ShardStage):
 
     def _segmented(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
         if self.method == "word":
-            tokens = Tokenizer.of_words([]).tokenize(texts)
+            tokens = Tokenizer.of_words([], self.hyphens).tokenize(texts)
             return tokens, sentence_ends(tokens), np.ones(len(tokens), dtype=np.int8)
         table, tokenizer = _opened(str(self.collocations))
         tokens = tokenizer.tokenize(texts)
-        stops = sentence_ends(tokens)
-        return tokens, stops, segment(tokens.ids, stops, table, self.method).lengths
+        segments, stops = units(tokens, tokens.ids, table, self.method)
+        return tokens, stops, segments.lengths
 
 
 @functools.lru_cache(maxsize=1)
 def _opened(url: str) -> tuple[Collocations, Tokenizer]:
     table = load_collocations(url)
-    return table, Tokenizer.of_words(table.words)
+    return table, Tokenizer.of_words(table.words, table.hyphens)
 
 
 def _counted(flat: pa.Array) -> pa.Table:
@@ -173,13 +175,16 @@ def tokenize_corpus(
     collocations: str | None = None,
     *,
     text: str = "text",
+    hyphens: Hyphens | None = None,
     watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Tokenise a corpus into the artefact ``output``; return its description.
 
     ``tokens/part-*.parquet`` has ``tokens: list<string>``, a row a document; ``lines/part-*.txt.gz`` a sentence a line;
     ``counts.parquet`` how often each token occurs. Only words are kept, lower-cased, those of a collocation joined by
-    ``_``. Raises UserError when the input is wrong, and when the method needs a collocation table and there is none.
+    ``_``. ``hyphens`` part words or join them: as in the collocation table, or ``split`` without one. Raises UserError
+    when the input is wrong, when the method needs a collocation table and there is none, and when the table's words
+    were read with other hyphens.
     """
     output = files.absolute(output)
     refuse_artifact(output)
@@ -191,13 +196,19 @@ def tokenize_corpus(
     digest = None
     if collocations is not None:
         collocations = files.absolute(collocations)
-        digest = load_collocations(collocations).digest
+        table = load_collocations(collocations)
+        digest = table.digest
+        if hyphens not in (None, table.hyphens):
+            raise UserError(f"--hyphens {hyphens}: the collocations were counted with --hyphens {table.hyphens}.")
+        hyphens = table.hyphens
+    hyphens = hyphens or "split"
     shards = find_shards(inputs)
     tasks = plan(shards, None, None)
     sizes = [(shard.relative, shard.size) for shard in shards]
-    mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes)
+    mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes, hyphens)
     work = files.join(output, "work")
-    records = run_stage(TokenizeShard(work, mark, text, method, collocations, output), tasks, engine, watch)
+    stage = TokenizeShard(work, mark, text, method, collocations, output, hyphens)
+    records = run_stage(stage, tasks, engine, watch)
     totals = {name: sum(record[name] for record in records) for name in ("documents", "sentences", "words", "tokens")}
     if not totals["tokens"]:
         raise UserError("The corpus has no words; name one with text, or the column that holds it with --text.")
@@ -207,6 +218,7 @@ def tokenize_corpus(
     told = {
         "method": method,
         "collocations": digest,
+        "hyphens": hyphens,
         **totals,
         "different_tokens": counts.num_rows,
         "shards": len(tasks),

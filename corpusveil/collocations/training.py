@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import io
 import posixpath
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.artifact import is_artifact, read_artifact, refuse_artifact, write_artifact
+from corpusveil.collocations.artifact import is_artifact, read_artifact, reading_of, refuse_artifact, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
 from corpusveil.collocations.word2vec import SPOOL_BYTES, Training, train
@@ -24,6 +23,7 @@ from corpusveil.errors import UserError
 from corpusveil.spaces import Vectors, Vocabulary
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
+from corpusveil.text.classes import Hyphens
 
 VERSION = 1
 LINES = ("txt", "txt.gz", "txt.zst", "cor")
@@ -31,19 +31,23 @@ LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """LineSentence files to train on, in order; ``counts``, when known, is where their tokens' counts stand."""
+    """LineSentence files to train on, in order; ``counts``, when known, is where their tokens' counts stand.
+
+    ``hyphens`` says whether hyphens joined words when they were made, None where nobody knows.
+    """
 
     shards: tuple[str, ...]
     counts: str | None = None
+    hyphens: Hyphens | None = None
 
 
 def find_tokens(url: str) -> TokenFiles:
     """Return the token shards of an artefact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
     if is_artifact(url):
-        read_artifact(url, "tokens")
+        hyphens, _ = reading_of(url, read_artifact(url, "tokens"))
         folder = files.join(url, "lines")
         shards = tuple(files.join(folder, name) for name in files.listing(folder))
-        return TokenFiles(shards, files.join(url, "counts.parquet"))
+        return TokenFiles(shards, files.join(url, "counts.parquet"), hyphens)
     fs, path = files.resolve(url)
     if fs.isfile(path):
         return TokenFiles((files.absolute(url),))
@@ -108,7 +112,7 @@ def write_vectors(output: str, vectors: Vectors) -> None:
     write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
 
 
-def describe(output: str, trainer: str, told: dict[str, Any], shards: Sequence[str]) -> dict[str, Any]:
+def describe(output: str, trainer: str, told: dict[str, Any], tokens: TokenFiles) -> dict[str, Any]:
     """Write the description of vectors, last, and return it."""
     with files.open_read(files.join(output, "vectors.npy")) as file:
         matrix = np.load(file, allow_pickle=False)
@@ -117,7 +121,8 @@ def describe(output: str, trainer: str, told: dict[str, Any], shards: Sequence[s
         "words": int(matrix.shape[0]),
         "dimensions": int(matrix.shape[1]),
         "vectors_sha256": hashlib.sha256(matrix.tobytes()).hexdigest(),
-        "shards": len(shards),
+        "shards": len(tokens.shards),
+        **({} if tokens.hyphens is None else {"hyphens": tokens.hyphens}),
         **told,
     }
     return write_artifact(output, "vectors", description)
@@ -147,6 +152,6 @@ def train_vectors(
     stage = Train(files.join(output, "work"), mark, found, training, output, spool_bytes, progress)
     (record,) = run_stage(stage, [TrainTask()], engine, watch)
     told = {"training": dataclasses.asdict(training), **record["told"]}
-    description = describe(output, "gensim", told, found.shards)
+    description = describe(output, "gensim", told, found)
     files.remove_folder(files.join(output, "work"))
     return description

@@ -239,7 +239,8 @@ def sentence_ids(space: Space, texts: Sequence[str]) -> list[Ids]:
     Numbers and punctuation are left out, and so are sentences without a word.
     """
     vocabulary = space.vocabulary
-    tokens = Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))).tokenize(texts)
+    table = WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))
+    tokens = Tokenizer(table, space.hyphens or "split").tokenize(texts)
     after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[:-1]  # sentences before each token
     words = np.flatnonzero(tokens.classes == WORD)
     cuts = np.flatnonzero(np.diff(after[words])) + 1

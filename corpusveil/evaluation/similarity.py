@@ -19,6 +19,7 @@ from scipy import sparse
 from corpusveil.errors import UserError
 from corpusveil.evaluation.terms import check_pairs, check_texts, terms_of
 from corpusveil.spaces import Space, Vectors
+from corpusveil.storage.shapes import fits
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.words import WordTable
 
@@ -65,7 +66,7 @@ class AveragedVectors:
         origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centred
         object.__setattr__(self, "_origin", origin)
         table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)
-        object.__setattr__(self, "_tokenizer", Tokenizer(table))
+        object.__setattr__(self, "_tokenizer", Tokenizer(table, self.space.hyphens or "split"))
 
     @property
     def label(self) -> str:
@@ -117,8 +118,9 @@ class SentenceEncoder:
 
 def made_of(space: Space, vectors: Vectors) -> bool:
     """Say whether a space is made of these vectors: by most words' directions, or, of several, by their name."""
-    sources = space.info.get("made", {}).get("sources", [])
-    if len(sources) > 1 and vectors.source in [source.get("name") for source in sources]:
+    told = space.info if fits(space.info, {"made": {"sources": [{"name": str}]}}) else {"made": {"sources": []}}
+    sources = [source["name"] for source in told["made"]["sources"]]
+    if len(sources) > 1 and vectors.source in sources:
         return True  # of all but the first a space has the lists only
     both = [row for row, word in enumerate(vectors.words) if word in space.vocabulary][:COMPARED_WORDS]
     ids = [space.id(vectors.words[row]) for row in both]

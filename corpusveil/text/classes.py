@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from corpusveil.text.characters import UNICODE_VERSION
 
 WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(5)
 CLASS_NAMES = ("word", "number", "punctuation", "contact", "other")
+
+Hyphens = Literal["split", "join"]
+"""What a hyphen between two letters does: *long-term* is three tokens, or one word."""
+HYPHENS: tuple[Hyphens, ...] = get_args(Hyphens)
 
 UNKNOWN = -1
 """The id of a token that is no word of the vocabulary."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.text.classes import Hyphens
 
 BROKEN_ARRAY = (
     ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, LookupError,
@@ -32,12 +33,14 @@ class Table:
         vectors: [V, d], of any real dtype.
         first_row: what people call the first word's row in this file (2 below a header).
         counts: int64 [V] where the file has them.
+        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
     """
 
     words: list[str]
     vectors: npt.NDArray[Any]
     first_row: int = 1
     counts: npt.NDArray[np.int64] | None = None
+    hyphens: Hyphens | None = None
 
 
 @contextlib.contextmanager
