@@ -20,6 +20,14 @@ Duplicates = Literal["independent", "same-noise", "drop"]
 """What becomes of equal texts under different identities."""
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 
+Hyphens = Literal["split", "join"]
+"""What a hyphen between two letters does: *long-term* is three tokens, or one word."""
+HYPHENS: tuple[Hyphens, ...] = get_args(Hyphens)
+
+Measure = Literal["pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice"]
+"""How much more often than by chance words stand together."""
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+
 OnBadRows = Literal["fail", "quarantine"]
 """What becomes of rows that can't be read: the run stops, or they are set aside among the private records."""
 

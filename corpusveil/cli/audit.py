@@ -10,7 +10,7 @@ import typer
 from corpusveil.cli.options import SpaceOption
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
-from corpusveil.evaluation.defaults import INPUTS, LEVEL, PAIRS, WORDS
+from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
 
 if TYPE_CHECKING:
     from corpusveil.evaluation.curve import AtRisk, Point
@@ -35,7 +35,13 @@ def audit_command(
     level: Annotated[float, typer.Option(help="The chance to refute what holds, where there is no exact law.")] = LEVEL,
     words: Annotated[int, typer.Option(help="Words that are compared, where there is an exact law.")] = WORDS,
     curve: Annotated[bool, typer.Option("--curve", help="Show what is kept and recovered, by epsilon.")] = False,
-    inputs: Annotated[int, typer.Option(help="With --curve: the most frequent words, which are inputs.")] = INPUTS,
+    inputs: Annotated[
+        int | None,
+        typer.Option(
+            help="With --curve: so many of the most frequent words are inputs; default: all, which takes the time of "
+            "their number times the vocabulary's for a mechanism on vectors."
+        ),
+    ] = None,
     output: Annotated[
         str | None, typer.Option(help="Write JSON there; with --curve a folder of JSON and a page.", metavar="URL")
     ] = None,
@@ -74,7 +80,7 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def _curve(made: list[Mechanism], epsilons: list[float] | None, inputs: int, output: str | None) -> None:
+def _curve(made: list[Mechanism], epsilons: list[float] | None, inputs: int | None, output: str | None) -> None:
     from corpusveil.evaluation.curve import EPSILONS, at_equal_risk, curve
     from corpusveil.evaluation.pages import render_curve
     from corpusveil.evaluation.prior import prior_of
@@ -83,9 +89,10 @@ def _curve(made: list[Mechanism], epsilons: list[float] | None, inputs: int, out
     points = curve(made, sorted(epsilons or EPSILONS), inputs)
     risks = at_equal_risk(points)
     prior = prior_of(made[0].space, inputs)
+    among = "all {:,} words" if inputs is None else "the {:,} most frequent words"
     note = (
-        f"Inputs are the {prior.words.size:,} most frequent words ({prior.covered:.1%} of public counts); guessing "
-        f"without looking is right in {prior.guess:.1%}."
+        f"Inputs are {among.format(prior.words.size)} "
+        f"({prior.covered:.1%} of public counts); guessing without looking is right in {prior.guess:.1%}."
     )
     _print(points, risks)
     print(note)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.choices import ALLOCATIONS, DUPLICATES, POLICIES
-from corpusveil.collocations.measures import MEASURES
+from corpusveil.choices import ALLOCATIONS, DUPLICATES, HYPHENS, MEASURES, POLICIES
 from corpusveil.errors import UserError
 from corpusveil.jobs.schedule import COMPARE
 from corpusveil.mechanisms import registry
@@ -140,6 +139,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "other": _text("drop", *POLICIES),
         "layout": _text("normalize", "normalize", "keep"),
         "case": _text("lower", "lower", "restore"),
+        "hyphens": _text("split", *HYPHENS),
     },
     "key": {"path": _path(), "environment": _text()},
     "ledger": {"path": _path(needed=True), "cap": _number(), "cap_token": _number(), "cap_ldp": _number()},
@@ -179,6 +179,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "connectors": _path(),
         "connectors_rule": _text("strict", "strict", "edges"),
         "tokenizer": _text("gst", *TOKENIZERS[1:]),
+        "hyphens": _text("split", *HYPHENS),
     },
     "embeddings": {
         "vectors": _path(needed=True),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusveil.choices import Hyphens
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
 from corpusveil.errors import UserError
 
@@ -19,6 +20,9 @@ def count(
     max_n: Annotated[int, typer.Option(help="The longest n-grams, 1 to 5 words.")] = 3,
     min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur more rarely.")] = 5,
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
+    hyphens: Annotated[
+        Hyphens, typer.Option(help="A hyphen between letters parts words, or joins them to one: long-term.")
+    ] = "split",
     add_to: Annotated[
         str | None, typer.Option(help="Earlier counts that the corpus is added to; they stay.", metavar="URL")
     ] = None,
@@ -36,10 +40,12 @@ def count(
     from corpusveil.cli.progress import stage_watcher
     from corpusveil.collocations.count import CountOptions, count_corpus
 
-    if add_to is not None and (max_n, min_count, text) != (3, 5, "text"):
-        raise UserError("--add-to takes --max-n, --min-count and --text from the earlier counts; leave them out.")
+    if add_to is not None and (max_n, min_count, text, hyphens) != (3, 5, "text", "split"):
+        raise UserError(
+            "--add-to takes --max-n, --min-count, --text and --hyphens from the earlier counts; leave them out."
+        )
     began = time.monotonic()
-    options = CountOptions(max_n, min_count, text)
+    options = CountOptions(max_n, min_count, text, hyphens)
     made = make_engine(engine, workers, master)
     with said_when_made(output):
         told = count_corpus(inputs, output, made, options, add_to=add_to, watch=stage_watcher(progress))

@@ -99,6 +99,14 @@ def release(
     encoder: Annotated[
         str | None, typer.Option(help="A sentence encoder on this machine: a folder or package.", metavar="PATH")
     ] = None,
+    similarity_vectors: Annotated[
+        str | None,
+        typer.Option(
+            help="Word vectors that similarity of meaning is measured by: an embedding that the space is not made of. "
+            "Default: the space's, in which the mechanism moved, which flatters it.",
+            metavar="FILE",
+        ),
+    ] = None,
     causal: Annotated[
         list[str] | None,
         typer.Option(help="A causal language model on this machine, for perplexity: a folder.", metavar="PATH"),
@@ -125,7 +133,7 @@ def release(
     from corpusveil.evaluation.report import write_report
     from corpusveil.evaluation.similarity import SentenceEncoder
     from corpusveil.sampling.keys import Key
-    from corpusveil.spaces import load_space
+    from corpusveil.spaces import load_space, read_vectors
     from corpusveil.storage import files
     from corpusveil.storage.inputs import lies_in_input
 
@@ -144,7 +152,8 @@ def release(
         label, attribute, second, tuple(epsilon or ()), seeds, tuple(model or ("tfidf",)),
         None if space is None else load_space(space),
         None if collocations is None else load_collocations(collocations),
-        None if encoder is None else SentenceEncoder(encoder), counts,
+        None if encoder is None else SentenceEncoder(encoder),
+        None if similarity_vectors is None else read_vectors(similarity_vectors), counts,
         tuple(mechanism or ()), tuple(Key.load(path) for path in leaked_key or ()), words, tuple(causal or ()),
     )  # fmt: skip
     pairs = None if second is None or second_private is None else (second, [second_private])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from corpusveil.choices import ALLOCATIONS, Duplicates, OnBadRows, Policy
+from corpusveil.choices import ALLOCATIONS, Duplicates, Hyphens, OnBadRows, Policy
 from corpusveil.cli.options import EngineOption, LogOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
@@ -152,6 +152,9 @@ def privatize(
     other: Annotated[Policy, typer.Option(help="Symbols, emoji, control characters.")] = "drop",
     layout: Annotated[Literal["normalize", "keep"], typer.Option(help="White space.")] = "normalize",
     case: Annotated[Literal["lower", "restore"], typer.Option(help="Capitals of replacements.")] = "lower",
+    hyphens: Annotated[
+        Hyphens, typer.Option(help="A hyphen between letters parts words or joins them, as the space's text was read.")
+    ] = "split",
     accept_no_guarantee: Annotated[
         bool, typer.Option("--accept-no-guarantee", help="Release by a mechanism that has no guarantee.")
     ] = False,
@@ -187,7 +190,7 @@ def privatize(
     options: dict[str, Any] = {
         "per": per, "unknown_words": unknown_words, "stop_words": stop_words, "numbers": numbers, "contacts": contacts,
         "punctuation": punctuation, "other": other, "layout": layout, "case": case, "allocation": allocation,
-        "tokenizer": tokenizer,
+        "tokenizer": tokenizer, "hyphens": hyphens,
     }  # fmt: skip
     if (place := log or events.given()) is not None:
         events.open_log(place)
@@ -345,7 +348,7 @@ def _announce(release: Release) -> None:
     mechanism, budget = release.mechanism, release.budget
     if budget.per == "token":
         share = mechanism.retention(budget.epsilon)
-        print(f"Expected share of words that come back unchanged: {share:.1%}")
+        print(f"Expected share of known words (those of the space) that come back unchanged: {share:.1%}")
     else:
         import numpy as np
 
@@ -354,7 +357,7 @@ def _announce(release: Release) -> None:
         kept = [mechanism.retention(float(value)) for value in shares]
         share = max(kept)
         examples = ", ".join(f"{k:.1%} of {n}" for k, n in zip(kept, EXAMPLE_LENGTHS, strict=True))
-        print(f"Expected share of words that come back unchanged, by the words of a document: {examples}")
+        print(f"Expected share of known words (those of the space) unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
         print(f"warning: at epsilon {budget.epsilon:g} nearly every word stays as it is.", file=sys.stderr)
     said = statement(release)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from corpusveil.choices import Measure
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
 
 SHOWN = 10
@@ -15,7 +16,7 @@ SHOWN = 10
 def score(
     counts: Annotated[str, typer.Option(help="Made by 'corpusveil count'.", metavar="URL")],
     output: OutputOption,
-    measure: Annotated[Literal["pmi", "npmi", "llr", "t"], typer.Option(help="What is computed.")] = "pmi",
+    measure: Annotated[Measure, typer.Option(help="What is computed.")] = "pmi",
     threshold: Annotated[float, typer.Option(help="The least score that is kept.")] = 2.0,
     min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur more rarely.", min=1)] = 1,
     connectors: Annotated[

@@ -42,7 +42,11 @@ def space(
         ),
     ] = None,
     counts: Annotated[
-        str | None, typer.Option(help="Public word counts that 'resample' draws from.", metavar="URL")
+        str | None,
+        typer.Option(
+            help="Public word counts that 'resample' draws from: what 'corpusveil count' wrote, or word<TAB>count.",
+            metavar="URL",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Public seed of the lists' start words.", min=0)] = 0,
     progress: ProgressOption = "auto",
@@ -67,7 +71,7 @@ def space(
     if importance is not None:
         factors = read_importance(importance)
         read = [scaled(one, factors) for one in read]
-    counted = None if counts is None else read_counts(counts, Vocabulary.from_words(read[0].words))
+    counted = None if counts is None else read_counts(counts, Vocabulary.from_words(read[0].words), read[0].hyphens)
     only = None if vocabulary is None else read_words(vocabulary)
     size = len(read[0].words)
     if only is not None:
@@ -149,7 +153,7 @@ def reachable(built: Space) -> int:
     from corpusveil.text.tokens import Tokenizer
 
     words = built.vocabulary.words
-    tokens = Tokenizer.of_words(words).tokenize(words)
+    tokens = Tokenizer.of_words(words, built.hyphens or "split").tokenize(words)
     single = tokens.offsets[1:] - tokens.offsets[:-1] == 1
     first = tokens.offsets[:-1][single]
     return int((tokens.ids[first] == [number for number, one in enumerate(single) if one]).sum())

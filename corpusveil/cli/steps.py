@@ -121,7 +121,7 @@ def _commands(configuration: Configuration) -> Iterator[_Command]:
     flow, vectors, space = (values.get(section) for section in ("collocations", "embeddings", "space"))
     if flow is not None:
         text = ["--text", flow["text"]]
-        options = _options(flow, {"max_n": "max-n", "min_count": "min-count"})
+        options = _options(flow, {"max_n": "max-n", "min_count": "min-count", "hyphens": "hyphens"})
         yield _Command("count", [*flow["input"], *text, "--output", flow["counts"], *options], flow["counts"])
         names = {name: name.replace("_", "-") for name in ("measure", "threshold", "connectors", "connectors_rule")}
         options = _options(flow, {**names, "score_min_count": "min-count"})

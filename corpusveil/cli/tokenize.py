@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from corpusveil.choices import Hyphens
 from corpusveil.cli.options import EngineOption, MasterOption, OutputOption, ProgressOption, WorkersOption
 
 
@@ -20,6 +21,10 @@ def tokenize(
     ],
     collocations: Annotated[str | None, typer.Option(help="Made by 'corpusveil score'.", metavar="URL")] = None,
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
+    hyphens: Annotated[
+        Hyphens | None,
+        typer.Option(help="A hyphen between letters parts words or joins them; default: as in the collocations."),
+    ] = None,
     engine: EngineOption = "local",
     workers: WorkersOption = None,
     master: MasterOption = None,
@@ -36,8 +41,9 @@ def tokenize(
 
     began = time.monotonic()
     made = make_engine(engine, workers, master)
+    watch = stage_watcher(progress)
     with said_when_made(output):
-        told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, watch=stage_watcher(progress))
+        told = tokenize_corpus(inputs, output, made, tokenizer, collocations, text=text, hyphens=hyphens, watch=watch)
     print(
         f"{output}: {told['words']:,} words became {told['tokens']:,} tokens, {told['different_tokens']:,} different, "
         f"in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"

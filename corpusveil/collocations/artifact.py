@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import Any, Literal
 
+from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import UserError
 from corpusveil.storage import files, lease
 from corpusveil.storage.shapes import fits, line, parsed
@@ -74,6 +75,17 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
             f"make it again with '{command}'."
         )
     return told
+
+
+def reading_of(url: str, told: dict[str, Any]) -> tuple[Hyphens, bool]:
+    """Return how text was read for an artefact: its hyphens, and whether n-grams go over abbreviations' full stops.
+
+    Artefacts of before these were said parted words at hyphens, and n-grams at abbreviations.
+    """
+    hyphens, over_stops = told.get("hyphens", "split"), told.get("over_stops", False)
+    if hyphens not in HYPHENS or not isinstance(over_stops, bool):
+        raise UserError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
+    return hyphens, over_stops
 
 
 def write_artifact(url: str, kind: Kind, call: str, told: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from corpusveil.collocations.artifact import WORK, claimed, read_artifact, remove_others, write_artifact
+from corpusveil.choices import HYPHENS, Hyphens
+from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, remove_others, write_artifact
 from corpusveil.collocations.ngrams import most_words
 from corpusveil.collocations.passes import AddNgrams, AddWords, CountNgrams, CountWords, table_of, write_part
 from corpusveil.collocations.reading import inputs_of, refuse_changed
@@ -27,23 +28,29 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
 
-VERSION = 1
+VERSION = 2
 PART_BYTES = 64 << 20
 MOST_PARTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class CountOptions:
-    """What is counted: n-grams of 1 to ``max_n`` words that occur ``min_count`` times at least, in column ``text``."""
+    """What is counted: n-grams of 1 to ``max_n`` words that occur ``min_count`` times at least, in column ``text``.
+
+    ``hyphens`` between two letters part words, or join them to one.
+    """
 
     max_n: int = 3
     min_count: int = 5
     text: str = "text"
+    hyphens: Hyphens = "split"
 
     def __post_init__(self) -> None:
         most_words(self.max_n)
         if self.min_count < 1:
             raise UserError(f"min_count = {self.min_count}: it has to be at least 1.")
+        if self.hyphens not in HYPHENS:
+            raise UserError(f"hyphens = {self.hyphens!r}: it may be {' or '.join(HYPHENS)}.")
 
 
 def count_corpus(
@@ -67,13 +74,19 @@ def count_corpus(
     add_to = None if add_to is None else files.absolute(add_to)
     before = None if add_to is None else read_artifact(add_to, "counts")
     options = options or CountOptions()
-    if before is not None:
-        options = CountOptions(**before["options"])
+    if add_to is not None and before is not None:
+        hyphens, over_stops = reading_of(add_to, before)
+        if not over_stops:
+            raise UserError(
+                f"{add_to}: an earlier version counted these, which ended n-grams at abbreviations; count all again."
+            )
+        options = CountOptions(**before["options"], hyphens=hyphens)
     shards = find_shards(inputs)
     tasks = plan(shards, None, None)
     number = before["parts"] if before else _parts(sum(shard.size for shard in shards))
     sizes = [(shard.relative, shard.size) for shard in shards]
     settings = [VERSION, TOKENIZER_VERSION, options.max_n, options.text, number, before and before["digest"], sizes]
+    settings.append(options.hyphens)
     with claimed(output, "counts", mark_of(settings, options.min_count)) as told:
         if told is None:
             return _count(tasks, output, engine, options, number, settings, before, add_to, watch)
@@ -94,7 +107,7 @@ def _count(
 ) -> dict[str, Any]:
     """Count in ``number`` parts, and describe what was counted."""
     work, state = files.join(output, WORK), files.join(output, "state")
-    words = CountWords(work, mark_of(settings), options.text, number)
+    words = CountWords(work, mark_of(settings), options.text, number, options.hyphens)
     counted = run_stage(words, tasks, engine, watch)
     inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
@@ -109,7 +122,7 @@ def _count(
     left_out = choose_vocabulary(
         [told["made"] for told in added], vocabulary, options.max_n, options.min_count, earlier
     )
-    ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n)
+    ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n, options.hyphens)
     gathered = run_stage(ngrams, tasks, engine, watch)
     made = [url for told in gathered for url in told["made"]] + _state(add_to, "ngrams", before)
     mark_kept = mark_of(mark, options.min_count)
@@ -129,6 +142,8 @@ def _count(
         totals[name] += before[name] if before else 0
     description = {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
+        "hyphens": options.hyphens,
+        "over_stops": True,
         **totals,
         "different_words": sum(told["different"] for told in added),
         "ngrams": kept + sum(told["kept"] for told in ended),

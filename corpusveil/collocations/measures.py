@@ -9,24 +9,28 @@ what independence lets expect.
 * ``llr``: 2 Σ O ln(O / E), negative where c < E. For two words over their 2 × 2 table (Dunning 1993); for more over the
   two cells *is the n-gram* and *is not*, expecting E and N - E: a table of 2^k cells would need the counts of n-grams
   with gaps, which are not counted.
+* ``chi2``: Pearson's Σ (O - E)² / E over the same cells, negative where c < E (Church, Gale 1991; Manning, Schütze
+  1999).
+* ``jaccard``: c / (c₁ + ⋯ + c_k - (k - 1) c), from 0 to 1: of the places where two words stand, the share where they
+  stand together (Jaccard 1912).
+* ``log-dice``: 14 + log2(k c / (c₁ + ⋯ + c_k)), at most 14 and the same in a corpus of any size (Rychlý 2008).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusveil.choices import MEASURES, Measure
 from corpusveil.collocations.connectors import Rule
 from corpusveil.errors import UserError
 
-Measure = Literal["pmi", "npmi", "llr", "t"]
-MEASURES: tuple[Measure, ...] = ("pmi", "npmi", "llr", "t")
 SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64()), ("score", pa.float64())])
 
 Floats = npt.NDArray[np.float64]
@@ -104,6 +108,10 @@ def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
     c = np.asarray(counts, dtype=np.float64)
     words = np.asarray(single, dtype=np.float64)
     k = len(words)
+    if measure == "jaccard":
+        return np.asarray(c / (words.sum(axis=0) - (k - 1) * c))
+    if measure == "log-dice":
+        return np.asarray(14 + np.log2(k * c / words.sum(axis=0)))
     pmi = np.log2(c) + (k - 1) * np.log2(float(total)) - np.log2(words).sum(axis=0)
     if measure == "pmi":
         return np.asarray(pmi)
@@ -114,11 +122,19 @@ def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
         return np.asarray((c - expected) / np.sqrt(c))
     sign = np.where(c < expected, -1.0, 1.0)
     more = c - expected
+    cells: tuple[Floats, ...] = (expected, total - expected)
     if k == 2:
         first, second = words
-        cells = (expected, first - expected, second - expected, total - first - second + expected)
-        return np.asarray(2 * sign * sum(_divergence(e, d * more) for e, d in zip(cells, (1, -1, -1, 1), strict=True)))
-    return np.asarray(2 * sign * (_divergence(expected, more) + _divergence(total - expected, -more)))
+        cells = (expected, total - first - second + expected, first - expected, second - expected)
+    if measure == "chi2":
+        return np.asarray(sign * more * more * sum(_inverse(one) for one in cells))
+    signs = (1, 1, -1, -1) if k == 2 else (1, -1)
+    return np.asarray(2 * sign * sum(_divergence(e, d * more) for e, d in zip(cells, signs, strict=True)))
+
+
+def _inverse(cells: Floats) -> Floats:
+    """Return 1 / E, and 0 for a cell where nothing is expected: nothing more or less than that is in it then."""
+    return np.divide(1.0, cells, out=np.zeros_like(cells), where=cells > 0)
 
 
 def _divergence(expected: Floats, more: Floats) -> Floats:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpusveil.choices import Hyphens
 from corpusveil.collocations import parts
 from corpusveil.collocations.ngrams import NgramCounter, Runs, unpacked
 from corpusveil.collocations.reading import ShardStage
@@ -20,7 +21,7 @@ from corpusveil.collocations.vocabulary import read_vocabulary
 from corpusveil.collocations.words import WordCounter
 from corpusveil.storage import files
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.sentences import running
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.words import WordTable
 
@@ -32,6 +33,7 @@ class CountWords(ShardStage):
     """Count the words of a shard."""
 
     parts: int
+    hyphens: Hyphens = "split"
 
     @property
     def name(self) -> str:
@@ -42,7 +44,7 @@ class CountWords(ShardStage):
         told: dict[str, Any] = {}
         made: list[str] = []
         words = 0
-        tokenizer = Tokenizer.of_words([])
+        tokenizer = Tokenizer.of_words([], self.hyphens)
         for texts in self.texts(task, told):
             tokens = tokenizer.tokenize(texts)
             words += int(np.count_nonzero(tokens.classes == 0))
@@ -93,20 +95,20 @@ class CountNgrams(ShardStage):
     parts: int
     vocabulary: str
     max_n: int
+    hyphens: Hyphens = "split"
 
     @property
     def name(self) -> str:
         return "ngrams"
 
     def do(self, task: ShardTask) -> dict[str, Any]:
-        tokenizer, size = _vocabulary_tokenizer(self.vocabulary, self.mark)
+        tokenizer, size = _vocabulary_tokenizer(self.vocabulary, self.mark, self.hyphens)
         counter = NgramCounter(size, self.max_n)
         told: dict[str, Any] = {}
         made: list[str] = []
         sentences = 0
         for texts in self.texts(task, told):
-            tokens = tokenizer.tokenize(texts)
-            ends = sentence_ends(tokens)
+            tokens, ends = running(tokenizer.tokenize(texts))
             sentences += int(ends.sum())
             for run in counter.add(tokens, ends):
                 made.append(self._put(task, len(made), run))
@@ -120,10 +122,10 @@ class CountNgrams(ShardStage):
 
 
 @functools.lru_cache(maxsize=1)
-def _vocabulary_tokenizer(url: str, mark: str) -> tuple[Tokenizer, int]:  # noqa: ARG001 - of which vocabulary
+def _vocabulary_tokenizer(url: str, mark: str, hyphens: Hyphens) -> tuple[Tokenizer, int]:  # noqa: ARG001 - of which vocabulary
     words = read_vocabulary(url)["word"].combine_chunks()
     offsets, data = _buffers(words)
-    return Tokenizer(WordTable.build(data, offsets)), len(words)
+    return Tokenizer(WordTable.build(data, offsets), hyphens), len(words)
 
 
 def _buffers(strings: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:

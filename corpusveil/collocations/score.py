@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.artifact import WORK, claimed, read_artifact, write_artifact
+from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
 from corpusveil.collocations.stages import Engine, PartTask, Stage, Watch, mark_of, run_stage
 from corpusveil.errors import UserError
@@ -87,14 +87,15 @@ def score_counts(
         files.join(output, WORK), mark_of(VERSION, told["digest"], settings), counts, told["words"], scoring
     )
     with claimed(output, "collocations", stage.mark) as made:
-        return _score(stage, parts, told["digest"], output, engine, watch) if made is None else made
+        return _score(stage, parts, told, output, engine, watch) if made is None else made
 
 
 def _score(
-    stage: ScorePart, parts: int, counts: str, output: str, engine: Engine, watch: Watch | None
+    stage: ScorePart, parts: int, told: dict[str, Any], output: str, engine: Engine, watch: Watch | None
 ) -> dict[str, Any]:
-    """Score all parts of the counts of this digest, and write the table and its description."""
+    """Score all parts of the counts that ``told`` describes, and write the table and its description."""
     scoring = stage.scoring
+    hyphens, over_stops = reading_of(stage.counts, told)
     records = run_stage(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
     table = ordered(pa.concat_tables([_read(record["made"]) for record in records]))
     if not table.num_rows:
@@ -106,7 +107,9 @@ def _score(
         pq.write_table(table, file, compression="zstd")
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
-        "counts": counts,
+        "counts": told["digest"],
+        "hyphens": hyphens,
+        "over_stops": over_stops,
         "measure": scoring.measure,
         "threshold": scoring.threshold,
         "min_count": scoring.min_count,

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.collocations.artifact import is_artifact, read_artifact
+from corpusveil.choices import HYPHENS, Hyphens
+from corpusveil.collocations.artifact import is_artifact, read_artifact, reading_of
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
 from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
@@ -64,7 +65,8 @@ class Collocations:
 
     ``words`` are sorted; ``tokens`` the collocations' words joined by ``_``, in the order given; ``scores`` float64
     [G]; ``keys`` uint64 [G] the packed word ids; ``slots`` int32 a hash table of entries. ``left_out`` counts rows
-    whose words the tokenizer does not produce.
+    whose words the tokenizer does not produce. ``hyphens`` says how text was read when they were counted, and
+    ``over_stops`` that they go on over the full stops of abbreviations.
     """
 
     words: list[str]
@@ -74,6 +76,8 @@ class Collocations:
     keys: npt.NDArray[np.uint64] = field(repr=False)
     slots: npt.NDArray[np.int32] = field(repr=False)
     left_out: int = 0
+    hyphens: Hyphens = "split"
+    over_stops: bool = False
     url: str | None = None
     _digest: str | None = field(default=None, init=False, repr=False)
 
@@ -81,7 +85,8 @@ class Collocations:
         if self.url is not None:  # a table that lies somewhere goes to workers by its address
             return _reopen, (self.url, self.digest)
         return Collocations, (
-            self.words, self.tokens, self.scores, self.max_n, self.keys, self.slots, self.left_out
+            self.words, self.tokens, self.scores, self.max_n, self.keys, self.slots, self.left_out, self.hyphens,
+            self.over_stops,
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
@@ -94,7 +99,7 @@ class Collocations:
         return len(self.tokens)
 
     @classmethod
-    def of(cls, table: pa.Table) -> Collocations:
+    def of(cls, table: pa.Table, hyphens: Hyphens = "split", *, over_stops: bool = False) -> Collocations:
         """Compile a table of ``ngram, n, count, score``. Raises UserError when it is not sound, or empty."""
         ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
         split = [ngram.split(" ") for ngram in ngrams]
@@ -103,7 +108,7 @@ class Collocations:
         if not np.isfinite(scores).all():
             raise UserError("A row of the collocation table has no finite score; score again.")
         words = sorted({word for one in split for word in one})
-        tokens = Tokenizer.of_words(words).tokenize(words)
+        tokens = Tokenizer.of_words(words, hyphens).tokenize(words)
         single = (np.diff(tokens.offsets) == 1) & (tokens.ids[tokens.offsets[:-1]] == np.arange(len(words)))
         known = {word: id for id, (word, one) in enumerate(zip(words, single, strict=True)) if one}
         kept = [k for k, one in enumerate(split) if len(one) > 1 and all(word in known for word in one)]
@@ -123,7 +128,8 @@ class Collocations:
         if (twice := _fill(keys, slots)) >= 0:
             raise UserError(f"Row {kept[twice] + 1} of the collocation table stands there twice; score again.")
         names = ["_".join(split[k]) for k in kept]
-        return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, len(split) - len(kept))
+        left_out = len(split) - len(kept)
+        return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, left_out, hyphens, over_stops)
 
     @property
     def bits(self) -> int:
@@ -132,10 +138,11 @@ class Collocations:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 (hex) of the collocations and their scores, in whatever order they are given."""
+        """The SHA-256 (hex) of the collocations, their scores and how text is read, whatever their order."""
         if self._digest is None:
             pairs = zip(self.tokens, self.scores.tolist(), strict=True)
             lines = sorted(f"{token} {score.hex()}\n" for token, score in pairs)
+            lines += ["hyphens join\n"] * (self.hyphens == "join") + ["over stops\n"] * self.over_stops
             object.__setattr__(self, "_digest", hashlib.sha256("".join(lines).encode()).hexdigest())
         return str(self._digest)
 
@@ -158,17 +165,18 @@ class Collocations:
                 "score": self.scores[rows],
             }
         )
-        return Collocations.of(table)
+        return Collocations.of(table, self.hyphens, over_stops=self.over_stops)
 
 
 @functools.lru_cache(maxsize=2)
 def load_collocations(url: str) -> Collocations:
     """Read a collocation table: an artefact of ``corpusveil score``, a Parquet file or a folder of them."""
     fs, path = files.resolve(url)
+    hyphens, over_stops = HYPHENS[0], False
     if fs.isfile(path):
         found = [url]
     elif is_artifact(url):
-        read_artifact(url, "collocations")
+        hyphens, over_stops = reading_of(url, read_artifact(url, "collocations"))
         found = [files.join(url, "collocations.parquet")]
     else:
         found = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
@@ -183,7 +191,8 @@ def load_collocations(url: str) -> Collocations:
         if any(column.null_count for column in tables[-1].columns):
             raise UserError(unsound)
     try:
-        return dataclasses.replace(Collocations.of(pa.concat_tables(tables)), url=files.absolute(url))
+        compiled_table = Collocations.of(pa.concat_tables(tables), hyphens, over_stops=over_stops)
+        return dataclasses.replace(compiled_table, url=files.absolute(url))
     except UserError as error:
         raise UserError(f"{url}: {error}") from None
 

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, remove_others, write_artifact
 from corpusveil.collocations.reading import ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.stages import Engine, Watch, mark_of, run_stage
 from corpusveil.collocations.table import Collocations, load_collocations
-from corpusveil.collocations.tokenizers import METHODS, segment
+from corpusveil.collocations.tokenizers import METHODS, units
 from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
 from corpusveil.storage import files
@@ -29,7 +30,7 @@ from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 
-VERSION = 1
+VERSION = 2
 How = Literal["word", "gst", "mst", "optimal"]
 _BLANK, _BREAK = 0x20, 0x0A
 
@@ -53,10 +54,11 @@ def _write(
             length = max(lengths[t], 1)
             if classes[t] == WORD:
                 for k in range(t, t + length):
-                    at = lower_into(data, starts[k], ends[k], out, at, lower, kinds)
-                    if k < t + length - 1:
-                        out[at] = 0x5F
-                        at += 1
+                    if classes[k] == WORD:  # the full stop of an abbreviation is no part of the word
+                        if k > t:
+                            out[at] = 0x5F
+                            at += 1
+                        at = lower_into(data, starts[k], ends[k], out, at, lower, kinds)
                 token_ends[unit] = at
                 unit += 1
                 out[at] = _BLANK
@@ -105,6 +107,7 @@ class TokenizeShard(ShardStage):
     method: How
     collocations: str | None
     output: str
+    hyphens: Hyphens = "split"
 
     @property
     def name(self) -> str:
@@ -138,18 +141,18 @@ class TokenizeShard(ShardStage):
 
     def _segmented(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
         if self.method == "word":
-            tokens = Tokenizer.of_words([]).tokenize(texts)
+            tokens = Tokenizer.of_words([], self.hyphens).tokenize(texts)
             return tokens, sentence_ends(tokens), np.ones(len(tokens), dtype=np.int8)
         table, tokenizer = _opened(str(self.collocations))
         tokens = tokenizer.tokenize(texts)
-        stops = sentence_ends(tokens)
-        return tokens, stops, segment(tokens.ids, stops, table, self.method).lengths
+        segments, stops = units(tokens, tokens.ids, table, self.method)
+        return tokens, stops, segments.lengths
 
 
 @functools.lru_cache(maxsize=1)
 def _opened(url: str) -> tuple[Collocations, Tokenizer]:
     table = load_collocations(url)
-    return table, Tokenizer.of_words(table.words)
+    return table, Tokenizer.of_words(table.words, table.hyphens)
 
 
 def _counted(flat: pa.Array) -> pa.Table:
@@ -173,14 +176,17 @@ def tokenize_corpus(
     collocations: str | None = None,
     *,
     text: str = "text",
+    hyphens: Hyphens | None = None,
     watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Tokenise a corpus into the artefact ``output``; return its description.
 
     ``tokens/part-*.parquet`` has ``tokens: list<string>``, a row a document; ``lines/part-*.txt.gz`` a sentence a line;
     ``counts.parquet`` how often each token occurs. Only words are kept, lower-cased, those of a collocation joined by
-    ``_``. Run again when it is finished it does nothing. Raises UserError when the input is wrong, and when the method
-    needs a collocation table and there is none; WorkError when another run is in progress.
+    ``_``. ``hyphens`` split words or join them: as in the collocation table, or ``split`` without one. Run again when
+    it is finished it does nothing. Raises UserError when the input is wrong, when the method needs a collocation table
+    and there is none, and when the table's words were read with other hyphens; WorkError when another run is in
+    progress.
     """
     output = files.absolute(output)
     if method not in ("word", *METHODS):
@@ -191,12 +197,17 @@ def tokenize_corpus(
     digest = None
     if collocations is not None:
         collocations = files.absolute(collocations)
-        digest = load_collocations(collocations).digest
+        table = load_collocations(collocations)
+        digest = table.digest
+        if hyphens not in (None, table.hyphens):
+            raise UserError(f"--hyphens {hyphens}: the collocations were counted with --hyphens {table.hyphens}.")
+        hyphens = table.hyphens
+    hyphens = hyphens or "split"
     shards = find_shards(inputs)
     tasks = plan(shards, None, None)
     sizes = [(shard.relative, shard.size) for shard in shards]
-    mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes)
-    stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output)
+    mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes, hyphens)
+    stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens)
     with claimed(output, "tokens", mark) as told:
         if told is None:
             return _tokenize(stage, tasks, digest, engine, watch)
@@ -221,6 +232,7 @@ def _tokenize(
     told = {
         "method": stage.method,
         "collocations": collocations,
+        "hyphens": stage.hyphens,
         **totals,
         "different_tokens": counts.num_rows,
         "shards": len(tasks),

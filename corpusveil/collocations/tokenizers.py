@@ -19,6 +19,8 @@ import numpy.typing as npt
 from corpusveil.collocations.table import Collocations, find_entry
 from corpusveil.compiled import compiled
 from corpusveil.errors import UserError
+from corpusveil.text.sentences import ends_and_stops
+from corpusveil.text.tokens import Tokens
 
 Method = Literal["gst", "mst", "optimal"]
 METHODS: tuple[Method, ...] = ("gst", "mst", "optimal")
@@ -166,6 +168,30 @@ def _segment(
         else:
             _optimal(ids, t, last, most, bits, keys, slots, scores, starts, found, sizes, values, lengths, entries)
         t = last
+
+
+def units(
+    tokens: Tokens, ids: npt.NDArray[np.int32], collocations: Collocations, method: Method
+) -> tuple[Segments, npt.NDArray[np.bool_]]:
+    """Part the tokens of texts into units, and say which tokens end a sentence; ``ids`` as for ``segment``.
+
+    Where the table's n-grams were counted over the full stops of abbreviations, a unit takes in those inside it.
+    """
+    ends, stops = ends_and_stops(tokens)
+    if not collocations.over_stops or not stops.any():
+        return segment(ids, ends, collocations, method), ends
+    kept = np.flatnonzero(~stops)
+    found = segment(ids[kept], ends[kept], collocations, method)
+    first = np.flatnonzero(found.lengths)
+    lengths, entries = np.ones(len(tokens), dtype=np.int8), np.full(len(tokens), _NONE, dtype=np.int32)
+    begin, end = kept[first], kept[first + found.lengths[first] - 1] + 1
+    lengths[begin] = end - begin
+    entries[begin] = found.entries[first]
+    inside = np.zeros(len(tokens) + 1, dtype=np.int64)
+    np.add.at(inside, begin + 1, 1)
+    np.add.at(inside, end, -1)
+    lengths[np.cumsum(inside)[:-1] > 0] = 0
+    return Segments(lengths, entries), ends
 
 
 def segment(

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.artifact import WORK, claimed, is_artifact, read_artifact, write_artifact
+from corpusveil.choices import Hyphens
+from corpusveil.collocations.artifact import WORK, claimed, is_artifact, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.defaults import SPOOL_BYTES
 from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
@@ -33,19 +34,23 @@ LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """LineSentence files to train on, in order; ``counts``, when known, is where their tokens' counts stand."""
+    """LineSentence files to train on, in order; ``counts``, when known, is where their tokens' counts stand.
+
+    ``hyphens`` says whether hyphens joined words when they were made, None where nobody knows.
+    """
 
     shards: tuple[str, ...]
     counts: str | None = None
+    hyphens: Hyphens | None = None
 
 
 def find_tokens(url: str) -> TokenFiles:
     """Return the token shards of an artefact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
     if is_artifact(url):
-        read_artifact(url, "tokens")
+        hyphens, _ = reading_of(url, read_artifact(url, "tokens"))
         folder = files.join(url, "lines")
         shards = tuple(files.join(folder, name) for name in files.listing(folder))
-        return TokenFiles(shards, files.join(url, "counts.parquet"))
+        return TokenFiles(shards, files.join(url, "counts.parquet"), hyphens)
     fs, path = files.resolve(url)
     if fs.isfile(path):
         return TokenFiles((files.absolute(url),))
@@ -110,7 +115,7 @@ def write_vectors(output: str, vectors: Vectors) -> None:
     write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
 
 
-def describe(output: str, trainer: str, call: str, told: dict[str, Any], shards: Sequence[str]) -> dict[str, Any]:
+def describe(output: str, trainer: str, call: str, told: dict[str, Any], tokens: TokenFiles) -> dict[str, Any]:
     """Write the description of vectors, last, and return it; ``call`` as in ``claimed``."""
     with files.open_read(files.join(output, "vectors.npy")) as file:
         matrix = np.load(file, allow_pickle=False)
@@ -119,8 +124,9 @@ def describe(output: str, trainer: str, call: str, told: dict[str, Any], shards:
         "words": int(matrix.shape[0]),
         "dimensions": int(matrix.shape[1]),
         "vectors_sha256": hashlib.sha256(matrix.tobytes()).hexdigest(),
-        "shards": len(shards),
-        "tokens_digest": _digest(shards),
+        "shards": len(tokens.shards),
+        "tokens_digest": _digest(tokens.shards),
+        **({} if tokens.hyphens is None else {"hyphens": tokens.hyphens}),
         **told,
     }
     return write_artifact(output, "vectors", call, description)
@@ -164,4 +170,4 @@ def train_vectors(
             return finished
         (record,) = run_stage(stage, [TrainTask()], engine, watch)
         told = {"training": dataclasses.asdict(training), **record["told"]}
-        return describe(output, "gensim", mark, told, found.shards)
+        return describe(output, "gensim", mark, told, found)

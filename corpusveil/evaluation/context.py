@@ -18,7 +18,7 @@ import numpy.typing as npt
 from corpusveil.errors import UserError
 from corpusveil.evaluation.beam import lattice, likeliest_sentence, likeliest_words
 from corpusveil.evaluation.prior import Prior
-from corpusveil.evaluation.reconstruction import laws
+from corpusveil.evaluation.reconstruction import explain
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -62,46 +62,64 @@ class InSpace:
     """A language model with a vocabulary of its own, over the ids of a space: words are matched by their text.
 
     ``own`` int64 [V + 1] are the model's ids of the space's words, and -1; words that share an id share its probability
-    evenly, ``shared`` float64 [V] being the logarithm of how many they are.
+    evenly, ``shared`` float64 [V] being the logarithm of how many they are. These are the words that the model lacks:
+    what it leaves them is hardly anything where it was made of all words of a text, so they also have their ``prior``,
+    float64 [V] (0 for others), after any context.
     """
 
     model: OfWords
     own: npt.NDArray[np.int64]
     shared: npt.NDArray[np.float64]
+    prior: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, model: OfWords, space: Space) -> InSpace:
+    def of(cls, model: OfWords, space: Space, prior: Prior) -> InSpace:
         own = np.asarray(model.ids(space.vocabulary.words), dtype=np.int64)
         _, which, counts = np.unique(own, return_inverse=True, return_counts=True)
-        return cls(model, np.append(own, NOTHING), np.log(counts[which]))
+        lacking = np.zeros(len(space))
+        lacking[prior.words] = prior.shares
+        lacking[counts[which] == 1] = 0.0
+        return cls(model, np.append(own, NOTHING), np.log(counts[which]), lacking)
 
     def log_probabilities(self, contexts: npt.NDArray[np.int64], candidates: Ids) -> npt.NDArray[np.float64]:
         """Return what ``Language`` does."""
         told = self.model.log_probabilities(self.own[contexts], self.own[candidates])  # index -1 is the last: -1
-        return np.asarray(told - self.shared[candidates], dtype=np.float64)
+        spoken = np.log1p(-self.prior.sum()) + told - self.shared[candidates]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp(spoken, np.log(self.prior[candidates])))
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """Shares of the attacked words, 0 to 1.
 
-    ``without_context``: by the Bayes-optimal guess from the word alone; ``with_context``: by the search over the
-    sentence; ``unchanged``: the released word is the original; ``covered``: the original is in the prior at all, so
-    that it could be guessed. ``error`` is the standard error of ``given_back``, sentences being independent.
+    ``unchanged``: the released word is the original, so that not guessing at all is right; ``by_law``: by the
+    Bayes-optimal guess from the word alone; ``by_search``: by the search over the sentence; ``covered``: the original
+    is in the prior at all. ``error`` is the standard error of ``given_back``, sentences being independent.
     """
 
     words: int
     sentences: int
-    without_context: float
-    with_context: float
     unchanged: float
+    by_law: float
+    by_search: float
     covered: float
     error: float
 
     @property
+    def without_context(self) -> float:
+        """What the better of the attackers recovers who look at single words: by the law, or by not guessing at all."""
+        return max(self.by_law, self.unchanged)
+
+    @property
+    def with_context(self) -> float:
+        """What the best of the three attackers recovers."""
+        return max(self.by_search, self.without_context)
+
+    @property
     def given_back(self) -> float:
-        """What context adds."""
-        return self.with_context - self.without_context
+        """What the search over sentences recovers beyond single words; below 0 where it is the weaker attacker."""
+        return self.by_search - self.without_context
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,10 +140,10 @@ class _Candidates:
 class ContextAttacker:
     """Reconstructs sentences from their released words.
 
-    ``candidates``: so many inputs are considered at each place, those of the largest posterior under the ``prior``;
-    ``width``: so many histories are followed. Larger is stronger and slower. ``aim`` is the likeliest ``sentence`` as a
-    whole, or at each place the likeliest of the ``words``, which gets more of them right. Where the mechanism has no
-    exact law, an attack raises NoClosedForm.
+    ``candidates``: so many inputs are considered at each place, those of the largest posterior under the ``prior``,
+    and the released word itself; ``width``: so many histories are followed. Larger is stronger and slower. ``aim`` is
+    the likeliest ``sentence`` as a whole, or at each place the likeliest of the ``words``, which gets more of them
+    right. Where the mechanism has no exact law, an attack raises NoClosedForm.
     """
 
     mechanism: Mechanism
@@ -165,31 +183,32 @@ class ContextAttacker:
             alone = np.array([table.words[table.rows[one], 0] for one in seen.tolist()], dtype=np.int64)
             found = self._search(sentence, table)[both]
             known = sum(word in inputs for word in truth.tolist())
-            right = [int((guess == truth).sum()) for guess in (alone, found, seen)]
+            right = [int((guess == truth).sum()) for guess in (seen, alone, found)]
             counts[number] = truth.size, *right, known
         words, *shares = counts.sum(axis=0).tolist()
         if not words:
             raise UserError("No word of these sentences was replaced by the mechanism; there is nothing to attack.")
-        without, within, unchanged, covered = (share / words for share in shares)
-        more = counts[:, 2] - counts[:, 1] - (within - without) * counts[:, 0]
+        unchanged, by_law, by_search, covered = (share / words for share in shares)
+        simpler, share = (counts[:, 2], by_law) if by_law >= unchanged else (counts[:, 1], unchanged)
+        more = counts[:, 3] - simpler - (by_search - share) * counts[:, 0]
         some = len(originals)
         error = math.sqrt(some / (some - 1) * float((more**2).sum())) / words if some > 1 else math.nan
-        return Recovery(words, some, without, within, unchanged, covered, error)
+        return Recovery(words, some, unchanged, by_law, by_search, covered, error)
 
     def _table(self, released: Sequence[Ids]) -> _Candidates:
         whole = np.concatenate([np.asarray(one, dtype=np.int64) for one in released] or [np.empty(0, np.int64)])
         outputs = np.unique(whole[whole >= 0])
-        if outputs.size:
-            self.mechanism.check_id(int(outputs[-1]))
         if not outputs.size:
             return _Candidates(np.empty((0, 1), np.int64), np.empty((0, 1)), {})
-        likelihood = np.array([law[outputs] for _, _, law in laws(self.mechanism, self.epsilon, self.prior)])
-        joint = likelihood * self.prior.shares[:, None]
-        best = np.argsort(-joint, axis=0, kind="stable")[: self.candidates]  # [C, U]
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.take_along_axis(likelihood, best, axis=0))
-        words = np.where(np.take_along_axis(joint, best, axis=0) > 0, self.prior.words[best], NOTHING)
-        return _Candidates(words.T, logs.T, {output: row for row, output in enumerate(outputs.tolist())})
+        self.mechanism.check_id(int(outputs[-1]))
+        found = explain(self.mechanism, self.epsilon, self.prior, outputs, self.candidates)
+        shares = np.zeros(len(self.mechanism.space))
+        shares[self.prior.words] = self.prior.shares
+        missing = (found.words != outputs[:, None]).all(axis=1) & (found.own > 0)
+        words = np.column_stack([found.words, np.where(missing, outputs, NOTHING)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.column_stack([np.log(found.joint / shares[found.words]), np.log(found.own)])
+        return _Candidates(words, logs, {output: row for row, output in enumerate(outputs.tolist())})
 
     def _search(self, released: Ids, table: _Candidates) -> npt.NDArray[np.int64]:
         empty = (np.empty(0, np.int64), np.empty(0))
@@ -220,7 +239,8 @@ def sentence_ids(space: Space, texts: Sequence[str]) -> list[Ids]:
     Numbers and punctuation are left out, and so are sentences without a word.
     """
     vocabulary = space.vocabulary
-    tokens = Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))).tokenize(texts)
+    table = WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))
+    tokens = Tokenizer(table, space.hyphens or "split").tokenize(texts)
     after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[:-1]  # sentences before each token
     words = np.flatnonzero(tokens.classes == WORD)
     cuts = np.flatnonzero(np.diff(after[words])) + 1

@@ -2,8 +2,8 @@
 
 With the public prior pi over words and the exact law P, the best possible guess of a word from its replacement is right
 with probability ``sum_u max_w pi(w) P[w, u]``: Bayes-optimal reconstruction, the risk. Curves over it compare
-mechanisms at equal risk; at equal epsilon they differ in what epsilon means. In a large vocabulary inputs are the
-``inputs`` most frequent words (outputs always all of them), so the attacker knows that much more.
+mechanisms at equal risk; at equal epsilon they differ in what epsilon means. Every word may be an input, unless
+``inputs`` says how many of the most frequent ones are (outputs always all): an attacker who is told that much more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import NoClosedForm, UserError
-from corpusveil.evaluation.defaults import INPUTS
 from corpusveil.evaluation.prior import Prior, prior_of
 from corpusveil.evaluation.reconstruction import bayes_token
 from corpusveil.mechanisms import Mechanism
@@ -60,7 +59,9 @@ class Point:
         return dataclasses.asdict(self)
 
 
-def curve(mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int = INPUTS) -> list[Point]:
+def curve(
+    mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int | None = None
+) -> list[Point]:
     """Return a point for each mechanism and epsilon, but for epsilons that a mechanism is not defined at.
 
     Raises UserError when that leaves none of a mechanism.

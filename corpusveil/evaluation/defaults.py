@@ -8,7 +8,5 @@ WORDS = 192
 """Of a larger vocabulary, so many words an audit compares: half of them drawn, and the nearest of each."""
 LEVEL = 0.05
 """The chance that an audit by samples refutes what holds."""
-INPUTS = 1000
-"""So many of the most frequent words are inputs."""
 DOCUMENTS = 10_000
 """Documents that are looked at."""

@@ -25,7 +25,7 @@ from corpusveil.evaluation.terms import batches, check_texts, count_words, token
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage import files
 from corpusveil.text.classes import WORD
-from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.sentences import running
 from corpusveil.text.tokens import Tokenizer
 
 ORDER = 3
@@ -60,7 +60,7 @@ class KneserNey:
             raise UserError(f"min_count = {min_count}: it is at least 1.")
         vocabulary, tokens = count_words(check_texts(texts), min_count=min_count)
         counter, tokenizer = NgramCounter(len(vocabulary), ORDER), tokenizer_of(vocabulary)
-        runs = [run for some in batches(texts, tokenizer) for run in counter.add(some, sentence_ends(some))]
+        runs = [run for some in batches(texts, tokenizer) for run in counter.add(*running(some))]
         keys, counts = merge_all([*runs, counter.finish()])
         lengths, ids = unpacked(keys[counts >= min_count], ORDER)
         counts = counts[counts >= min_count]
@@ -141,10 +141,11 @@ class KneserNey:
     def _scores(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], int, int]:
         sums: list[npt.NDArray[np.float64]] = [np.empty(0)]
         words = unknown = 0
-        for tokens in batches(check_texts(texts), self._tokenizer):
+        for some in batches(check_texts(texts), self._tokenizer):
+            tokens, ends = running(some)
             is_word = tokens.classes == WORD
             follows = np.zeros(len(tokens), np.bool_)
-            follows[1:] = ~sentence_ends(tokens)[:-1]
+            follows[1:] = ~ends[:-1]
             ids = np.where(is_word, tokens.ids, -1)
             last = np.where(follows, np.roll(ids, 1), -1)
             before = np.where(last >= 0, np.roll(last, 1), -1)

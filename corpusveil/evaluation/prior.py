@@ -8,13 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import UserError
-from corpusveil.evaluation.defaults import INPUTS
 from corpusveil.spaces import Space
+
+SMOOTHING = 0.5
+"""Added to every count (Krichevsky, Trofimov 1981): a word that public text lacks may be an input all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The words that may be inputs, int64 [N], their public probabilities, float64 [N], and how much they cover."""
+    """The words that may be inputs, int64 [N], their public probabilities, float64 [N], and how much they cover.
+
+    ``covered`` is the share of the public counts that these words have.
+    """
 
     words: npt.NDArray[np.int64]
     shares: npt.NDArray[np.float64]
@@ -26,14 +31,21 @@ class Prior:
         return float(self.shares.max())
 
 
-def prior_of(space: Space, inputs: int = INPUTS) -> Prior:
-    """Return the public prior of a space's most frequent words; all alike where it has no counts (of the first ids)."""
-    if inputs < 2:
+def prior_of(space: Space, inputs: int | None = None) -> Prior:
+    """Return the public prior of a space's words, all alike where it has no counts; see ``smoothed``."""
+    counts = np.zeros(len(space)) if space.counts is None else space.counts.astype(np.float64)
+    return smoothed(counts, inputs=inputs)
+
+
+def smoothed(counts: npt.NDArray[np.float64], total: float | None = None, inputs: int | None = None) -> Prior:
+    """Return the prior by the counts of a space's words, float64 [V], each with ``SMOOTHING`` added.
+
+    Every word is an input, unless ``inputs`` says how many of the most frequent ones are: an attacker who is told that
+    no other occurs. ``total`` is what the text has in all, with words that the space lacks.
+    """
+    if inputs is not None and inputs < 2:
         raise UserError(f"inputs = {inputs}: it is 2 or more.")
-    counts = space.counts
-    values = np.ones(len(space)) if counts is None else counts.astype(np.float64)
-    if not values.sum() > 0:
-        values = np.ones(len(space))
-    words = np.sort(np.argsort(-values, kind="stable")[:inputs])
-    chosen = values[words]
-    return Prior(words, chosen / chosen.sum(), float(chosen.sum() / values.sum()))
+    words = np.sort(np.argsort(-counts, kind="stable")[:inputs])
+    weights = counts[words] + SMOOTHING
+    whole = counts.sum() if total is None else total
+    return Prior(words, weights / weights.sum(), float(counts[words].sum() / whole) if whole else 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass
 
@@ -10,12 +11,12 @@ from corpusveil.collocations.table import Collocations
 from corpusveil.errors import UserError
 from corpusveil.evaluation.finetuning import FineTuned
 from corpusveil.evaluation.models import Model, model_of, require_sklearn
-from corpusveil.evaluation.similarity import AveragedVectors, Encoder
+from corpusveil.evaluation.similarity import AveragedVectors, Encoder, made_of
 from corpusveil.evaluation.statistics import WordList
 from corpusveil.mechanisms import find
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.spaces import Space
+from corpusveil.spaces import Space, Vectors, build_space
 from corpusveil.storage import files
 
 BUILT_IN = ("tfidf", "vectors")
@@ -43,6 +44,8 @@ class Question:
     space: Space | None = None
     collocations: Collocations | None = None
     encoder: Encoder | None = None
+    vectors: Vectors | None = None
+    """What similarity of meaning is measured by where there is no encoder: best an embedding no space is made of."""
     counts: str | None = None
     """Public n-gram counts, which a language model is made of; without them it is made of every other original."""
     mechanisms: tuple[str, ...] = ()
@@ -61,6 +64,8 @@ class Question:
             raise UserError(f"seeds = {self.seeds}: a deviation takes 2 or more.")
         if self.epsilons and self.space is None:
             raise UserError("Further epsilons are tried with the release's space: add --space.")
+        if self.encoder is not None and self.vectors is not None:
+            raise UserError("Similarity is measured by an encoder or by vectors; leave one of them out.")
         if self.mechanisms and not self.epsilons:
             raise UserError("Other mechanisms are tried at further epsilons: add --epsilon.")
         if self.keys and self.space is None:
@@ -91,8 +96,16 @@ class Question:
         return [model_of(name, self.space) if name in BUILT_IN else FineTuned(name) for name in self.models]
 
     def encoder_or_vectors(self) -> Encoder | None:
-        """Return what similarity of meaning is measured by; None where there is nothing for it."""
-        return self.encoder or (None if self.space is None else AveragedVectors(self.space, centred=True))
+        """Return what similarity of meaning is measured by; None where there is nothing for it.
+
+        Its label says where that is what the mechanism moved in.
+        """
+        if self.encoder is not None or (self.vectors is None and self.space is None):
+            return self.encoder
+        if self.vectors is None:
+            assert self.space is not None  # noqa: S101 - for the types
+            return AveragedVectors(self.space, centred=True, moved_in=True)
+        return _averaged(self.vectors, self.space)
 
     def word_list(self) -> WordList | None:
         """Return the list that words are looked up in; None where there is none."""
@@ -101,3 +114,11 @@ class Question:
         if os.path.isfile(SYSTEM_WORDS):
             return WordList.of_file(SYSTEM_WORDS)
         return None if self.space is None else WordList.of_space(self.space)
+
+
+@functools.lru_cache(maxsize=1)
+def _averaged(vectors: Vectors, space: Space | None) -> AveragedVectors:
+    """Return the encoder of given vectors, which says where a release's space is made of them."""
+    moved_in = space is not None and made_of(space, vectors)
+    given = build_space(vectors, lists=0)
+    return AveragedVectors(given, centred=True, of=f"vectors of {vectors.source}", moved_in=moved_in)

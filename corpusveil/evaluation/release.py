@@ -52,7 +52,7 @@ def evaluate_release(
         if name is not None
     }
     language, held_out = _language(matched, question)
-    measures = [*of_texts(matched, question, language, held_out)]
+    measures = [*of_texts(matched, question, language, held_out, _promised(manifest, question))]
     released = [Version(matched.privates, matched.seconds)] * question.seeds
     for model in question.classifiers() if tasks else ():
         measures += learnt(question, tasks, released, Remembered(model))
@@ -106,6 +106,16 @@ def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
             raise UserError(f"--{name}: not the {name} of this release, by digest; name the release's own.")
     if manifest is not None and question.epsilons:
         release_of(manifest, question)  # what it lacks, such as collocations, is told before anything takes long
+
+
+def _promised(manifest: Mapping[str, Any] | None, question: Question) -> float | None:
+    """Return the share of known words that should come back unchanged; None where words or their epsilons differ."""
+    if manifest is None or question.space is None or manifest["configuration"]["budget"]["per"] != "token":
+        return None
+    text = manifest["configuration"]["text"]
+    if text.get("tokenizer", "word") != "word" or text.get("stop_words", "privatize") != "privatize":
+        return None
+    return mechanism_of(manifest, question.space).retention(float(manifest["configuration"]["budget"]["epsilon"]))
 
 
 def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> bool:

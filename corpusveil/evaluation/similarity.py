@@ -18,13 +18,18 @@ from scipy import sparse
 
 from corpusveil.errors import UserError
 from corpusveil.evaluation.terms import check_pairs, check_texts, terms_of
-from corpusveil.spaces import Space
+from corpusveil.spaces import Space, Vectors
+from corpusveil.storage.shapes import fits
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.words import WordTable
 
 BATCH = 4096
 """Texts that are encoded at once; of which a sentence encoder takes ``AT_ONCE`` through its network."""
 AT_ONCE = 32
+FLATTERS = "; the mechanism moved in these very vectors, which flatters it"
+SAME_DIRECTION = 0.9999
+"""The cosine from which a word's vectors in two files count as one: importance changes lengths only."""
+COMPARED_WORDS = 1000
 NEEDS_EXTRA = "needs the extra 'encoder'; install it with: pip install 'corpusveil[encoder]'."
 
 
@@ -44,12 +49,15 @@ class AveragedVectors:
     """The mean of a space's vectors over the words of a text, each as often as it occurs; words only, lower case.
 
     Words that the space lacks count for nothing, and so do its collocations. It needs no model, and favours mechanisms
-    that measure distance on the same vectors. Vectors that share a direction, as those of small corpora do, make all
-    cosines near 1: ``centred`` takes the mean of all vectors of the space away first.
+    that measure distance on the same vectors; ``of`` says in the label which these are, and ``moved_in`` that they are
+    what a mechanism moved in. Vectors that share a direction, as those of small corpora do, make all cosines near 1:
+    ``centred`` takes the mean of all vectors of the space away first.
     """
 
     space: Space
     centred: bool = False
+    of: str = "space vectors"
+    moved_in: bool = False
     _tokenizer: Tokenizer = field(init=False, repr=False)
     _origin: npt.NDArray[np.float64] = field(init=False, repr=False)
 
@@ -58,11 +66,11 @@ class AveragedVectors:
         origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centred
         object.__setattr__(self, "_origin", origin)
         table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)
-        object.__setattr__(self, "_tokenizer", Tokenizer(table))
+        object.__setattr__(self, "_tokenizer", Tokenizer(table, self.space.hyphens or "split"))
 
     @property
     def label(self) -> str:
-        return "averaged space vectors" + (", centred" if self.centred else "")
+        return f"averaged {self.of}{', centred' if self.centred else ''}{FLATTERS if self.moved_in else ''}"
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         words = terms_of(check_texts(texts), self._tokenizer).words()
@@ -106,6 +114,22 @@ class SentenceEncoder:
         ).reshape(len(texts), -1)
         vectors[[not text.strip() for text in texts]] = 0
         return vectors
+
+
+def made_of(space: Space, vectors: Vectors) -> bool:
+    """Say whether a space is made of these vectors: by most words' directions, or, of several, by their name."""
+    told = space.info if fits(space.info, {"made": {"sources": [{"name": str}]}}) else {"made": {"sources": []}}
+    sources = [source["name"] for source in told["made"]["sources"]]
+    if len(sources) > 1 and vectors.source in sources:
+        return True  # of all but the first a space has the lists only
+    both = [row for row, word in enumerate(vectors.words) if word in space.vocabulary][:COMPARED_WORDS]
+    ids = [space.id(vectors.words[row]) for row in both]
+    width = min(vectors.vectors.shape[1], space.vectors.shape[1])
+    if not both or not width:
+        return False
+    first, second = (each[:, :width].astype(np.float64) for each in (vectors.vectors[both], space.vectors[ids]))
+    lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    return float(np.mean(np.einsum("ij,ij->i", first, second) >= SAME_DIRECTION * lengths)) > 0.5
 
 
 def _folder(path_or_package: str) -> str:

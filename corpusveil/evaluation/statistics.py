@@ -6,7 +6,7 @@ Nandakumar, Klymenko, Matthes (2024). Texts are tokenised by corpusveil's own to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -145,15 +145,18 @@ class ChangedShare:
     left_out: int
 
 
-def changed_share(originals: Sequence[str], privates: Sequence[str]) -> ChangedShare:
-    """Return PP, the share of the originals' words that changed, by position.
+def changed_share(
+    originals: Sequence[str], privates: Sequence[str], among: Container[str] | None = None
+) -> ChangedShare:
+    """Return PP, the share of the originals' words that changed, by position; ``among`` given, of these words only.
 
     Two texts are laid side by side where they have equally many tokens (what stands where a word stood may be
     anything), else where they have equally many words; else they are left out, and counted. Capitals are no change.
     Raises UserError unless each original has its private text, and where all of them had to be left out.
     """
     check_pairs(originals, privates)
-    _, (before, after) = joint_terms(originals, privates)
+    vocabulary, (before, after) = joint_terms(originals, privates)
+    wanted = np.array([among is None or word in among for word in vocabulary.words] + [False])
     lengths = np.diff(before.offsets)
     whole = lengths == np.diff(after.offsets)
     words, others = before.words(), after.words()
@@ -161,7 +164,7 @@ def changed_share(originals: Sequence[str], privates: Sequence[str]) -> ChangedS
     found = changed = 0
     for one, other, kept in ((before, after, whole), (words, others, by_words)):
         first, second = _of(one, kept), _of(other, kept)
-        word = first >= 0
+        word = wanted[first]  # -1, which is no word, is the last
         found += int(word.sum())
         changed += int((word & (first != second)).sum())
     left_out = int((~(whole | by_words)).sum())

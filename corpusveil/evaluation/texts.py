@@ -17,6 +17,7 @@ from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.similarity import Encoder, cosine
 from corpusveil.evaluation.statistics import ChangedShare, changed_share, english_share, jaccard, surviving_rare
 from corpusveil.evaluation.terms import count_words
+from corpusveil.spaces import Space
 
 CROSSED = 1000
 """Documents that the private text of another one is held against."""
@@ -24,14 +25,21 @@ CAUSAL_TEXTS = 200
 """Documents that a causal language model reads: a processor takes about a second for two."""
 
 
-def of_texts(matched: Matched, question: Question, language: KneserNey, held_out: slice) -> Iterator[Measure]:
-    """Yield what the texts alone say; perplexity is measured on the documents that are ``held_out``."""
+def of_texts(
+    matched: Matched, question: Question, language: KneserNey, held_out: slice, promised: float | None = None
+) -> Iterator[Measure]:
+    """Yield what the texts alone say; perplexity is measured on the documents that are ``held_out``.
+
+    ``promised`` is the share of the space's words that should come back unchanged, where that is known.
+    """
     before, after = matched.originals, matched.privates
     told = changed(before, after)
     if told is not None:
-        note = f"of {told.left_out:,} documents the words can't be paired, so they are left out"
-        note = note if told.left_out else ""
+        note = f"; of {told.left_out:,} documents the words can't be paired, so they are left out"
+        note = f"of all {told.words:,} words, known and unknown{note if told.left_out else ''}"
         yield Measure("privacy", "words unchanged", 1 - told.share, note=note, of_input=True)
+        if question.space is not None and told.words:
+            yield from _known(before, after, question.space, told.words, promised)
         yield Measure("privacy", "words changed (PP)", told.share, of_input=True)
     rare = surviving_rare(before, after)
     yield Measure(
@@ -52,6 +60,18 @@ def of_texts(matched: Matched, question: Question, language: KneserNey, held_out
         yield Measure("language", f"perplexity, {name}", value, "number", model="Kneser-Ney, 3 words", of_input=True)
     for folder in question.causal:
         yield from _causal(before, after, folder)
+
+
+def _known(
+    before: Sequence[str], after: Sequence[str], space: Space, words: int, promised: float | None
+) -> Iterator[Measure]:
+    """Yield what came back of the words that the space has, of which a mechanism promises, and how many it lacks."""
+    told = changed_share(before, after, space.vocabulary)
+    if told.words:
+        note = "of the words that the space has" + ("" if promised is None else f"; {promised:.1%} were to be expected")
+        yield Measure("privacy", "known words unchanged", 1 - told.share, note=note, of_input=True)
+    note = "words that the space lacks; no mechanism replaces them"
+    yield Measure("privacy", "unknown words", 1 - told.words / words, note=note, of_input=True)
 
 
 def changed(before: Sequence[str], after: Sequence[str]) -> ChangedShare | None:

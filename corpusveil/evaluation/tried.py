@@ -17,11 +17,10 @@ import numpy as np
 from corpusveil.errors import UserError
 from corpusveil.evaluation.attackers import prior_by
 from corpusveil.evaluation.curve import Point, at_equal_risk, point
-from corpusveil.evaluation.defaults import INPUTS
 from corpusveil.evaluation.findings import EQUAL, Measure
 from corpusveil.evaluation.language import KneserNey
 from corpusveil.evaluation.learning import SHARES, Labelled, Remembered, Version, learnt
-from corpusveil.evaluation.prior import Prior, prior_of
+from corpusveil.evaluation.prior import Prior
 from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.remade import mechanism_of, release_of, word_epsilon
 from corpusveil.evaluation.similarity import cosine
@@ -64,8 +63,7 @@ def try_others(
     model = Remembered(question.classifiers()[0])
     for one in tasks.values():  # fitted once for all trials, whose own classifiers are forgotten with them
         baselines(one.task, model, range(question.seeds), shares=SHARES)
-    prior = prior_by(language, question.space, INPUTS)
-    prior = prior if prior.words.size > 1 else prior_of(question.space, INPUTS)
+    prior = prior_by(language, question.space)
     given = manifest["configuration"]["budget"]["per"] == "token"  # else a word's share is computed from the texts
     trials.promises += [_promise(one, question.epsilons[-1]) for one in (own, *others)] if others else []
     for mechanism in (own, *others):
@@ -121,7 +119,7 @@ def _of_words(promised: Point, prior: Prior, *, public: bool) -> Iterator[Measur
             "curve",
             RISK,
             promised.risk,
-            model=f"exact law, of the {prior.words.size:,} most frequent words",
+            model=f"exact law, any of {prior.words.size:,} words",
             floor=prior.guess,
             of_input=not public,
         )

@@ -103,4 +103,4 @@ def _train(
     write_vectors(output, vectors)
     told = {name: value for name, value in dataclasses.asdict(training).items() if name not in _ONLY_GENSIM}
     seconds = round(time.monotonic() - began, 3)
-    return describe(output, "spark", call, {"training": told, "seconds": seconds}, found.shards)
+    return describe(output, "spark", call, {"training": told, "seconds": seconds}, found)

@@ -80,6 +80,10 @@ class Mechanism(abc.ABC):
         Raises NoClosedForm where there is none.
         """
 
+    def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the laws of several inputs, float64 [N, V]; see ``distribution``."""
+        return np.array([self.distribution(word, epsilon) for word in words.tolist()]).reshape(-1, len(self.space))
+
     @abc.abstractmethod
     def guarantee(self, epsilon: float) -> Guarantee:
         """Return what holds for one token at this epsilon."""

@@ -168,6 +168,18 @@ class DiffractorExponential(OnLists):
         law[order] = np.array([high - low for low, high in itertools.pairwise(edges)], dtype=np.uint64)
         return law
 
+    def reach(self, epsilon: float) -> int:
+        return self.table(epsilon).gamma - 1
+
+    def cells(
+        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
+    ) -> npt.NDArray[np.float64]:
+        """Return it to 2^-20 of each: a cell of the draw is rounded to an integer."""
+        table = self.table(epsilon)
+        steps = np.array([table.centre, *np.diff(table.inner).tolist(), table.far], dtype=np.float64)
+        gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
+        return np.asarray(steps[np.minimum(gaps, table.gamma)] / self._totals(table)[inputs])
+
     def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:
         return np.minimum(gaps, self.table(epsilon, n).gamma)
 

@@ -126,6 +126,20 @@ class DiffractorGeometric(OnLists):
             law[0] += tails[1]
         return law
 
+    def reach(self, epsilon: float) -> int:
+        return self.table(epsilon).tails.size
+
+    def cells(
+        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
+    ) -> npt.NDArray[np.float64]:
+        table = self.table(epsilon)
+        tails = np.array([0, *table.tails.tolist(), 0, 0], dtype=np.uint64)  # of X >= k at k; the last stand for all
+        steps = tails[:-1] - np.append(tails[1:-1], np.uint64(0))
+        steps[0] = weights.TOTAL - table.n * weights.FLOOR - 2 * int(tails[1])
+        gaps = np.minimum(np.abs(np.subtract(inputs, outputs, dtype=np.int64)), steps.size - 1)
+        clamped = (np.equal(outputs, 0) * 1 + np.equal(outputs, table.n - 1)) * tails[gaps + 1].astype(np.float64)
+        return np.asarray((steps[gaps].astype(np.float64) + clamped + weights.FLOOR) / weights.TOTAL)
+
     @property
     def distance(self) -> str:
         return self.on_lists("path")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,9 @@ class OnDistances(Mechanism):
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
         word, epsilon = self.check_id(word), check_epsilon(epsilon)
         return self.rows(epsilon).row(word).astype(np.float64) / weights.TOTAL
+
+    def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
+        return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
 
     def retention(self, epsilon: float) -> float:
         """Return the mean probability that a word comes back unchanged: exact up to 2,048 words.

@@ -60,6 +60,16 @@ class OnLists(Mechanism):
         """Return the integer weight of each output position for an input position; uint64 [n], total 2^64."""
 
     @abc.abstractmethod
+    def reach(self, epsilon: float) -> int:
+        """Return within how many steps an output tells of its input: farther ones are all alike to it."""
+
+    @abc.abstractmethod
+    def cells(
+        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
+    ) -> npt.NDArray[np.float64]:
+        """Return the probability of output positions for input positions on a list of all words; broadcast."""
+
+    @abc.abstractmethod
     def retention_on(self, epsilon: float, n: int) -> float:
         """Return the mean probability that a word of a list of n words comes back unchanged on it."""
 
@@ -111,6 +121,44 @@ class OnLists(Mechanism):
             law = self.position_weights(int(position[word]), epsilon, n)
             out[order[:n]] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
         return out
+
+    def chances(
+        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
+    ) -> npt.NDArray[np.float64]:
+        """Return ``P[input, output]`` of words, as in ``distribution``, where each list has all words; broadcast."""
+        found = sum(self.cells(place[inputs], place[outputs], epsilon) for place in self.space.positions)
+        return np.asarray(found / len(self.space.lists))
+
+    def outside(self, epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the probability that each word gives one particular word out of reach; float64 [V]."""
+        size = len(self.space)
+        found = sum(self.cells(place, (place + size // 2) % size, epsilon) for place in self.space.positions)
+        return np.asarray(found / len(self.space.lists))
+
+    def near(self, outputs: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.int64]:
+        """Return the words within reach of each output on any list, int64 [U, W]; -1 for none and for one again."""
+        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
+        steps = np.arange(-reach, min(reach, size - reach - 1) + 1)
+        found: list[npt.NDArray[np.int64]] = []
+        for number, (order, place) in enumerate(zip(self.space.lists, self.space.positions, strict=True)):
+            words = order[(place[outputs][:, None] + steps) % size].astype(np.int64)
+            found.append(np.where(self.in_reach(words, outputs[:, None], epsilon, number), -1, words))
+        return np.concatenate(found, axis=1)
+
+    def in_reach(
+        self,
+        inputs: npt.NDArray[np.integer[Any]],
+        outputs: npt.NDArray[np.integer[Any]],
+        epsilon: float,
+        lists: int | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Say which words are within reach of outputs on any of the first lists, or of all; broadcast."""
+        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
+        inside = np.zeros(np.broadcast_shapes(inputs.shape, outputs.shape), dtype=np.bool_)
+        for place in self.space.positions[:lists]:
+            gaps = np.abs(place[inputs].astype(np.int64) - place[outputs])
+            inside |= np.minimum(gaps, size - gaps) <= reach
+        return inside
 
     def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:  # noqa: ARG002 - where it is truncated
         """Return the distance of positions that are ``gaps`` apart on a list of n words. Here: on a path."""

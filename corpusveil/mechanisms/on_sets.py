@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -251,21 +252,26 @@ class OnSets(Mechanism):
             out[at] = some
         return out
 
+    def added_to(self, word: int, epsilon: float) -> list[int]:
+        """Return the integer weights of a word's candidates beyond what every word has; total 2^64 - n added."""
+        table = self.table(check_epsilon(epsilon))
+        size = int(self.sets.sizes[word])
+        ends = [*map(int, table.bounds[word, : size - 1]), weights.TOTAL - table.added * len(self.space)]
+        return [end - before for before, end in itertools.pairwise([0, *ends])]
+
     def row(self, word: int, epsilon: float) -> list[int]:
         """Return the integer weights of a word's row, total 2^64."""
-        table, sets = self.table(check_epsilon(epsilon)), self.sets
-        cells = [table.added] * len(self.space)
-        before = 0
-        room = weights.TOTAL - table.added * len(self.space)
-        size = int(sets.sizes[word])
-        ends = [*map(int, table.bounds[word, : size - 1]), room]
-        for u, end in zip(sets.members[word, :size].tolist(), ends, strict=True):
-            cells[u] += end - before
-            before = end
+        cells = [self.table(check_epsilon(epsilon)).added] * len(self.space)
+        for u, weight in zip(self.sets.members[word].tolist(), self.added_to(word, epsilon), strict=False):
+            cells[u] += weight
         return cells
 
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
-        return np.array(self.row(self.check_id(word), epsilon), dtype=np.float64) / weights.TOTAL
+        word, added = self.check_id(word), self.table(check_epsilon(epsilon)).added
+        cells = self.added_to(word, epsilon)
+        out = np.full(len(self.space), added / weights.TOTAL)
+        out[self.sets.members[word, : len(cells)]] = [(cell + added) / weights.TOTAL for cell in cells]
+        return out
 
     def own(self, epsilon: float) -> npt.NDArray[np.float64]:
         """Return the probability of each word to come back unchanged, its largest; float64 [V]."""

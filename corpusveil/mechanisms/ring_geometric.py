@@ -170,6 +170,17 @@ class RingGeometric(OnLists):
     def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
         return np.roll(self.ring_weights(epsilon, n), position)
 
+    def reach(self, epsilon: float) -> int:
+        return self.table(epsilon).gamma - 1
+
+    def cells(
+        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
+    ) -> npt.NDArray[np.float64]:
+        table = self.table(epsilon)
+        gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
+        law = np.array([*table.near, table.far], dtype=np.float64) / weights.TOTAL
+        return np.asarray(law[np.minimum(np.minimum(gaps, table.n - gaps), table.gamma)])
+
     def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:
         return np.minimum(np.minimum(gaps, n - gaps), self.table(epsilon, n).gamma)
 

@@ -259,6 +259,16 @@ def _row(
             out[u] = own if u == word else _weight(values[u - k * LANES], scale)
 
 
+@numba.njit(nogil=True, cache=True)
+def _rows(
+    words: Any, vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, own: Any, scales: Any,
+    out: Any, low: int, high: int,
+) -> None:  # fmt: skip
+    for at in range(low, high):
+        word = words[at]
+        _row(word, vectors, chunks, s, gamma, squared, factors, own[word], scales[word], out[at])
+
+
 class Rows:
     """The rows of one law: ``exp(-s min(d, gamma))``, and factors float64 [V] in (0, 1] where words have them.
 
@@ -342,6 +352,16 @@ class Rows:
         _row(
             word, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.squared, self.factors,
             self.own[word], self.scales[word], out,
+        )  # fmt: skip
+        return out
+
+    def several(self, words: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        """Return the rows of several words; uint64 [N, V]."""
+        self.build(words)
+        out = np.empty((words.size, self.blocks.words), dtype=np.uint64)
+        in_slices(
+            words.size, _rows, words, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.squared,
+            self.factors, self.own, self.scales, out,
         )  # fmt: skip
         return out
 

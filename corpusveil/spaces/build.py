@@ -110,6 +110,7 @@ def _info(
         "sources": [{"name": e.source, "words": len(e), "dimensions": e.vectors.shape[1]} for e in embeddings],
         "order": order,
         "seed": seed,
+        **_hyphens(embeddings),
         "lists": [
             {"source": e.source, "start": start}
             for e, chosen in zip(embeddings, starts, strict=True)
@@ -129,6 +130,17 @@ def _info(
     }
 
 
+def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
+    """Return whether hyphens join words in the text of the embeddings, where they say so. All have to agree."""
+    known = {one.hyphens: one.source for one in embeddings if one.hyphens is not None}
+    if len(known) > 1:
+        raise UserError(
+            f"Hyphens join words in the text of {known['join']} and part them in that of {known['split']}; use "
+            "embeddings of text that was read alike."
+        )
+    return {"hyphens": next(iter(known))} if known else {}
+
+
 def _restricted(
     embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, only: Collection[str]
 ) -> tuple[list[Vectors], npt.NDArray[np.int64] | None]:
@@ -140,7 +152,7 @@ def _restricted(
         if len(rows) < 2:
             raise UserError(f"{one.source}: {len(rows)} of the words asked for are in it; at least two are needed.")
         counted = None if one.counts is None else one.counts[rows]
-        made.append(Vectors([one.words[row] for row in rows], one.vectors[rows], one.source, counted))
+        made.append(Vectors([one.words[row] for row in rows], one.vectors[rows], one.source, counted, one.hyphens))
         if number == 0 and public is not None:
             counts = public[rows]
     return made, counts

@@ -13,27 +13,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpusveil.choices import Hyphens
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
 from corpusveil.storage.parquet import sound
+from corpusveil.storage.shapes import fits, line, parsed
+from corpusveil.text.classes import TOKENIZER_VERSION
 
 Pairs = tuple[Any, npt.NDArray[np.int64]]  # Arrow strings, their counts
+ARTIFACT = "_artifact.json"
 ROWS = 1 << 16
 MOST = 2.0**62
 
 
-def read_counts(url: str, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
+def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None) -> npt.NDArray[np.int64]:
     """Return the count of every word of ``vocabulary``, int64 [V]; 0 for a word that the file does not have.
 
     Args:
-        url: an n-gram counts artefact or one of its Parquet files (``ngram, n, count``; a collocation ``new_york``
-            has the count of the n-gram ``new york``), or a table ``word<TAB>count`` (``.csv``: comma), also ``.gz``.
-            A word that occurs in several rows has their sum.
+        url: the folder that ``corpusveil count`` wrote, or Parquet files like those in it (``ngram, n, count``; a
+            collocation ``new_york`` has the count of the n-gram ``new york``), or a table ``word<TAB>count``
+            (``.csv``: comma), also ``.gz``. A word that occurs in several rows has their sum.
+        hyphens: how the text of the vocabulary was read, which counts have to agree with; None where nobody knows.
 
     Raises:
-        UserError: a row is unusable, or no word of the vocabulary has a count.
+        UserError: a row is unusable, the artefact is of something else or of another tokenizer, or no word of the
+            vocabulary has a count.
     """
     spaced = [" ".join(parts(word)) for word in vocabulary.words]
     known = pa.array(
@@ -41,7 +47,7 @@ def read_counts(url: str, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
     )
     totals = np.zeros(2 * len(vocabulary), np.int64)
     rough = np.zeros(2 * len(vocabulary))
-    for words, counts in _pairs(url):
+    for words, counts in _pairs(url, hyphens):
         ids = pc.index_in(words, value_set=known, skip_nulls=True)
         found = ids.is_valid().to_numpy(zero_copy_only=False)
         at = ids.drop_null().to_numpy()
@@ -55,7 +61,7 @@ def read_counts(url: str, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
     return total
 
 
-def _pairs(url: str) -> Iterator[Pairs]:
+def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
     if url.endswith(".parquet"):
         yield from _parquet(url)
         return
@@ -63,7 +69,9 @@ def _pairs(url: str) -> Iterator[Pairs]:
     if fs.isfile(path):
         yield from _table(url)
         return
-    for folder in (url, files.join(url, "data")):
+    if files.exists(files.join(url, ARTIFACT)):
+        _check_artifact(url, hyphens)
+    for folder in (files.join(url, "ngrams"), url, files.join(url, "data")):
         shards = [
             name for name in files.listing(folder) if name.endswith(".parquet") and not name.startswith((".", "_"))
         ]
@@ -71,7 +79,27 @@ def _pairs(url: str) -> Iterator[Pairs]:
             yield from _parquet(files.join(folder, name))
         if shards:
             return
-    raise UserError(f"{url}: there are no counts here, neither a table nor a folder of Parquet files.")
+    raise UserError(
+        f"{url}: there are no counts here, neither what 'corpusveil count' wrote, nor a table, nor Parquet files."
+    )
+
+
+def _check_artifact(url: str, hyphens: Hyphens | None) -> None:
+    """Raise UserError unless an artefact is counts, by this tokenizer, whose words would be other ones else."""
+    address = files.join(url, ARTIFACT)
+    told = parsed(files.read_bytes(address))
+    if not fits(told, {"kind": line}) or not line(told.get("tokenizer", "")):
+        raise UserError(f"{address}: this description is damaged; make it again with 'corpusveil count'.")
+    if told["kind"] != "counts":
+        raise UserError(f"{url}: this is {told['kind']}, not counts; name the folder that 'corpusveil count' wrote.")
+    if told.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:
+        raise UserError(
+            f"{url}: counted by tokenizer {told['tokenizer']}, and this is {TOKENIZER_VERSION}; count again with "
+            "'corpusveil count'."
+        )
+    found = told.get("hyphens", "split")
+    if hyphens is not None and found != hyphens:
+        raise UserError(f"{url}: counted with --hyphens {found}, the vectors' text with {hyphens}; count it alike.")
 
 
 def _parquet(url: str) -> Iterator[Pairs]:

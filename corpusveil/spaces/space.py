@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import UserError
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, write_vocabulary
 from corpusveil.storage import files
@@ -111,6 +112,13 @@ class Space:
     def counts(self) -> npt.NDArray[np.int64] | None:
         """Public counts of the words, int64 [V]; None when the space was built without."""
         return self.vocabulary.counts
+
+    @property
+    def hyphens(self) -> Hyphens | None:
+        """Whether hyphens join words in the text that the vectors were trained on; None where nobody knows."""
+        made = self.info.get("made")
+        said = made.get("hyphens") if isinstance(made, dict) else None
+        return next((one for one in HYPHENS if one == said), None)
 
     @property
     def dimensions(self) -> int:

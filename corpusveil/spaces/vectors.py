@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.choices import Hyphens
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats import folder, keyedvectors, npz, parquet, text, word2vec
 from corpusveil.spaces.formats.table import Table
@@ -36,6 +37,7 @@ class Vectors:
         vectors: float32 [V, d], finite, exactly as given (float64 is rounded to float32, nothing is normalised).
         source: the file's name, without folders.
         counts: int64 [V] where the source has them.
+        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
         where, first_row: what errors call the source, and the row of the first word in it.
 
     Raises:
@@ -46,6 +48,7 @@ class Vectors:
     vectors: npt.NDArray[np.float32]
     source: str = "memory"
     counts: npt.NDArray[np.int64] | None = None
+    hyphens: Hyphens | None = None
 
     where: InitVar[str | None] = None
     first_row: InitVar[int] = 1
@@ -72,7 +75,9 @@ def read_vectors(url: str) -> Vectors:
     """
     table = reader(url)(url)
     name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
-    return Vectors(table.words, table.vectors, name, table.counts, where=url, first_row=table.first_row)
+    return Vectors(
+        table.words, table.vectors, name, table.counts, table.hyphens, where=url, first_row=table.first_row
+    )  # fmt: skip
 
 
 def reader(url: str) -> Callable[[str], Table]:

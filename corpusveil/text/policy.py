@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from corpusveil.choices import POLICIES, Policy
+from corpusveil.choices import HYPHENS, POLICIES, Hyphens, Policy
 from corpusveil.errors import UserError
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ class TextPolicy:
 
     ``layout`` is ``normalize`` (one blank between tokens that stood apart) or ``keep`` (white space as it was);
     ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``;
-    ``case`` is ``lower`` or ``restore`` (replacements take the capitals of the token, which discloses them).
+    ``case`` is ``lower`` or ``restore`` (replacements take the capitals of the token, which discloses them);
+    ``hyphens`` is ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word).
     Raises UserError for a value that is none of these.
     """
 
@@ -59,6 +60,7 @@ class TextPolicy:
     layout: Literal["normalize", "keep"] = "normalize"
     case: Literal["lower", "restore"] = "lower"
     tokenizer: Literal["word", "gst", "mst", "optimal"] = "word"
+    hyphens: Hyphens = "split"
 
     def __post_init__(self) -> None:
         for name in ROLE_NAMES[1:]:
@@ -70,7 +72,7 @@ class TextPolicy:
                     f"{name} = 'privatize': only words of the vocabulary can be privatized; "
                     "choose resample, mask, drop or keep."
                 )
-        for name, choices in (("layout", ("normalize", "keep")), ("case", ("lower", "restore"))):
+        for name, choices in (("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS)):
             if getattr(self, name) not in choices:
                 raise UserError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(choices)}.")
         if self.tokenizer not in TOKENIZERS:
@@ -107,5 +109,8 @@ class TextPolicy:
         return tuple(shown)
 
     def as_dict(self) -> dict[str, str]:
-        """Return the fields by name, for a digest or a manifest."""
-        return dataclasses.asdict(self)
+        """Return the fields by name, for a digest or a manifest; without hyphens where these part words, as ever."""
+        fields: dict[str, str] = dataclasses.asdict(self)
+        if self.hyphens == "split":
+            del fields["hyphens"]
+        return fields

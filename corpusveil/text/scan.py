@@ -5,7 +5,8 @@ The rules, in the order in which they are tried at each character (kinds as in `
 * **contact**: letters followed by ``://``, or ``www.``, up to a blank or one of ``<>"{}|\^` ``, less trailing
   punctuation; ``name@domain`` and ``@handle``.
 * **word**: a letter and all letters, marks and digits behind it. An apostrophe (``'`` or U+2019) with a letter on
-  both sides belongs to the word, a hyphen never does: *don't* is one token, *well-known* three.
+  both sides belongs to the word, and so does a hyphen (``-``) where that is asked for: *don't* is one token,
+  *well-known* three, or one.
 * **number**: a digit and all digits, letters and marks behind it (*3rd*, *10km*); a full stop or comma between two
   digits belongs to it.
 * **punctuation**: one character each.
@@ -122,8 +123,8 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
 
 
 @compiled
-def _word_end(data: Any, at: int, end: int, kinds: Any) -> int:
-    """Return the end of the word that starts at ``at``."""
+def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool) -> int:
+    """Return the end of the word that starts at ``at``; ``hyphens`` between two letters join."""
     i = at
     letter = False
     while i < end:
@@ -133,10 +134,10 @@ def _word_end(data: Any, at: int, end: int, kinds: Any) -> int:
             letter = True
         elif kind == DIGIT:
             letter = False
-        elif kind != MARK and not (
-            code in (0x27, 0x2019) and letter and _kind_at(data, i + length, end, kinds) == LETTER
-        ):
-            break
+        elif kind != MARK:
+            joins = code in (0x27, 0x2019) or (hyphens and code == 0x2D)
+            if not (joins and letter and _kind_at(data, i + length, end, kinds) == LETTER):
+                break
         i += length
     return i
 
@@ -215,12 +216,14 @@ def scan(
     ids: Any,
     token_offsets: Any,
     scratch: Any,
+    hyphens: bool,
 ) -> int:
     """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
     ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
-    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document.
+    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document. ``hyphens``
+    says whether a hyphen between two letters joins them to one word.
     """
     n = 0
     for document in range(offsets.size - 1):
@@ -247,8 +250,8 @@ def scan(
                     state = hash_step(state, ascii_lower[byte])
                     stop += 1
                 token_classes[n] = _WORD
-                if stop < end and (byte == 0x27 or byte >= 0x80):
-                    stop = _word_end(data, i, end, kinds)
+                if stop < end and (byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D)):
+                    stop = _word_end(data, i, end, kinds, hyphens)
                     ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
                 else:
                     ids[n] = find(state, data, i, stop, slots, words, word_offsets, ascii_lower)
@@ -280,7 +283,7 @@ def scan(
                     continue
                 if kind == LETTER:
                     token_classes[n] = _WORD
-                    stop = _word_end(data, i, end, kinds)
+                    stop = _word_end(data, i, end, kinds, hyphens)
                     ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
                     i = stop
                 elif kind == DIGIT:

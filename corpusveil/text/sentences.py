@@ -5,6 +5,8 @@ terminal punctuation (``. ! ? …`` and their like in other scripts) with any cl
 blank follows (none is needed behind the full-width stops of East Asian scripts). A full stop does not count when it
 touches an abbreviation (``Mr.``, ``vs.``) or a single letter other than *I* (``J. Smith``, ``e.g.``), nor when the next
 token begins with a small letter.
+
+A full stop of an abbreviation within a sentence parts no words: *mr. kennedy* is two words in a row (``running``).
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def _starts_small(data: Any, start: int, end: int, kinds: Any) -> Any:
 @compiled
 def _mark(
     data: Any, starts: Any, ends: Any, token_classes: Any, token_offsets: Any,
-    kinds: Any, slots: Any, words: Any, offsets: Any, lower: Any, out: Any,
+    kinds: Any, slots: Any, words: Any, offsets: Any, lower: Any, out: Any, silent: Any,
 ) -> None:  # fmt: skip
     for document in range(token_offsets.size - 1):
         first = token_offsets[document]
@@ -92,6 +94,7 @@ def _mark(
                 stop = code == 0x2E and _abbreviated(
                     data, starts, ends, token_classes, t, first, slots, words, offsets, lower
                 )
+                silent[t] = stop
                 strength = 0 if stop else max(kind, strength if touches else 0)
             elif not (strength > 0 and touches and _closes(code)):
                 strength = 0
@@ -118,13 +121,24 @@ def _mark(
 
 def sentence_ends(tokens: Tokens) -> npt.NDArray[np.bool_]:
     """Say of each token whether it is the last of its sentence; bool [T]."""
+    return ends_and_stops(tokens)[0]
+
+
+def ends_and_stops(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Say of each token whether it ends its sentence, and whether it is an abbreviation's full stop that does not."""
     table = _abbreviations()
-    out = np.zeros(len(tokens), dtype=np.bool_)
+    out, silent = np.zeros(len(tokens), dtype=np.bool_), np.zeros(len(tokens), dtype=np.bool_)
     _mark(
         tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
-        KINDS, table.slots, table.keys, table.offsets, ASCII_LOWER, out,
+        KINDS, table.slots, table.keys, table.offsets, ASCII_LOWER, out, silent,
     )  # fmt: skip
-    return out
+    return out, silent & ~out
+
+
+def running(tokens: Tokens) -> tuple[Tokens, npt.NDArray[np.bool_]]:
+    """Return tokens without the full stops of abbreviations within sentences, and which of these end a sentence."""
+    ends, stops = ends_and_stops(tokens)
+    return (tokens.only(~stops), ends[~stops]) if stops.any() else (tokens, ends)
 
 
 def sentences(tokens: Tokens, document: int) -> list[str]:

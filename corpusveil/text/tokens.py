@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpusveil.choices import Hyphens
 from corpusveil.errors import UserError
 from corpusveil.text.scan import scan
 from corpusveil.text.utf8 import ASCII_LOWER, BYTE_KINDS, KINDS, LOWER
@@ -37,6 +38,14 @@ class Tokens:
 
     def __len__(self) -> int:
         return self.starts.size
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> Tokens:
+        """Return some of the tokens; bool [T]."""
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
+        return Tokens(
+            self.data, self.documents, self.starts[kept], self.ends[kept], self.classes[kept], self.ids[kept],
+            before[self.offsets],
+        )  # fmt: skip
 
     def text(self, token: int) -> str:
         """Return the token as it stands in the input."""
@@ -74,17 +83,17 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
 class Tokenizer:
     """Splits text into tokens and looks words up in one vocabulary; see ``scan`` for the rules."""
 
-    __slots__ = ("table",)
+    __slots__ = ("hyphens", "table")
 
-    def __init__(self, table: WordTable) -> None:
-        self.table = table
+    def __init__(self, table: WordTable, hyphens: Hyphens = "split") -> None:
+        self.table, self.hyphens = table, hyphens
 
     @classmethod
-    def of_words(cls, words: Sequence[str]) -> Tokenizer:
+    def of_words(cls, words: Sequence[str], hyphens: Hyphens = "split") -> Tokenizer:
         """Return a tokenizer of a vocabulary given as strings; ids are positions."""
         encoded = [word.encode() for word in words]
         offsets = np.concatenate([[0], np.cumsum([len(word) for word in encoded], dtype=np.int64)])
-        return cls(WordTable.build(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets.astype(np.int64)))
+        return cls(WordTable.build(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets.astype(np.int64)), hyphens)
 
     def tokens(self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]) -> Tokens:
         """Tokenise the documents ``data[documents[d]:documents[d + 1]]``; at most ``MAX_BYTES`` bytes."""
@@ -102,7 +111,7 @@ class Tokenizer:
         table = self.table
         count = scan(
             data, documents, BYTE_KINDS, KINDS, LOWER, ASCII_LOWER, table.slots, table.keys, table.offsets,
-            starts, ends, classes, ids, offsets, np.empty(2 * longest, dtype=np.uint8),
+            starts, ends, classes, ids, offsets, np.empty(2 * longest, dtype=np.uint8), self.hyphens == "join",
         )  # fmt: skip
         return Tokens(data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets)
 

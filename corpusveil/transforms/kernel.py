@@ -92,7 +92,7 @@ def prepare(space: Space, policy: TextPolicy, collocations: Collocations | None 
         table_words, table_offsets, joiner = _joined(space, policy, collocations, table_words, table_offsets)
     table = WordTable.build(table_words, table_offsets)
     return Prepared(
-        Tokenizer(table),
+        Tokenizer(table, policy.hyphens),
         Wording.build(_spoken(space, table), table.offsets[: len(space) + 1], capitals=policy.case == "restore"),
         is_stop,
         WeightTable(public_weights(space)),
@@ -130,7 +130,7 @@ def _joined(
     """Add the words of collocations that the tokenizer does not know yet; return words, offsets and what joins them."""
     held = collocations.restricted(space.vocabulary)
     known = offsets.size - 1
-    ids = Tokenizer(WordTable.build(words, offsets)).tokenize(held.words).ids.copy()
+    ids = Tokenizer(WordTable.build(words, offsets), policy.hyphens).tokenize(held.words).ids.copy()
     new = np.flatnonzero(ids < 0)
     more, more_offsets = concatenate([held.words[number].encode() for number in new])
     ids[new] = np.arange(known, known + new.size)

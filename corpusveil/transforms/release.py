@@ -38,6 +38,14 @@ class Release:
             raise UserError(f"tokenizer {self.policy.tokenizer}: a collocation table is what it {need}.")
         if self.duplicates not in DUPLICATES:
             raise UserError(f"duplicates = {self.duplicates!r}: it may be {' or '.join(DUPLICATES)}.")
+        read = {"space": self.mechanism.space.hyphens}
+        read |= {} if self.collocations is None else {"collocation table": self.collocations.hyphens}
+        for what, found in read.items():
+            if found not in (None, self.policy.hyphens):
+                raise UserError(
+                    f"hyphens {self.policy.hyphens}: the {what} is of text that was read with hyphens {found}; read "
+                    "the documents alike."
+                )
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
 

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.table import Collocations
-from corpusveil.collocations.tokenizers import Method, segment
+from corpusveil.collocations.tokenizers import Method, units
 from corpusveil.compiled import compiled
 from corpusveil.spaces import Space
 from corpusveil.text.classes import UNKNOWN
-from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokens
 
 
@@ -69,7 +68,7 @@ class Joiner:
     def __call__(self, tokens: Tokens) -> Tokens:
         """Return the same text in units."""
         words = np.where(tokens.ids >= 0, self.of_word[tokens.ids], UNKNOWN).astype(np.int32)
-        found = segment(words, sentence_ends(tokens), self.collocations, self.method)
+        found, _ = units(tokens, words, self.collocations, self.method)
         ids = np.where(tokens.ids < self.known, tokens.ids, UNKNOWN).astype(np.int32)
         count = len(tokens)
         starts, ends, new_ids = (np.empty(count, dtype=np.int32) for _ in range(3))

@@ -29,6 +29,10 @@ def plain(measure: str, count: int, words: list[int], total: int) -> float:
     if measure in ("pmi", "npmi"):
         pmi = math.log2(count * total ** (k - 1) / math.prod(words))
         return pmi if measure == "pmi" else pmi / (-(k - 1) * math.log2(count / total))
+    if measure == "jaccard":
+        return count / (sum(words) - (k - 1) * count)
+    if measure == "log-dice":
+        return 14 + math.log2(k * count / sum(words))
     with decimal.localcontext(prec=60):  # the cells of the log-likelihood ratio cancel in floats
         c, size = decimal.Decimal(count), decimal.Decimal(total)
         expected = decimal.Decimal(math.prod(words)) / size ** (k - 1)
@@ -39,6 +43,9 @@ def plain(measure: str, count: int, words: list[int], total: int) -> float:
             x, y = map(decimal.Decimal, words)
             cells = [(c, expected), (x - c, x - expected), (y - c, y - expected)]
             cells.append((size - x - y + c, size - x - y + expected))
+        if measure == "chi2":
+            squares = sum((o - e) ** 2 / e for o, e in cells)
+            return float(-squares if c < expected else squares)
         whole = 2 * sum(o * (o / e).ln() for o, e in cells if o > 0)
         return float(-whole if c < expected else whole)
 
@@ -55,6 +62,28 @@ def test_is_its_formula(measure: Any, k: int) -> None:
         for one, count, row in zip(got, counts, words, strict=True):
             want = plain(measure, count, row, total)
             assert one == pytest.approx(want, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("chi2", 20 * 20 / 240 + 20 * 20 / 60 + 20 * 20 / 560 + 20 * 20 / 140),
+        ("jaccard", 80 / (300 + 200 - 80)),
+        ("log-dice", 14 + math.log2(160 / 500)),
+    ],
+)
+def test_is_what_is_worked_out_by_hand(measure: Any, expected: float) -> None:
+    """Of 1,000 words 300 are x, 200 y, 80 of these "x y": 60 were to be expected, and 240, 140, 560 in the other cells.
+
+    Rarer than expected is negative (chi2); always together is the most there is (jaccard, log-dice).
+    """
+    assert score([80], [[300], [200]], 1000, measure)[0] == pytest.approx(expected, rel=1e-12)
+    if measure == "chi2":
+        assert score([40], [[300], [200]], 1000, measure)[0] == pytest.approx(-expected, rel=1e-12)
+        assert score([30], [[30], [30]], 30, measure)[0] == pytest.approx(0, abs=1e-9)
+    else:
+        most = {"jaccard": 1.0, "log-dice": 14.0}[measure]
+        assert score([7], [[7], [7], [7]], 1000, measure)[0] == most
 
 
 def table(rows: dict[str, int]) -> pa.Table:

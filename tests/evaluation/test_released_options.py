@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from corpusveil.cli import demo
+from corpusveil.errors import UserError
 from corpusveil.evaluation import finetuning, question, texts
 from corpusveil.evaluation.causal import CausalPerplexity
 from corpusveil.evaluation.charts import line_chart
@@ -362,3 +364,89 @@ def test_the_demo_says_what_its_release_gives_away(
         assert name in told
     page = tmp_path / "evaluation" / "report.html"
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+class TestSimilarityOfMeaning:
+    """Measured by what no mechanism moved in, or it is said that it was."""
+
+    FLATTERS = "the mechanism moved in these very vectors"
+
+    def told(self, source: Path, private: Path, output: Path, space: Space, *more: str) -> tuple[Measure, str]:
+        assert evaluate(source, private, output, "--space", str(space.url), "--seeds", "2", *more) == 0
+        report = json.loads((output / "report.json").read_text())
+        found = Findings("", 1, 1, (), (), tuple(Measure(**one) for one in report["measures"]))
+        page = (output / "report.html").read_text()
+        return found.at("similarity of meaning"), page[page.index('class="tiles"') : page.index("<h2>")]
+
+    def test_by_the_releases_own_vectors_the_tile_says_that_they_flatter(
+        self, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        figure, tiles = self.told(source, private, tmp_path / "r", space)
+        assert self.FLATTERS in figure.model
+        assert self.FLATTERS in tiles
+
+    def test_by_another_embedding_it_is_lower_and_says_which(
+        self, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        """Vectors of the same words that have nothing to do with the space's; the space's own ones are recognised."""
+        words = space.vocabulary.words
+        others = np.random.default_rng(8).normal(size=(len(words), 16)).astype(np.float32)
+        np.savez(tmp_path / "others.npz", vocab=np.array(words), vectors=others)
+        np.savez(tmp_path / "same.npz", vocab=np.array(words), vectors=3 * np.asarray(space.vectors))
+        own, _ = self.told(source, private, tmp_path / "a", space)
+        figure, tiles = self.told(
+            source, private, tmp_path / "b", space, "--similarity-vectors", str(tmp_path / "others.npz")
+        )
+        assert figure.model == "averaged vectors of others.npz, centred"
+        assert self.FLATTERS not in tiles
+        assert figure.value < own.value
+        again, tiles = self.told(
+            source, private, tmp_path / "c", space, "--similarity-vectors", str(tmp_path / "same.npz")
+        )
+        assert self.FLATTERS in again.model
+        assert self.FLATTERS in tiles
+
+    def test_a_space_of_several_embeddings_knows_them_all(self, tmp_path: Path) -> None:
+        """Of the second one it has the list only, so its name counts."""
+        from corpusveil.evaluation.similarity import made_of
+        from corpusveil.spaces import Vectors, build_space
+
+        one, two, three = (
+            Vectors(["a", "b", "c", "d"], np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32), name)
+            for seed, name in enumerate(("one", "two", "three"))
+        )
+        space = build_space([one, two])
+        assert [made_of(space, some) for some in (one, two, three)] == [True, True, False]
+
+    def test_an_encoder_and_vectors_exclude_each_other(self, space: Space) -> None:
+        from corpusveil.evaluation.similarity import AveragedVectors
+        from corpusveil.spaces import Vectors
+
+        vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
+        with pytest.raises(UserError, match="leave one of them out"):
+            Question(encoder=AveragedVectors(space), vectors=vectors)
+
+
+def test_what_is_promised_of_unchanged_words_is_seen(
+    space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a corpus of which three words in eleven are unknown: both figures are of the words that the space has."""
+    rng = random.Random(11)
+    rows = [
+        {"text": " ".join([*(rng.choice(WORDS) for _ in range(8)), *(rng.choice(["qqq", "zzz"]) for _ in range(3))])}
+        for _ in range(1000)
+    ]
+    write_shard(tmp_path / "in" / "x.jsonl", rows)
+    made = privatize(tmp_path / "in", space, tmp_path / "out", 1.0)
+    promised = re.search(r"Expected share of known words .*: ([\d.]+)%", capsys.readouterr().out)
+    assert promised is not None
+    found = evaluate_release(
+        match([str(tmp_path / "in")], [str(made)]), manifest_of(made), Question(seeds=2, space=space)
+    )
+    known, lacking = found.at("known words unchanged"), found.at("unknown words")
+    expected = float(promised.group(1)) / 100
+    error = (expected * (1 - expected) / 8000) ** 0.5
+    assert abs(known.value - expected) < 4 * error + 0.0005
+    assert f"{expected:.1%} were to be expected" in known.note
+    assert lacking.value == pytest.approx(3 / 11)
+    assert found.at("words unchanged").value == pytest.approx(known.value * 8 / 11, abs=0.002)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from corpusveil.cli.main import run
 from corpusveil.errors import UserError
-from corpusveil.spaces import Vocabulary, read_counts
+from corpusveil.spaces import Vocabulary, load_space, read_counts
 
 VOCABULARY = Vocabulary.from_words(["river", "new_york", "_", "never", '"', "я"])
 EXPECTED = [7, 4, 3, 0, 2, 1]
@@ -28,10 +30,35 @@ def test_ngram_counts_are_read_from_a_file_and_from_an_artefact(tmp_path: Path) 
     assert read_counts(str(tmp_path / "part-0.parquet"), VOCABULARY).tolist() == EXPECTED
     pq.write_table(table.slice(3), tmp_path / "part-1.parquet")
     pq.write_table(table.slice(0, 3), tmp_path / "part-0.parquet")
-    (tmp_path / "_artifact.json").write_text("{}")
     counts = read_counts(str(tmp_path), VOCABULARY)
     assert counts.tolist() == EXPECTED
     assert counts.dtype == np.int64
+
+
+def test_the_folder_that_count_wrote_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``space --counts`` gets the unigram counts out of the artefact, and those of collocations."""
+    (tmp_path / "in.txt").write_text("the river the bank\nthe river of new york\n")
+    assert run(["count", str(tmp_path / "in.txt"), "--min-count", "1", "--output", str(tmp_path / "counts")]) == 0
+    (tmp_path / "v.txt").write_text("river 1 0\nbank 0 1\nnew_york 1 1\nsea 2 1\n")
+    command = ["space", "--vectors", str(tmp_path / "v.txt"), "--counts", str(tmp_path / "counts")]
+    assert run([*command, "--output", str(tmp_path / "space")]) == 0
+    space = load_space(str(tmp_path / "space"))
+    assert space.counts is not None
+    assert space.counts.tolist() == [2, 1, 1, 0]
+    description = json.loads((tmp_path / "counts" / "_artifact.json").read_text())
+    for other, said in (
+        ({"tokenizer": "0/unicode-1"}, "counted by tokenizer 0/unicode-1"),
+        ({"kind": "tokens"}, "this is tokens, not counts"),
+        ({"kind": 3}, "this description is damaged"),
+    ):
+        (tmp_path / "counts" / "_artifact.json").write_text(json.dumps({**description, **other}))
+        assert run([*command, "--output", str(tmp_path / "other")]) == 2
+        assert said in capsys.readouterr().err
+    (tmp_path / "counts" / "_artifact.json").write_text(json.dumps(description))
+    for part in (tmp_path / "counts" / "ngrams").iterdir():
+        part.unlink()
+    assert run([*command, "--output", str(tmp_path / "other")]) == 2
+    assert "there are no counts here" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("header", ["", "word\tcount\n"])

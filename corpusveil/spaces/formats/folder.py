@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import BROKEN_ARRAY, Table
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
+from corpusveil.storage.shapes import parsed
 
 
 def read(url: str) -> Table:
@@ -19,4 +21,14 @@ def read(url: str) -> Table:
         except BROKEN_ARRAY:
             raise UserError(f"{matrix}: not a sound NumPy array of numbers; write the artefact again.") from None
     vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
-    return Table(list(vocabulary.words), vectors, 1, vocabulary.counts)
+    return Table(list(vocabulary.words), vectors, 1, vocabulary.counts, _hyphens(url))
+
+
+def _hyphens(url: str) -> Hyphens | None:
+    """Return how the description of the artefact says that text was read; None where it does not."""
+    address = files.join(url, "_artifact.json")
+    told = parsed(files.read_if_there(address) or b"{}")
+    found = told.get("hyphens") if isinstance(told, dict) else None
+    if found is not None and found not in HYPHENS:
+        raise UserError(f"{address}: hyphens = {found!r}: it may be {' or '.join(HYPHENS)}; train again.")
+    return found

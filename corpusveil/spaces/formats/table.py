@@ -13,6 +13,7 @@ from typing import IO, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.choices import Hyphens
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 
@@ -32,12 +33,14 @@ class Table:
         vectors: [V, d], of any real dtype.
         first_row: what people call the first word's row in this file (2 below a header).
         counts: int64 [V] where the file has them.
+        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
     """
 
     words: list[str]
     vectors: npt.NDArray[Any]
     first_row: int = 1
     counts: npt.NDArray[np.int64] | None = None
+    hyphens: Hyphens | None = None
 
 
 @contextlib.contextmanager

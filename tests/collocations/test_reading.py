@@ -1,0 +1,172 @@
+"""How text is read for counting: abbreviations end nothing, and hyphens join where that is asked for, in every step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.budget import Budget
+from corpusveil.cli.main import run
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.table import Collocations, load_collocations
+from corpusveil.collocations.tokenizers import units
+from corpusveil.errors import UserError
+from corpusveil.evaluation.language import KneserNey
+from corpusveil.mechanisms import make
+from corpusveil.pipelines.local import LocalEngine
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Vectors, build_space, load_space
+from corpusveil.text.policy import TextPolicy
+from corpusveil.text.sentences import ends_and_stops, running
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.table import privatize
+
+TEXT = "Mr. Kennedy met Dr. Who of the U.S. Army. Then he left. A long-term, well-known plan's end - at X.\n"
+
+
+def counted(folder: Path, **options: Any) -> dict[str, int]:
+    """Return the n-grams of the text by the command's function."""
+    (folder / "in.txt").write_text(TEXT)
+    count_corpus([str(folder / "in.txt")], str(folder / "out"), LocalEngine(), CountOptions(min_count=1, **options))
+    tables = [pq.read_table(one) for one in sorted((folder / "out" / "ngrams").iterdir())]
+    table = pa.concat_tables(tables)
+    return dict(zip(table["ngram"].to_pylist(), table["count"].to_pylist(), strict=True))
+
+
+class TestAbbreviations:
+    def test_end_no_ngram(self, tmp_path: Path) -> None:
+        """Sentences, commas and marks still do."""
+        found = counted(tmp_path)
+        for ngram in ("mr kennedy", "met dr who", "the u s", "u s army"):
+            assert found[ngram] == 1, ngram
+        for ngram in ("army then", "left a", "term well", "plan's end at", "end at"):
+            assert ngram not in found, ngram
+
+    def test_full_stops_that_end_a_sentence_are_none(self) -> None:
+        """At the end of a line or text the same full stop ends something."""
+        tokens = Tokenizer.of_words([]).tokenize(["Mr. Smith Jr.\nMr. X came, etc."])
+        ends, stops = ends_and_stops(tokens)
+        assert [tokens.text(t - 1) for t in np.flatnonzero(stops)] == ["Mr", "Mr"]
+        assert [tokens.text(t - 1) for t in np.flatnonzero(ends)] == ["Jr", "etc"]
+        kept, its_ends = running(tokens)
+        assert kept.texts(0) == ["Mr", "Smith", "Jr", ".", "Mr", "X", "came", ",", "etc", "."]
+        assert [kept.text(t - 1) for t in np.flatnonzero(its_ends)] == ["Jr", "etc"]
+
+    @pytest.mark.parametrize("method", ["gst", "mst", "optimal"])
+    def test_units_take_their_full_stops_in_where_the_table_was_counted_so(self, method: Any) -> None:
+        """And not where it was not, so that releases by earlier tables stay what they were."""
+        rows = pa.table({"ngram": ["mr kennedy", "u s army"], "n": [2, 3], "score": [3.0, 4.0]})
+        for over, expected in ((False, []), (True, ["Mr. Kennedy", "U.S. Army"])):
+            table = Collocations.of(rows, over_stops=over)
+            tokens = Tokenizer.of_words(table.words).tokenize([TEXT])
+            segments, _ = units(tokens, tokens.ids, table, method)
+            data = tokens.data.tobytes().decode()
+            first = np.flatnonzero(segments.entries >= 0)
+            last = first + segments.lengths[first] - 1
+            assert [data[tokens.starts[a] : tokens.ends[b]] for a, b in zip(first, last, strict=True)] == expected
+            assert segments.lengths.sum() == len(tokens)
+        assert Collocations.of(rows).digest != table.digest
+
+    def test_a_language_model_goes_on_over_them_as_counts_do(self, tmp_path: Path) -> None:
+        """Of texts, of counts and in scoring: *kennedy* is likely after *mr*."""
+        counted(tmp_path)
+        for model in (KneserNey.of_texts([TEXT]), KneserNey.of_counts(str(tmp_path / "out"))):
+            alone = model.log_probability([], "kennedy")
+            assert model.log_probability(["mr"], "kennedy") > alone + 1
+            scored, apart = model.sentence_log_probabilities(["Mr. Kennedy", "Mr! Kennedy"])
+            assert scored > apart
+
+    def test_counts_of_before_are_not_added_to(self, tmp_path: Path) -> None:
+        counted(tmp_path)
+        description = tmp_path / "out" / "_artifact.json"
+        told = json.loads(description.read_text())
+        del told["over_stops"]
+        description.write_text(json.dumps(told))
+        (tmp_path / "more.txt").write_text("Mr. Kennedy again\n")
+        with pytest.raises(UserError, match="count all again"):
+            count_corpus(
+                [str(tmp_path / "more.txt")], str(tmp_path / "sum"), LocalEngine(), add_to=str(tmp_path / "out")
+            )
+
+
+class TestHyphens:
+    def test_part_words_or_join_them(self, tmp_path: Path) -> None:
+        for hyphens, there, missing in (
+            ("split", ["long", "term", "well"], ["long-term"]),
+            ("join", ["long-term", "well-known plan's end"], ["long", "end at"]),
+        ):
+            (tmp_path / hyphens).mkdir()
+            found = counted(tmp_path / hyphens, hyphens=hyphens)
+            assert all(ngram in found for ngram in there)
+            assert not any(ngram in found for ngram in missing)
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("well-known", ["well-known"]),
+            ("Mother-in-Law's", ["Mother-in-Law's"]),
+            ("a- b -c --d e-", ["a", "-", "b", "-", "c", "-", "-", "d", "e", "-"]),
+            ("co-2 2-fold é-è", ["co", "-", "2", "2", "-", "fold", "é-è"]),
+            ("a-b@c-d.org x-y", ["a-b@c-d.org", "x-y"]),
+        ],
+    )
+    def test_joins_letters_only(self, text: str, expected: list[str]) -> None:
+        tokens = Tokenizer.of_words(["well-known", "é-è"], "join").tokenize([text])
+        assert tokens.texts(0) == expected
+        assert ("well-known" in text) == (0 in tokens.ids.tolist())
+
+    def test_every_step_agrees(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Counting, GST, training, the space and the release read *long-term* as one word, or say who does not."""
+        t = tmp_path
+        (t / "in.txt").write_text("a long-term plan and a well-known plan\nthe long-term plan is one\n" * 20)
+        quiet = ["--progress", "none"]
+        table = ["--collocations", f"{t}/table"]
+        for command in (
+            ["count", f"{t}/in.txt", "--hyphens", "join", "--output", f"{t}/counts"],
+            ["score", "--counts", f"{t}/counts", "--threshold", "0.1", "--output", f"{t}/table"],
+            ["tokenize", f"{t}/in.txt", "--tokenizer", "gst", *table, "--output", f"{t}/tokens"],
+            ["train", "--tokens", f"{t}/tokens", "--dimensions", "4", "--min-count", "1", "--output", f"{t}/vectors"],
+            ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/counts", "--output", f"{t}/space"],
+        ):
+            assert run([*command, *quiet]) == 0
+        space, collocations = load_space(f"{t}/space"), load_collocations(f"{t}/table")
+        assert "long-term_plan" in space.vocabulary
+        assert "never looked up" not in capsys.readouterr().out
+        assert (space.hyphens, collocations.hyphens) == ("join", "join")
+        mechanism, key = make("ring-geometric", space), Key.for_tests()
+        joined = TextPolicy(tokenizer="gst", hyphens="join", unknown_words="mask")
+        release = Release(mechanism, Budget(epsilon=60.0), joined, key=key, collocations=collocations)
+        assert privatize(["The long-term plan"], release, ids=["a"]) == ["the long-term plan"]
+        said = "is of text that was read with hyphens join"
+        with pytest.raises(UserError, match=f"the space {said}"):
+            Release(mechanism, Budget(1.0), TextPolicy(), key=key)
+        other = make("ring-geometric", build_space(Vectors(["long-term_plan", "b"], np.eye(2, dtype=np.float32))))
+        with pytest.raises(UserError, match=f"the collocation table {said}"):
+            Release(other, Budget(1.0), TextPolicy(tokenizer="gst"), key=key, collocations=collocations)
+        private = ["privatize", f"{t}/in.txt", "--space", f"{t}/space", "--mechanism", "ring-geometric"]
+        private += ["--epsilon", "1", "--test-key", *quiet]
+        assert run([*private, "--output", f"{t}/no"]) == 2
+        assert "read the documents alike" in capsys.readouterr().err
+        assert run([*private, "--hyphens", "join", "--output", f"{t}/yes"]) == 0
+        assert json.loads((t / "yes" / "manifest.json").read_text())["configuration"]["text"]["hyphens"] == "join"
+        command = ["tokenize", f"{t}/in.txt", "--tokenizer", "gst", *table, "--hyphens", "split"]
+        assert run([*command, "--output", f"{t}/x"]) == 2
+        assert "the collocations were counted with --hyphens join" in capsys.readouterr().err
+        assert run(["count", f"{t}/in.txt", "--output", f"{t}/plain", *quiet]) == 0
+        space_of = ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/plain", "--output", f"{t}/y"]
+        assert run(space_of) == 2
+        assert "count it alike" in capsys.readouterr().err
+
+    def test_a_release_that_parts_words_is_the_one_it_ever_was(self) -> None:
+        """The default is no part of a digest, so that no release of before gets other bytes."""
+        assert "hyphens" not in TextPolicy().as_dict()
+        assert TextPolicy(hyphens="join").as_dict()["hyphens"] == "join"
+        with pytest.raises(UserError, match="hyphens"):
+            TextPolicy(hyphens="glue")  # type: ignore[arg-type]
