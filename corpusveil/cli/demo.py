@@ -29,7 +29,7 @@ from corpusveil.evaluation.bundled import public_texts
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.question import Question
 from corpusveil.evaluation.release import evaluate_release
-from corpusveil.evaluation.report import OF, write_report
+from corpusveil.evaluation.report import write_report
 from corpusveil.jobs.java import java_home
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.local import LocalEngine
@@ -225,7 +225,7 @@ def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Repo
     for name in TOLD:
         for one in found.measures:
             if one.name == name and one.epsilon is None:
-                of = f" ({OF[name]})" if name in OF else ""
+                of = f" ({one.of})" if one.of else ""
                 report(f"  {name}{of}{f', {one.model}' if 'key' in one.model else ''}: {one}")
 
 

@@ -16,11 +16,6 @@ from corpusveil.transforms.pages import environment
 
 RISK = "words guessed, Bayes-optimal"
 TILES = ("words unchanged", "words guessed from context", "similarity of meaning", "accuracy, private to private")
-OF = {
-    "words unchanged": "of all words of the originals, known to the space or not",
-    "words guessed from context": "of known words",
-}
-"""What words a tile's share is of."""
 FLOORS = {
     "words guessed from context": "who guesses nothing and takes the released word",
     "similarity of meaning": "the private text of another document",
@@ -101,7 +96,7 @@ def _tile(one: Measure, released: Mapping[str, Measure]) -> _Tile:
     if one.name == "words guessed from context" and NO_GUESS in released:
         floor = released[NO_GUESS].value
     told = "" if floor is None else f"floor {floor:.1%}: {FLOORS.get(one.name, 'by chance')}"
-    return _Tile(str(one).split(" ±")[0], one.name, OF.get(one.name, ""), told)
+    return _Tile(str(one).split(" ±")[0], one.name, one.of, told)
 
 
 def _charts(measures: Sequence[Measure]) -> list[_Chart]:

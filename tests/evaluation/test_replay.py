@@ -68,4 +68,4 @@ def test_as_many_guesses_as_documents() -> None:
     with pytest.raises(UserError, match="as many guesses"):
         replay(release(), ["a"], ["a", "b"], KEY, ids=["a"])
     with pytest.raises(UserError, match="one at least"):
-        replay(release(), [], [], KEY)
+        replay(release(), [], [], KEY, ids=[])
