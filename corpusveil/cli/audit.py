@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from corpusveil.mechanisms import Mechanism
 
 WIDTH = 120
+UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
 
 
 def audit_command(
@@ -112,7 +113,7 @@ def _print(points: list[Point], risks: list[AtRisk]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    columns = ("mechanism", "epsilon", "unchanged", "distinct of 100", "distance", "recovered", "plain LDP")
+    columns = ("mechanism", "epsilon", UNCHANGED, "distinct of 100", "distance", RECOVERED, "plain LDP")
     table = Table(*columns, box=None)
     for one in points:
         table.add_row(
@@ -122,7 +123,7 @@ def _print(points: list[Point], risks: list[AtRisk]) -> None:
     Console(width=WIDTH).print(table)
     if risks:
         print("\nat equal risk:")
-        table = Table("recovered", "mechanism", "epsilon", "unchanged", "distance", "plain LDP", box=None)
+        table = Table(RECOVERED, "mechanism", "epsilon", UNCHANGED, "distance", "plain LDP", box=None)
         for risk in risks:
             table.add_row(
                 f"{risk.risk:g}", risk.mechanism, f"{risk.epsilon:.3g}", f"{risk.retention:.3f}", text(risk.distance),

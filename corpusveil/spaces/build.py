@@ -48,6 +48,8 @@ def build_space(
         UserError: an argument is out of range, or the embeddings share fewer than two words.
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
+    if not all(isinstance(one, Vectors) for one in embeddings):
+        raise UserError("vectors: a space is built of what cv.read_vectors(URL) returns, not of addresses or arrays.")
     _check(embeddings, seed, order)
     call = call_of(embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only)
     public = _public_counts(embeddings[0], counts)
