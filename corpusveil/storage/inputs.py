@@ -91,7 +91,7 @@ def _root(root: str, urls: Sequence[str]) -> str:
     for url in urls:
         if not _path(url).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
             raise UserError(f"{url}: this input does not lie in the root {root}; name a folder above all of it.")
-    return base
+    return base or _path(root)
 
 
 def lies_at(url: str, root: str, relative: str) -> bool:

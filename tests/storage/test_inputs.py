@@ -12,7 +12,7 @@ from fsspec.implementations.local import LocalFileSystem
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.storage import files
-from corpusveil.storage.inputs import InputShard, find_shards, refuse_overlap
+from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
 from tests.engines.corpora import Ground, rows, write_shard
 
 
@@ -73,6 +73,21 @@ class TestFound:
             assert [shard.relative for shard in find_shards(["memory://found/b*"])] == ["b.json"]
         finally:
             memory.store.clear()
+
+
+def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> None:
+    """It names a corpus where nobody did, so that it is in identities: whole, and in the plain form of its store."""
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    for name in ("a.jsonl", "sub/b.jsonl"):
+        (tmp_path / "in" / name).write_bytes(b"{}\n")
+    for given in ([f"{tmp_path}/in"], [f"{tmp_path}/in/sub/../*.jsonl", f"{tmp_path}/in/sub/"], [f"{tmp_path}/in/**"]):
+        assert folder_of(find_shards(given)) == f"{tmp_path}/in"
+    assert folder_of(find_shards([f"{tmp_path}/in/sub"], "/")) == "/"
+    for url, relative, folder in (
+        ("s3://b/in/x/a.jsonl", "x/a.jsonl", "s3://b/in"), ("s3a://b/a.jsonl", "a.jsonl", "s3://b"),
+        ("memory:///in/a.jsonl", "a.jsonl", "memory:///in"), ("s3://b/a.jsonl", "b/a.jsonl", "s3:"),
+    ):  # fmt: skip
+        assert folder_of([InputShard(url, relative, 1)]) == folder
 
 
 class TestGlobs:

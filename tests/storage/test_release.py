@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -165,9 +166,11 @@ class TestTheReleaseFolder:
             for path in shards_of(source):
                 memory.pipe_file(f"/bucket/in/{path.name}", path.read_bytes())
             release = make_release(ground.space)
-            outcome = privatize_corpus(release, ["memory://bucket/in"], "memory://bucket/out", LocalEngine())
-            again = privatize_corpus(release, ["memory://bucket/in"], "memory://bucket/out", LocalEngine())
-            privatize_corpus(release, [str(source)], str(tmp_path / "out"), LocalEngine())
+            there = functools.partial(
+                privatize_corpus, release, ["memory://bucket/in"], "memory://bucket/out", LocalEngine()
+            )
+            outcome, again = there(corpus="c4"), there(corpus="c4")
+            privatize_corpus(release, [str(source)], str(tmp_path / "out"), LocalEngine(), corpus="c4")
             found = {name.removeprefix("/bucket/out/") for name in memory.find("/bucket/out")}
             assert found == set(release_files(tmp_path / "out"))
             for name in found:
