@@ -98,14 +98,20 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
+def perform(arguments: list[str]) -> Any:
+    """Run one command line; return its exit status, None for 0. Raises what goes wrong."""
+    own, passed, debug = split_arguments(arguments)
+    return typer.main.get_command(app).main(
+        own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug}
+    )
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
-    own, passed, debug = split_arguments(arguments)
+    debug = split_arguments(arguments)[2]
     logging.getLogger("py4j").setLevel(logging.ERROR)
     try:
-        result = typer.main.get_command(app).main(
-            own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug}
-        )
+        result = perform(arguments)
     except CorpusveilError as error:
         if debug:
             traceback.print_exc()
