@@ -15,6 +15,16 @@ class UserError(CorpusveilError):
     exit_status = 2
 
 
+class BadShardsError(UserError):
+    """Input shards can't be used; ``sentences`` says why, by their numbers."""
+
+    def __init__(self, sentences: dict[int, str]) -> None:
+        first = sentences[min(sentences)]
+        more = f" ({len(sentences) - 1} more shards failed likewise or otherwise.)" if len(sentences) > 1 else ""
+        super().__init__(first + more)
+        self.sentences = sentences
+
+
 class WorkError(CorpusveilError):
     """The call was right and the work failed all the same: exit status 1."""
 

@@ -98,13 +98,12 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
-def invoke(arguments: list[str]) -> int:
-    """Run one command line; return its exit status, or raise what went wrong."""
+def perform(arguments: list[str]) -> Any:
+    """Run one command line; return its exit status, None for 0. Raises what goes wrong."""
     own, passed, debug = split_arguments(arguments)
-    result = typer.main.get_command(app).main(
+    return typer.main.get_command(app).main(
         own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug}
     )
-    return result if isinstance(result, int) else 0
 
 
 def run(arguments: list[str]) -> int:
@@ -112,7 +111,7 @@ def run(arguments: list[str]) -> int:
     debug = split_arguments(arguments)[2]
     logging.getLogger("py4j").setLevel(logging.ERROR)
     try:
-        result = invoke(arguments)
+        result = perform(arguments)
     except CorpusveilError as error:
         if debug:
             traceback.print_exc()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import re
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import corpusveil
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import UserError
 from corpusveil.jobs.definitions import KINDS, MARK, Call, parse_times
@@ -62,7 +65,7 @@ def schedule(
         private.close()
     held = lease.take(found.state.address("lease"))
     if isinstance(held, str):
-        print(f"{file}: another start is at it ({held}); nothing was done here.", file=sys.stderr)
+        print(f"{file}: another run is in progress ({held}); nothing was done.", file=sys.stderr)
         return
     with held:
         outcome = _start(configuration, found, progress)
@@ -105,11 +108,17 @@ def _schedule(configuration: Configuration) -> Schedule:
         Records(files.absolute(given.get("state", output.rstrip("/") + ".schedule"))),
         secret.derive("records"),
         given.get("compare", "stamp"),
+        _digest({name: section for name, section in values.items() if name not in ("engine", "schedule")}),
     )
 
 
+def _digest(settings: dict[str, Any]) -> str:
+    told = [corpusveil.__version__, settings]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+
+
 def _start(configuration: Configuration, found: Schedule, progress: str) -> int:
-    from corpusveil.cli.main import invoke
+    from corpusveil.cli.main import perform
     from corpusveil.cli.steps import behind, engine_arguments
     from corpusveil.jobs.schedule import go_on, prometheus
     from corpusveil.storage import files
@@ -118,7 +127,7 @@ def _start(configuration: Configuration, found: Schedule, progress: str) -> int:
         pinned = found.release()
         only = [] if pinned is None else ["--only-release", pinned]
         command = ["privatize", *_arguments(configuration, found, plan), *only, "--progress", progress]
-        return invoke([*command, *engine_arguments(configuration), *behind(configuration)])
+        return perform([*command, *engine_arguments(configuration), *behind(configuration)]) or 0
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr)
@@ -152,6 +161,8 @@ def _tell(found: Schedule) -> None:
             print(f"run-{number:05d}: given up, its shards went into a later one")
         else:
             print(f"run-{number:05d}: {len(done['shards']):,} shards, {done['documents']:,} documents")
+    for sentence in found.left_out():
+        print(f"left out until it changes: {sentence}")
     plan = found.due()
     if plan is None:
         print("nothing is due")

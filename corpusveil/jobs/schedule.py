@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 import orjson
 
-from corpusveil.errors import CorpusveilError, UserError
+from corpusveil.errors import BadShardsError, CorpusveilError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import DamagedRecordError, Records
 from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.manifest import read_manifest
@@ -32,6 +32,8 @@ from corpusveil.transforms.pages import write_pages
 Compare = Literal["stamp", "content"]
 COMPARE: tuple[Compare, ...] = ("stamp", "content")
 METRICS = "metrics.jsonl"
+_UNKNOWN = "unknown"
+"""Stands for the digest of a shard that was released and has changed since: no digest is equal to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Schedule:
     state: Records
     record_key: bytes = field(repr=False)
     compare: Compare = "stamp"
+    settings: str = ""
+    """A digest of everything that decides whether a shard can be used."""
 
     def output_of(self, plan: Plan) -> str:
         """Return where a run writes its release."""
@@ -80,13 +84,17 @@ class Schedule:
     def next(self) -> Plan | None:
         """Return the run to do now, written down: one that was begun, else what is due; None when nothing is.
 
-        A run whose shards are not all there any more is given up: what is left of it is due again, in the next one.
+        A run whose shards are not all there any more is given up: what is left of it is due again, in the next one. One
+        that was released, and of which it is not written down any more that it is done, is to be finished once more.
         """
         shards = self._shards()
         numbers = self._numbers("plan")
-        if numbers and numbers[-1] not in self._numbers("done"):
-            plan = self._plan(numbers[-1])
-            if {one.relative for one in plan.shards} <= {one.relative for one in shards} or self.is_released(plan):
+        for number in numbers:
+            if self._done(number) is not None:
+                continue
+            plan = self._plan(number)
+            there = {one.relative for one in plan.shards} <= {one.relative for one in shards}
+            if self.is_released(plan) or (there and number == numbers[-1]):
                 return plan
             self._give_up(plan)
         found = self._due(shards, numbers[-1] + 1 if numbers else 1)
@@ -98,7 +106,7 @@ class Schedule:
     def due(self) -> Plan | None:
         """Return what the next run would be, with nothing written."""
         numbers = self._numbers("plan")
-        if numbers and numbers[-1] not in self._numbers("done"):
+        if numbers and self._done(numbers[-1]) is None:
             return self._plan(numbers[-1])
         return self._due(self._shards(), numbers[-1] + 1 if numbers else 1, note=False)
 
@@ -107,41 +115,68 @@ class Schedule:
         return files.exists(files.join(self.output_of(plan), "manifest.json"))
 
     def finish(self, plan: Plan) -> dict[str, Any]:
-        """Write down that a run is done; return its manifest."""
+        """Write down that a run is done; return its manifest.
+
+        What the records do not say any more of a released shard is taken from the plan, and from the input where that
+        is still what the plan says.
+        """
         records = Records(self.records_of(plan))
         stamps = {one.relative: (one.size, one.stamp) for one in plan.shards}
         done: dict[str, Any] = {}
         for name in records.names("shards"):
-            record = records.read(f"shards/{name}")
+            try:
+                record = records.read(f"shards/{name}")
+            except DamagedRecordError:
+                continue
             if record is not None and ".piece-" not in name:
                 path = record["input"]["path"]
                 if path not in stamps:
                     raise UserError(f"{records.url}: a record of {name} is of another run; put back this run's.")
                 done[path] = [*stamps[path], record["input"]["digest"]]
         if len(done) != len(plan.shards):
-            raise UserError(
-                f"{records.url}: records of this finished run are missing; put them back, without them its shards "
-                "would be released again."
-            )
+            now = {one.relative: (one.size, one.stamp) for one in self._shards()}
+            for one in plan.shards:
+                same = now.get(one.relative) == (one.size, one.stamp)
+                digest = keyed_digest(one.url, self.record_key) if same else _UNKNOWN
+                done.setdefault(one.relative, [one.size, one.stamp, digest])
         manifest = read_manifest(self.output_of(plan))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         write_pages(self.output_of(plan), records)
         self.state.write(f"runs/{plan.number:05d}.done.json", {**kept, "shards": done})
+        if left_out := self._left_out():
+            self._keep_left_out({name: told for name, told in left_out.items() if name not in done})
         return manifest
+
+    def leave_out(self, plan: Plan, sentences: Mapping[int, str]) -> None:
+        """Give a run up and leave shards that can't be used, by their numbers in it, out of later ones.
+
+        They come again when they or the settings change, and the others of the run in the next one: what is drawn for
+        them then is what was drawn now.
+        """
+        left_out = self._left_out()
+        for number, sentence in sentences.items():
+            one = plan.shards[number]
+            left_out[one.relative] = [one.size, one.stamp, keyed_digest(one.url, self.record_key), sentence]
+        self._keep_left_out(left_out)
+        self._give_up(plan)
+
+    def left_out(self) -> list[str]:
+        """Return why shards are left out that are still as they were, a sentence each."""
+        left_out = self._left_out()
+        return [left_out[one.relative][3] for one in self._shards() if self._is(one, left_out.get(one.relative))]
 
     def release(self) -> str | None:
         """Return the name of the release that earlier runs made, as a ledger writes it; None before the first."""
         for number in reversed(self._numbers("done")):
-            done = self._done(number)
+            done = self._done(number) or {}
             if fits(done, {"release": line, "key_fingerprint": line}):
                 return f"{done['release'][:16]}-{done['key_fingerprint'][:16]}"
         return None
 
     def runs(self) -> Iterator[tuple[int, dict[str, Any] | None]]:
         """Yield the runs so far by number, with what was written down of those that are done."""
-        done = set(self._numbers("done"))
         for number in self._numbers("plan"):
-            yield number, self._done(number) if number in done else None
+            yield number, self._done(number)
 
     def refusal(self, number: int) -> str | None:
         """Return why the last start of a run ended without a release; None where that is not known."""
@@ -161,24 +196,40 @@ class Schedule:
     def _due(self, shards: Sequence[InputShard], number: int, *, note: bool = True) -> Plan | None:
         known: dict[str, list[Any]] = {}
         for earlier in self._numbers("done"):
-            known |= self._done(earlier)["shards"]
+            known |= (self._done(earlier) or {"shards": {}})["shards"]
         touched = (self.state.read("touched.json") or {}).get("shards", {})
+        left_out = self._left_out()
         why: dict[str, str] = {}
         for shard in shards:
             before = known.get(shard.relative)
-            if before is None:
-                why[shard.relative] = "new"
-                continue
             stamp = [shard.size, shard.stamp]
-            if self.compare == "stamp" and stamp in (before[:2], touched.get(shard.relative)):
+            if self.compare == "stamp" and before is not None and stamp == touched.get(shard.relative):
                 continue
-            if keyed_digest(shard.url, self.record_key) == before[2]:
+            if self._is(shard, left_out.get(shard.relative)):
+                continue
+            if not self._is(shard, before):
+                why[shard.relative] = "new" if before is None else "changed"
+            elif before is not None and stamp != before[:2]:
                 touched[shard.relative] = stamp
-            else:
-                why[shard.relative] = "changed"
         if note:
             self.state.write("touched.json", {"shards": touched})
         return Plan(number, tuple(one for one in shards if one.relative in why), why) if why else None
+
+    def _is(self, shard: InputShard, before: Sequence[Any] | None) -> bool:
+        """Say whether a shard is what it was before: size, stamp and digest."""
+        if before is None:
+            return False
+        if self.compare == "stamp" and before[:2] == [shard.size, shard.stamp]:
+            return True
+        return bool(keyed_digest(shard.url, self.record_key) == before[2])
+
+    def _left_out(self) -> dict[str, list[Any]]:
+        """Return the shards that can't be used under these settings: size, stamp, digest and why, by relative path."""
+        told = self.state.read("left_out.json") or {}
+        return dict(told["shards"]) if told.get("settings") == self.settings else {}
+
+    def _keep_left_out(self, shards: Mapping[str, Sequence[Any]]) -> None:
+        self.state.write("left_out.json", {"settings": self.settings, "shards": shards})
 
     def _give_up(self, plan: Plan) -> None:
         """Remove what a run left that can't be finished; no reader took it for a release, it has no manifest."""
@@ -191,12 +242,21 @@ class Schedule:
         found = (name.removesuffix(ending) for name in self.state.names("runs") if name.endswith(ending))
         return sorted(int(number) for number in found if re.fullmatch("[0-9]{5,9}", number))
 
-    def _done(self, number: int) -> dict[str, Any]:
-        return self._read(f"runs/{number:05d}.done.json")
+    def _done(self, number: int) -> dict[str, Any] | None:
+        """Return what was written down of a run that is done; None where nothing sound is, whatever happened to it."""
+        try:
+            return self.state.read(f"runs/{number:05d}.done.json")
+        except DamagedRecordError:
+            return None
 
     def _plan(self, number: int) -> Plan:
         name = f"runs/{number:05d}.plan.json"
-        plan = self._read(name)
+        try:
+            plan = self.state.read(name)
+        except DamagedRecordError:
+            plan = None
+        if plan is None:
+            raise UserError(f"{self.state.address(name)}: this plan of a run is damaged; restore it from a copy.")
         shards = tuple(InputShard(*one) for one in plan["shards"])
         for one in shards:
             if not lies_at(one.url, self.root, one.relative):
@@ -206,20 +266,15 @@ class Schedule:
                 )
         return Plan(number, shards, plan["why"])
 
-    def _read(self, name: str) -> dict[str, Any]:
-        found = self.state.read(name)
-        if found is None:
-            raise UserError(f"{self.state.address(name)}: this file of the schedule is missing; put it back.")
-        return found
-
 
 def go_on(schedule: Schedule, privatize: Callable[[Plan], int], tell: Callable[[str], None]) -> tuple[int, bool]:
     """Do what is to be done, run by run, until nothing is due; return the exit status, and whether anything was done.
 
-    ``privatize`` does one run and returns its exit status, or raises why there is none. A line of metrics is kept for
-    each run, and for a start that had nothing to do.
+    ``privatize`` does one run and returns its exit status, or raises why there is none. Shards that it can't use are
+    left out, and told; all others are released, and the status is 2. A line of metrics is kept for each run, and for a
+    start that had nothing to do.
     """
-    did = False
+    did, left_out = False, 0
     while True:
         began, at = time.monotonic(), datetime.now(UTC)
         measured: dict[str, Any] = {"run": None}
@@ -231,7 +286,15 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], int], tell: Callable[[
             measured = {"run": plan.number, "documents": 0, "tokens": 0}
             measured |= {why: plan.count(why) for why in ("new", "changed")}
             tell(f"{plan.name}: {measured['new']:,} new and {measured['changed']:,} changed shards")
-            status = 0 if schedule.is_released(plan) else privatize(plan)
+            try:
+                status = 0 if schedule.is_released(plan) else privatize(plan)
+            except BadShardsError as error:
+                schedule.leave_out(plan, error.sentences)
+                left_out = UserError.exit_status
+                for sentence in error.sentences.values():
+                    tell(f"corpusveil: {sentence} The shard is left out until it changes.")
+                note(schedule.state, at, left_out, time.monotonic() - began, {"run": None})
+                continue
             if status == 0:
                 done = schedule.finish(plan)
                 measured |= {name: done[name] for name in ("documents", "tokens")}
@@ -245,7 +308,9 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], int], tell: Callable[[
             return status, did
     if not did:
         note(schedule.state, at, 0, time.monotonic() - began, {"run": None})
-    return 0, did
+        for sentence in schedule.left_out():
+            tell(f"left out: {sentence}")
+    return left_out, did
 
 
 def note(state: Records, at: datetime, status: int, seconds: float, measured: Mapping[str, Any]) -> None:
@@ -277,6 +342,10 @@ def _is_metric(value: Any) -> bool:
         return False
 
 
+def _number_left_out(state: Records) -> int:
+    return len((state.read("left_out.json") or {}).get("shards", {}))
+
+
 def prometheus(state: Records) -> str:
     """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
     lines = _metrics(state)
@@ -299,6 +368,7 @@ def prometheus(state: Records) -> str:
     if good:
         families.append(("last_success_timestamp_seconds", "gauge", "When one last succeeded.", seconds(good[-1])))
     families += [
+        ("left_out_shards", "gauge", "Shards that can't be used, until they change.", _number_left_out(state)),
         ("runs_total", "counter", "Releases made.", len(runs)),
         ("shards_total", "counter", "Shards released.", total("new") + total("changed")),
         ("documents_total", "counter", "Documents released.", total("documents")),

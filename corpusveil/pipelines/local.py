@@ -47,7 +47,7 @@ def _threads_shared_by(workers: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that are started here not hear the Ctrl+C of a terminal, which is for their parent."""
+    """Let processes that are started here not hear Ctrl+C, which a terminal sends to all: it is for their parent."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -118,11 +118,14 @@ def take(url: str, patience: float | None = None) -> Lease | str:
                 continue
         mine = Lease(url, last + 1, json.dumps(_me()).encode(), absent)
         if files.create_bytes(_address(url, mine.number), mine.content, private=True):
-            now = _there(url)
-            if now.pop(mine.number, None) == mine.content and now.items() <= there.items():
-                mine.beat()
-                _remove_before(mine)
-                return mine
+            try:
+                if _is_alone(mine, there):
+                    mine.beat()
+                    _remove_before(mine)
+                    return mine
+            except BaseException:
+                mine.__exit__()
+                raise
             files.remove(_address(url, mine.number))  # others began at the same moment: once more, each when it likes
         time.sleep(random.uniform(0, 0.3))  # noqa: S311 - nothing secret
     return "a process that started at the same time"
@@ -143,6 +146,12 @@ def _there(url: str) -> dict[int, bytes]:
     numbers = [int(name[1]) for name in found if name is not None and name[3] == "json"]
     read = {number: files.read_if_there(_address(url, number)) for number in numbers}
     return {number: content for number, content in read.items() if content is not None}
+
+
+def _is_alone(lease: Lease, before: dict[int, bytes]) -> bool:
+    """Say whether there is no other lease in a folder but those that were there before, whose holders are gone."""
+    now = _there(lease.url)
+    return now.pop(lease.number, None) == lease.content and now.items() <= before.items()
 
 
 def _remove_before(lease: Lease) -> None:

@@ -43,10 +43,15 @@ SHAPES: tuple[tuple[str, Shape], ...] = (
     (r"progress/.*", {"tokens": int}),
     (r"runs/.*\.plan\.json", _PLAN),
     (r"runs/.*\.done\.json", {"shards": Each(row(int, str, str))}),
+    (r"left_out\.json", {"settings": str, "shards": Each(row(int, str, str, str))}),
     (r"touched\.json", {"shards": Each(row(int, str))}),
     (r".*", {}),
 )
 """What each record has to hold, by its name: the first that matches."""
+
+
+class DamagedRecordError(UserError):
+    """A record is there and is not what it has to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,9 @@ class Records:
         shape = next(shape for pattern, shape in SHAPES if re.fullmatch(pattern, name, re.DOTALL))
         content: dict[str, Any] = parsed(data)
         if not fits(content, shape):
-            raise UserError(f"{self.address(name)}: this record is damaged; restore it, or remove it and run again.")
+            raise DamagedRecordError(
+                f"{self.address(name)}: this record is damaged; restore it, or remove it and run again."
+            )
         return content
 
     def remove(self, name: str) -> None:

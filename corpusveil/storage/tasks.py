@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadShardsError, UserError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -48,6 +48,11 @@ class ShardTask:
         return f"part-{self.shard:05d}-of-{self.shards:05d}{piece}.json"
 
 
+def shard_of(record_name: str) -> int:
+    """Return the number of the shard that a task's record is of."""
+    return int(record_name.split("-")[1])
+
+
 def plan(
     shards: Sequence[InputShard],
     suffix: str | None,
@@ -58,26 +63,37 @@ def plan(
 
     Without ``rows_per_task`` a shard is split when it is large and would keep one of ``slots`` workers busy for longer
     than its share of the work. How shards are split never changes what is written. ``suffix`` is that of the output
-    files, None for that of the input. Raises UserError for a wrong number of rows.
+    files, None for that of the input. Raises UserError for a wrong number of rows, and BadShardsError for shards whose
+    rows can't be counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
         raise UserError(f"rows per task = {rows_per_task}: it has to be a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     shares = _shares(shards, slots) if rows_per_task is None else {}
+    bad: dict[int, str] = {}
     for number, shard in enumerate(shards):
         form = formats.form_of(shard.url)
         whole = ShardTask(number, len(shards), shard.url, shard.relative, shard.size, suffix or form)
-        if rows_per_task is None:
-            tasks += _parts(whole, form, shares.get(number, 1))
-            continue
-        with files.open_read(shard.url) as file:
-            rows = formats.find(form).rows(file, shard.url)
-        if rows <= rows_per_task:
-            tasks.append(whole)
-            continue
-        starts = range(0, rows, rows_per_task)
-        tasks += [replace(whole, start=at, stop=at + rows_per_task, piece=piece) for piece, at in enumerate(starts)]
+        try:
+            if rows_per_task is None:
+                tasks += _parts(whole, form, shares.get(number, 1))
+            else:
+                tasks += _ranges(whole, form, rows_per_task)
+        except UserError as error:
+            bad[number] = str(error)
+    if bad:
+        raise BadShardsError(bad)
     return tasks
+
+
+def _ranges(whole: ShardTask, form: str, rows_per_task: int) -> list[ShardTask]:
+    """Return the tasks of a shard, of so many rows each."""
+    with files.open_read(whole.url) as file:
+        rows = formats.find(form).rows(file, whole.url)
+    if rows <= rows_per_task:
+        return [whole]
+    starts = range(0, rows, rows_per_task)
+    return [replace(whole, start=at, stop=at + rows_per_task, piece=piece) for piece, at in enumerate(starts)]
 
 
 def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int, int]:

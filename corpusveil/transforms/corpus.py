@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import UserError
+from corpusveil.errors import BadShardsError, UserError
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.inputs import find_shards, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.storage.tasks import ShardTask, plan, shard_of
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
@@ -80,7 +80,7 @@ class Finish:
     def finish(self) -> tuple[Counts, str]:
         """Join pieces, write the manifest and the pages; return totals and content digest.
 
-        Raises UserError when the input of a task was wrong.
+        Raises BadShardsError when the input of a task was wrong.
         """
         job = self.job
         _refuse_failures(job.records)
@@ -267,10 +267,12 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
 
 
 def _refuse_failures(records: Records) -> None:
-    failures = [record for name in records.names("failed") if (record := records.read(f"failed/{name}"))]
-    if failures:
-        more = f" ({len(failures) - 1} more shards failed likewise or otherwise.)" if len(failures) > 1 else ""
-        raise UserError(failures[0]["sentence"] + more)
+    sentences: dict[int, str] = {}
+    for name in records.names("failed"):
+        if (record := records.read(f"failed/{name}")) is not None:
+            sentences.setdefault(shard_of(name), record["sentence"])
+    if sentences:
+        raise BadShardsError(sentences)
 
 
 def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:

@@ -175,7 +175,7 @@ class TestStartedTwice:
         both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
         said = [process.communicate(timeout=120) for process in both]
         assert [process.returncode for process in both] == [0, 0]
-        others = [error for _, error in said if "another start is at it" in error]
+        others = [error for _, error in said if "another run is in progress" in error]
         later = [out for out, _ in said if "nothing is new" in out]
         assert len(others) + len(later) == 1
         assert sorted(path.name for path in (ground / "out").iterdir()) == ["run-00001", "run-00001.report.html"]
@@ -185,16 +185,16 @@ class TestStartedTwice:
         assert isinstance(held, lease.Lease)
         with held:
             start(ground)
-            assert "nothing was done here" in capsys.readouterr().err
+            assert "nothing was done" in capsys.readouterr().err
             assert not (ground / "out").exists()
         start(ground)
         assert (ground / "out/run-00001/manifest.json").exists()
 
 
 class TestKilled:
-    @pytest.mark.parametrize("step", range(24))
+    @pytest.mark.parametrize("step", range(26))
     def test_the_next_start_makes_up_for_it(self, ground: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-        """Stopped at any write but the lease's end: one finished run has every shard, and nothing is counted low."""
+        """Stopped at any write: one finished run has every shard, and nothing is counted low."""
         lines(ground, "day-1/b.jsonl", 3, 4)
         writes = iter(range(1000))
 
@@ -304,14 +304,123 @@ class TestRefused:
         (sentence,) = capsys.readouterr().err.splitlines()
         assert said in sentence
 
-    def test_lost_records_are_missed(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """Without the digests of what was released, it would be released again; that is not done silently."""
+
+class TestABadShard:
+    """It is left out and said, the others are released, and it comes again when it changes."""
+
+    @pytest.fixture(params=["no ledger", "a ledger", "a ledger, split"])
+    def ground(self, ground: Path, request: pytest.FixtureRequest) -> Path:
+        values = settings(ground)
+        if request.param == "no ledger":
+            del values["ledger"]
+        if "split" in request.param:
+            values["output"]["rows_per_task"] = 8192
+        save(ground / "s.toml", values)
+        lines(ground, "day-1/c.jsonl", 3)
+        (ground / "in/day-1/b.jsonl").write_text("no json\n")
+        return ground
+
+    def test_is_left_out_and_told(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        start(ground, 2)
+        sentence = f"corpusveil: {ground}/in/day-1/b.jsonl, row 1: not valid JSON in UTF-8; mend or remove the line. "
+        assert f"{sentence}The shard is left out until it changes." in capsys.readouterr().err
+        assert len(released(ground, 2)) == 2
+        assert not (ground / "out/run-00001").exists()
+        manifest = orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())
+        assert manifest["documents"] == 3
+        start(ground)
+        said = capsys.readouterr()
+        assert "nothing is new" in said.out
+        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in said.err
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        assert f"left out until it changes: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().out
+        assert "corpusveil_schedule_left_out_shards 1" in (ground / "metrics.prom").read_text()
+
+    def test_comes_again_when_it_changes(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        start(ground, 2)
+        touch(ground, "day-1/b.jsonl")
+        start(ground)
+        assert released(ground, 3) == {}
+        lines(ground, "day-1/b.jsonl", 9)
+        start(ground)
+        assert len(released(ground, 3)) == 1
+        capsys.readouterr()
+        start(ground)
+        assert "left out" not in capsys.readouterr().err
+
+    def test_comes_again_when_the_settings_change(self, ground: Path) -> None:
+        lines(ground, "day-1/b.jsonl", 9)
+        with (ground / "in/day-1/b.jsonl").open("a") as file:
+            file.write("no json\n")
+        start(ground, 2)
+        values = settings(ground)
+        if "ledger" not in (ground / "s.toml").read_text():
+            del values["ledger"]
+        values["output"]["on_bad_rows"] = "quarantine"
+        save(ground / "s.toml", values)
+        start(ground)
+        assert len(released(ground, 3)) == 1
+
+    def test_alone_makes_no_release(self, ground: Path) -> None:
+        for name in ("a", "c"):
+            (ground / f"in/day-1/{name}.jsonl").unlink()
+        start(ground, 2)
+        start(ground)
+        assert list((ground / "out").glob("*")) == []
+
+    def test_spends_nothing_twice(self, ground: Path) -> None:
+        """The others are drawn as they would have been: the ledger counts them once."""
+        start(ground, 2)
+        if (ground / "ledger").exists():
+            assert distinct(list(Ledger.existing(f"{ground}/ledger").entries())).num_rows == 3
+            assert not list(differences(Ledger.existing(f"{ground}/ledger"), [Records(f"{ground}/records/run-00002")]))
+
+
+class TestDamagedRecords:
+    """A finished run is finished again from its plan; a shard is never released twice."""
+
+    @pytest.mark.parametrize("harm", ["removed", "damaged"])
+    @pytest.mark.parametrize("which", ["done", "shards", "both"])
+    def test_what_was_released_is_not_released_again(self, ground: Path, harm: str, which: str) -> None:
+        """Also of a run that others followed: its shards seemed new."""
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        start(ground)
+        before = release_files(ground / "out")
+        harmed = [] if which == "shards" else [ground / "out.schedule/runs/00001.done.json"]
+        harmed += [] if which == "done" else list((ground / "records/run-00001/shards").iterdir())
+        for path in harmed:
+            if harm == "damaged":
+                path.write_text(path.read_text()[:-20])
+            else:
+                path.unlink()
+        start(ground)
+        start(ground)
+        assert release_files(ground / "out") == before
+        lines(ground, "day-3/c.jsonl", 4)
+        start(ground)
+        assert len(released(ground, 3)) == 1
+
+    def test_what_changed_since_is_a_further_release(self, ground: Path) -> None:
         start(ground)
         (ground / "out.schedule/runs/00001.done.json").unlink()
         for path in (ground / "records/run-00001/shards").iterdir():
             path.unlink()
+        lines(ground, "day-1/a.jsonl", 1, 2, 7)
+        start(ground)
+        assert metrics(ground)[-1]["changed"] == 1
+        assert len(released(ground, 2)) == 1
+
+    def test_a_damaged_plan_of_a_run_that_is_not_done_is_not_to_be_removed(
+        self, ground: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        start(ground)
+        (ground / "out.schedule/runs/00001.done.json").unlink()
+        (ground / "out.schedule/runs/00001.plan.json").write_text("{")
         start(ground, 2)
-        assert "put them back" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "this plan of a run is damaged; restore it from a copy" in said
+        assert "remove" not in said
 
 
 class TestWhatItTells:

@@ -1,7 +1,7 @@
 """What the golden test computes: digests and bytes of releases, artefacts, ledger entries and study cells.
 
-``python -m tests.golden.works`` writes ``golden.json`` anew. A difference is a change of what users get: it stands under
-**Output** in the changelog, and where a release's text changes, the kernel version goes up.
+``python -m tests.golden.works`` writes ``golden.json`` anew. A difference is a change of what users get: it stands
+under **Output** in the changelog, and where a release's text changes, the kernel version goes up.
 """
 
 from __future__ import annotations
