@@ -125,7 +125,7 @@ def run(arguments: list[str]) -> int:
         return _unexpected(error, debug=debug)
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
         print("corpusveil: interrupted; run the same command again to go on.", file=sys.stderr)
-    return result
+    return result if isinstance(result, int) else 0
 
 
 def _unexpected(error: Exception, *, debug: bool) -> int:

@@ -69,6 +69,7 @@ VALID = {
     "other": "drop",
     "layout": "keep",
     "case": "restore",
+    "hyphens": "join",
     "acceptNoGuarantee": "true",
 }
 BROKEN = [

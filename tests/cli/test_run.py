@@ -27,6 +27,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "input": [f"{folder}/public"], "text": "text", "counts": f"{folder}/counts", "table": f"{folder}/table",
             "tokens": f"{folder}/tokens", "max_n": 3, "min_count": 3, "measure": "pmi", "threshold": 0.5,
             "score_min_count": 2, "connectors_rule": "edges", "tokenizer": "mst",
+            "hyphens": "join",
         },
         "embeddings": {
             "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4, "negative": 4, "hs": 0,
@@ -42,7 +43,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "text": {
             "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
             "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
-            "layout": "normalize", "case": "lower",
+            "layout": "normalize", "case": "lower", "hyphens": "join",
         },
         "key": {"path": f"{folder}/release.key"},
         "ledger": {"path": f"{folder}/ledger", "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6},
@@ -89,7 +90,7 @@ class TestTheFlow:
         quiet = ["--progress", "none"]
         t = tmp_path
         for command in (
-            ["count", f"{done}/public", "--min-count", "3", "--output", f"{t}/counts"],
+            ["count", f"{done}/public", "--min-count", "3", "--hyphens", "join", "--output", f"{t}/counts"],
             ["score", "--counts", f"{t}/counts", "--threshold", "0.5", "--min-count", "2", "--connectors-rule", "edges",
              "--output", f"{t}/table"],
             ["tokenize", f"{done}/public", "--tokenizer", "mst", "--collocations", f"{t}/table", "--output",
@@ -101,8 +102,8 @@ class TestTheFlow:
              "--importance", f"{done}/importance.tsv", "--counts", f"{t}/counts", "--output", f"{t}/space"],
             ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
              "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "position", "--weights", "3,1",
-             "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--key", f"{done}/release.key",
-             "--corpus", "news", "--output", f"{t}/out"],
+             "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--hyphens", "join", "--key",
+             f"{done}/release.key", "--corpus", "news", "--output", f"{t}/out"],
         ):  # fmt: skip
             assert run([*command, *quiet]) == 0
         for name in ("counts", "table", "tokens", "space", "out"):

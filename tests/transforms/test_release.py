@@ -55,6 +55,7 @@ CHANGES: list[dict[str, Any]] = [
     *({"policy": TextPolicy(**{name: "drop"})} for name in ROLE_NAMES[1:] if name != "other"),
     {"policy": TextPolicy(layout="keep")},
     {"policy": TextPolicy(case="restore")},
+    {"policy": TextPolicy(hyphens="join")},
 ]
 
 
