@@ -93,6 +93,7 @@ def check_key(data: bytes, folder: Path) -> None:
     """Load a key, and what it is saved as."""
     path, again = folder / "x.key", folder / "y.key"
     path.write_bytes(data)
+    path.chmod(0o600)
     key = refused(lambda: Key.load(path), path)
     if key is not None:
         again.unlink(missing_ok=True)

@@ -166,9 +166,15 @@ def kubernetes(call: Call) -> dict[str, str]:
     how = (
         f"# {MARK}. Install: kubectl apply -f {call.name}.yaml\n"
         f"# The key: kubectl create secret generic {call.name}-key --from-file=key=release.key"
-        + (" (as 64 hex digits)\n" if call.key_environment is not None else "\n")
+        + (" (as 64 hex digits)\n" if call.key_environment is not None else f"\n{_OF_THE_KEY}")
     )
     return {f"{call.name}.yaml": how + "\n---\n".join(map(_yaml, (configuration, job))) + "\n"}
+
+
+_OF_THE_KEY = (
+    "# Its file is root's and has mode 0400, as a key that others may read is refused. fsGroup would make it 0440:\n"
+    "# for a container of another user give the key by key.environment instead.\n"
+)
 
 
 def _yaml(value: object) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from corpusveil.errors import UserError
 KEY_BYTES = 32
 FEWEST_BYTES = 8
 """A secret of fewer different bytes is not random."""
+OTHERS = 0o077
+"""The bits of a file's mode that let its group or others in."""
 _SALT = b"corpusveil key derivation 1"
 _TEST_SECRET = bytes(range(KEY_BYTES))
 
@@ -33,6 +36,10 @@ def _is_text(secret: bytes) -> bool:
 
 
 def _check(secret: bytes, source: str) -> bytes:
+    if not isinstance(secret, bytes):
+        raise UserError(
+            f"{source}: this is of type {type(secret).__name__}; give 32 bytes, or read a file by Key.load."
+        )
     if len(secret) != KEY_BYTES:
         raise UserError(
             f"{source}: a key is exactly {KEY_BYTES} random bytes and this has {len(secret)}; "
@@ -75,10 +82,15 @@ class Key:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Key:
-        """Read a key file of exactly 32 bytes. Raises UserError when it is missing, unreadable or not a key."""
+        """Read a key file of exactly 32 bytes, which nobody but its owner may read.
+
+        Raises UserError when it is missing, unreadable or not a key, and when its mode lets its group or others in (of
+        a link: the mode of the file that it leads to). Windows has no such modes.
+        """
         name = os.fspath(path)
         try:
             with open(name, "rb") as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
                 secret = file.read(KEY_BYTES + 1)
         except FileNotFoundError:
             raise UserError(f"{name}: there is no such key file; make one with 'corpusveil key new {name}'.") from None
@@ -86,7 +98,13 @@ class Key:
             raise UserError(f"{name}: this is a folder; name the key file in it.") from None
         except OSError as error:
             raise UserError(f"{name}: the key file could not be read ({error.strerror}).") from None
-        return cls(secret if secret == _TEST_SECRET else _check(secret, name))
+        found = cls(secret if secret == _TEST_SECRET else _check(secret, name))
+        if os.name == "posix" and mode & OTHERS:
+            raise UserError(
+                f"{name}: others may read or write this key file (its mode is {mode:04o}); keep it to yourself: "
+                f"chmod 600 {name}"
+            )
+        return found
 
     @classmethod
     def from_environment(cls, name: str) -> Key:

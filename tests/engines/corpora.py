@@ -204,6 +204,7 @@ class Ground:
 def make_ground(folder: Path) -> Ground:
     """Make the ground of a suite under ``folder``."""
     key = folder / "release.key"
+    key.touch(mode=0o600)
     key.write_bytes(TEST_KEY)
     shards = [rows(2 * BLOCK + 700, 0), rows(BLOCK, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
     return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))

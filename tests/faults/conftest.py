@@ -15,6 +15,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     folder = tmp_path_factory.mktemp("undisturbed")
     space = make_space(folder / "space")
     key = folder / "release.key"
+    key.touch(mode=0o600)
     key.write_bytes(KEY)
     large = write_large_corpus(folder / "large", shards=8, copies=4)
     ground = Ground(folder, space, key, large)

@@ -74,6 +74,7 @@ def places(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         ("empty", b""), ("short", TEST_KEY[:31]), ("long", TEST_KEY + b"x"), ("hex", TEST_KEY.hex().encode()),
         ("phrase", b"correct horse battery staple, no"), ("zeros", bytes(32)), ("other", bytes(range(150, 182))),
     ):  # fmt: skip
+        (folder / "keys" / f"{name}.key").touch(mode=0o600)
         (folder / "keys" / f"{name}.key").write_bytes(secret)
     write_shard(folder / "x.jsonl", rows(20, 1))
     write_shard(folder / "corpus" / "x.jsonl", rows(20, 2))
@@ -132,10 +133,10 @@ def test_is_one_sentence(
 Bad = tuple[str, Callable[[Any], Any], str]
 SURROGATE = "\ud800" + UNKNOWN
 PYTHON: list[Bad] = [
-    ("a number for a text", lambda r: cv.privatize([1], r), "has to be a string"),
-    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r), "not bytes"),
-    ("a surrogate", lambda r: cv.privatize([SURROGATE], r), "surrogate"),
-    ("a list in a list", lambda r: cv.privatize([[UNKNOWN]], r), "has to be a string"),
+    ("a number for a text", lambda r: cv.privatize([1], r, ["a"]), "has to be a string"),
+    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r, ["a"]), "not bytes"),
+    ("a surrogate", lambda r: cv.privatize([SURROGATE], r, ["a"]), "surrogate"),
+    ("a list in a list", lambda r: cv.privatize([[UNKNOWN]], r, ["a"]), "has to be a string"),
     ("no such column", lambda r: cv.privatize_table(pa.table({"a": [UNKNOWN]}), r), "no such column"),
     ("two such columns", lambda r: cv.privatize_table(pa.table([["a"], ["b"]], names=["text", "text"]), r), "several"),
     ("a column of numbers", lambda r: cv.privatize_table(pa.table({"text": [1]}), r), "int64"),
@@ -188,6 +189,7 @@ class TestNoPermission:
         """What may not be read or written is named."""
         source = write_shard(tmp_path / "in" / "x.jsonl", rows(5, 1))
         key, space = tmp_path / "k.key", tmp_path / "space"
+        key.touch(mode=0o600)
         key.write_bytes(TEST_KEY)
         make_release(ground.space).mechanism.space.save(str(space))
         closed = {"input": source, "folder": source.parent, "key": key, "space": space / "_artifact.json"}.get(what)

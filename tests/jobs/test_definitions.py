@@ -137,6 +137,11 @@ class TestWhatIsWritten:
         for one in (configuration, job):
             kubernetes_validate.validate(one, "1.31", strict=True)
         assert configuration["data"]["schedule.toml"] == (ground / "s.toml").read_text()
+        pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        assert "fsGroup" not in str(pod)
+        secrets = [volume["secret"] for volume in pod["volumes"] if "secret" in volume]
+        assert [secret["defaultMode"] for secret in secrets] == ([0o400] if "path" in key else [])
+        assert ("fsGroup would make it 0440" in file.read_text()) == ("path" in key)
         with pytest.raises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(job | {"spec": job["spec"] | {"shedule": "x"}}, "1.31", strict=True)
 

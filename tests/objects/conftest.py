@@ -74,6 +74,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     folder = tmp_path_factory.mktemp("ground")
     key = folder / "release.key"
+    key.touch(mode=0o600)
     key.write_bytes(TEST_KEY)
     shards = [rows(BLOCK + 300, 0), rows(500, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
     return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))

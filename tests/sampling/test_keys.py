@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from corpusveil.errors import UserError
+from corpusveil.sampling import keys
 from corpusveil.sampling.keys import KEY_BYTES, Key
 from tests.contracts.mechanism import another_key
 
 
 def test_generated_keys_are_random_and_of_32_bytes() -> None:
-    keys = {Key.generate().secret for _ in range(50)}
-    assert len(keys) == 50
-    assert {len(secret) for secret in keys} == {KEY_BYTES}
+    secrets = {Key.generate().secret for _ in range(50)}
+    assert len(secrets) == 50
+    assert {len(secret) for secret in secrets} == {KEY_BYTES}
     assert not Key.generate().test
 
 
@@ -75,6 +77,45 @@ def test_saved_keys_are_private_and_come_back(tmp_path: Path) -> None:
     assert path.read_bytes() == key.secret
     assert Key.load(path) == key
     assert Key.load(str(path)) == key
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
+class TestOthers:
+    """A key that others may read is no secret: it is refused, with what mends it."""
+
+    def made(self, folder: Path, mode: int) -> Path:
+        path = folder / "release.key"
+        another_key().save(path)
+        path.chmod(mode)
+        return path
+
+    @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o620, 0o602, 0o440, 0o610, 0o601, 0o777])
+    def test_who_may_read_or_write_it_are_refused(self, tmp_path: Path, mode: int) -> None:
+        path = self.made(tmp_path, mode)
+        with pytest.raises(UserError, match=rf"others may .* \(its mode is {mode:04o}\).*chmod 600 {path}"):
+            Key.load(path)
+        path.chmod(0o600)
+        assert Key.load(path) == another_key()
+
+    @pytest.mark.parametrize("mode", [0o600, 0o400, 0o700])
+    def test_its_owner_may(self, tmp_path: Path, mode: int) -> None:
+        assert Key.load(self.made(tmp_path, mode)) == another_key()
+
+    def test_of_a_link_the_file_counts(self, tmp_path: Path) -> None:
+        """As in a volume of a Kubernetes secret, where ``release.key`` leads to ``..data/release.key``."""
+        (tmp_path / "..2026").mkdir()
+        path = self.made(tmp_path / "..2026", 0o400)
+        (tmp_path / "..data").symlink_to("..2026")
+        (tmp_path / "release.key").symlink_to("..data/release.key")
+        assert Key.load(tmp_path / "release.key") == another_key()
+        path.chmod(0o440)
+        with pytest.raises(UserError, match="0440"):
+            Key.load(tmp_path / "release.key")
+
+    def test_windows_has_no_such_modes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = self.made(tmp_path, 0o666)
+        monkeypatch.setattr(keys, "os", SimpleNamespace(**{**vars(os), "name": "nt"}))
+        assert Key.load(path) == another_key()
 
 
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
