@@ -22,6 +22,7 @@ from corpusveil.spaces import load_space
 from corpusveil.storage import files
 
 WIDTH = 120
+UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
 
 
 def audit_command(
@@ -96,7 +97,7 @@ def _fields(one: AtRisk) -> dict[str, float | str | None]:
 
 
 def _print(points: list[Point], risks: list[AtRisk]) -> None:
-    columns = ("mechanism", "epsilon", "unchanged", "distinct of 100", "distance", "recovered", "plain LDP")
+    columns = ("mechanism", "epsilon", UNCHANGED, "distinct of 100", "distance", RECOVERED, "plain LDP")
     table = Table(*columns, box=None)
     for one in points:
         table.add_row(
@@ -106,7 +107,7 @@ def _print(points: list[Point], risks: list[AtRisk]) -> None:
     Console(width=WIDTH).print(table)
     if risks:
         print("\nat equal risk:")
-        table = Table("recovered", "mechanism", "epsilon", "unchanged", "distance", "plain LDP", box=None)
+        table = Table(RECOVERED, "mechanism", "epsilon", UNCHANGED, "distance", "plain LDP", box=None)
         for risk in risks:
             table.add_row(
                 f"{risk.risk:g}", risk.mechanism, f"{risk.epsilon:.3g}", f"{risk.retention:.3f}", text(risk.distance),

@@ -149,6 +149,7 @@ def release(
 def _line(one: Measure) -> str:
     """Return a figure as the terminal shows it."""
     where = [
+        f" ({one.of})" if one.of else "",
         "" if one.epsilon is None else f" at epsilon {one.epsilon:.4g}",
         f" by {one.mechanism}" if one.mechanism else "",
         "" if one.risk is None else f" at risk {one.risk:g}",

@@ -49,7 +49,7 @@ class State:
 
     @property
     def changed_share(self) -> float | None:
-        """The share of privatized tokens that are another word now, in whole hundredths."""
+        """The share of known words (which the mechanism replaces) that are another word now, in whole hundredths."""
         return round(self.changed / self.privatized, 2) if self.privatized else None
 
 
@@ -143,7 +143,7 @@ def _tell(run: str, state: State) -> None:
 def _lines(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
     def show(state: State) -> None:
         said = [f"{state.done} of {state.shards} shards", f"{state.tokens:,} tokens", f"{state.rate / 1e6:.2f} M/s"]
-        said += [] if state.changed_share is None else [f"{state.changed_share:.0%} changed"]
+        said += [] if state.changed_share is None else [f"{state.changed_share:.0%} of known words changed"]
         said += [f"{state.failed} failed"] if state.failed else []
         said += [] if state.left is None else [f"about {state.left:.0f} s left"]
         print(", ".join(said), file=sys.stderr, flush=True)
@@ -174,7 +174,7 @@ def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[Non
 
         def show(state: State) -> None:
             more = f"{state.rate / 1e6:.2f} M tokens/s"
-            more += "" if state.changed_share is None else f", {state.changed_share:.0%} changed"
+            more += "" if state.changed_share is None else f", {state.changed_share:.0%} of known words changed"
             more += f", {state.failed} failed" if state.failed else ""
             bar.update(line, completed=state.done, total=state.shards, more=more)
 

@@ -20,6 +20,21 @@ EQUAL = "equal"
 """The group of figures at equal risk, interpolated between epsilons that were tried."""
 
 
+ALL_WORDS = "of all words of the originals, known to the space or not"
+KNOWN_WORDS = "of known words"
+OF = {
+    "words unchanged": ALL_WORDS,
+    "words changed (PP)": ALL_WORDS,
+    "words recovered, whole guesses": ALL_WORDS,
+    "retention of a word (N_w)": KNOWN_WORDS,
+    "words guessed, Bayes-optimal": KNOWN_WORDS,
+    "words guessed by the released word": KNOWN_WORDS,
+    "words guessed one by one": KNOWN_WORDS,
+    "words guessed from context": KNOWN_WORDS,
+}
+"""What words a share is of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One figure: a mean with the standard deviation over ``repeats``, where there are several.
@@ -46,6 +61,11 @@ class Measure:
     high: float | None = None
     risk: float | None = None
     of_input: bool = False
+
+    @property
+    def of(self) -> str:
+        """What words the figure is a share of; nothing where it is of no words."""
+        return OF.get(self.name, "")
 
     @property
     def less(self) -> str:

@@ -16,6 +16,13 @@ from corpusveil.transforms.pages import environment
 
 RISK = "words guessed, Bayes-optimal"
 TILES = ("words unchanged", "words guessed from context", "similarity of meaning", "accuracy, private to private")
+FLOORS = {
+    "words guessed from context": "who guesses nothing and takes the released word",
+    "similarity of meaning": "the private text of another document",
+    "accuracy, private to private": "always the most frequent label",
+}
+"""What reaches a tile's floor without the figure's merit."""
+NO_GUESS = "words guessed by the released word"
 BY_EPSILON = (
     "words unchanged", "words guessed from context", "similarity of meaning", "accuracy, private to private",
     "attribute, adaptive",
@@ -26,6 +33,14 @@ KEPT = ("accuracy, private to private", "similarity of meaning")
 
 Key = tuple[str, str, str]
 """Mechanism, figure and model: a row of a table over epsilons."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    value: str
+    name: str
+    of: str
+    floor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,7 @@ def render(found: Findings) -> str:
     """Return the page."""
     template = environment("corpusveil.evaluation", "release.html").get_template("release.html")
     released = {one.name: one for one in reversed(found.measures) if one.epsilon is None}  # of several models the first
-    tiles = [released[name] for name in TILES if name in released]
+    tiles = [_tile(released[name], released) for name in TILES if name in released]
     examples = [
         {"original": one.original, "versions": [(label, marked(one.original, text)) for label, text in one.versions]}
         for one in found.examples
@@ -73,6 +88,15 @@ def render(found: Findings) -> str:
         found=found, groups=GROUPS, tiles=tiles, charts=_charts(found.measures), tables=_tables(found.measures),
         examples=examples,
     )  # fmt: skip
+
+
+def _tile(one: Measure, released: Mapping[str, Measure]) -> _Tile:
+    """Return a figure with what it is of, and the floor that it has to be read against."""
+    floor = one.floor
+    if one.name == "words guessed from context" and NO_GUESS in released:
+        floor = released[NO_GUESS].value
+    told = "" if floor is None else f"floor {floor:.1%}: {FLOORS.get(one.name, 'by chance')}"
+    return _Tile(str(one).split(" ±")[0], one.name, one.of, told)
 
 
 def _charts(measures: Sequence[Measure]) -> list[_Chart]:

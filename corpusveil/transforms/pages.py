@@ -72,10 +72,10 @@ def render_private(manifest: dict[str, Any], totals: dict[str, Any], shards: lis
         }
         for name in ROLE_NAMES
     ]
-    privatized = totals["privatized"]
+    privatized, unchanged = totals["privatized"], totals["unchanged"]
     facts = [
-        ("Replaced by the mechanism", f"{privatized:,} tokens"),
-        ("Came back unchanged", f"{totals['unchanged']:,} ({_share(totals['unchanged'], max(privatized, 1))})"),
+        ("Known words, which the mechanism replaced", f"{privatized:,}"),
+        ("Of these came back unchanged", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
         ("Rows set aside", f"{totals['quarantined']:,}"),
         ("Copies", _copies(manifest, totals)),
         ("Input", f"{totals['input_bytes']:,} bytes of text"),

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from corpusveil.cli.progress import State
+from corpusveil.cli.progress import State, watcher
 from corpusveil.jobs.spark import SparkEngine
 from corpusveil.pipelines.beam import BeamEngine
 from corpusveil.pipelines.local import LocalEngine
 from corpusveil.storage import events
+from corpusveil.storage.records import Records
+from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.metrics import NAMES, total
 from tests.engines.corpora import CANARIES, NAME_CANARY, Ground, make_release, run, text_of, write_shard
@@ -65,6 +67,17 @@ def test_progress_goes_by_what_was_done() -> None:
     assert (state.rate, state.left, state.changed_share) == (100.0, 30.0, 0.25)
     none = State(shards=8, done=0, failed=0, tokens=0, privatized=0, changed=0, seconds=0.0)
     assert (none.rate, none.left, none.changed_share) == (0.0, None, None)
+
+
+def test_progress_says_of_which_words_a_share_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words that the space does not have are not among those that the mechanism changes or leaves."""
+    records = Records(str(tmp_path))
+    task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
+    watch = watcher("lines")
+    assert watch is not None
+    with watch(records, [task], "run"):
+        records.write(f"progress/{task.record_name}", {"tokens": 100, "privatized": 50, "changed": 20})
+    assert "40% of known words changed" in capsys.readouterr().err
 
 
 LOGGED = [

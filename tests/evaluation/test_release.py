@@ -240,6 +240,26 @@ class TestTheReport:
     def test_of_short_texts_is_private_too(self) -> None:
         assert "DO NOT PUBLISH" in render(Findings("t", 1, 1, (), (), (Measure("privacy", "a", 0.5, of_input=True),)))
 
+    def test_a_tile_shows_its_floor_and_of_which_words_its_share_is(self) -> None:
+        """A figure beside what is reached without it: not guessing, another document, the most frequent label."""
+        measures = (
+            Measure("privacy", "words unchanged", 0.414),
+            Measure("attack", "words guessed by the released word", 0.744),
+            Measure("attack", "words guessed from context", 0.828),
+            Measure("utility", "similarity of meaning", 0.49, floor=0.31),
+            Measure("utility", "accuracy, private to private", 0.9, deviation=0.1, floor=0.55),
+        )
+        page = render(Findings("t", 1, 1, (), (), measures))
+        tiles = [" ".join(re.sub("<[^>]+>", " ", tile).split()) for tile in page.split('<div class="tile">')[1:]]
+        assert len(tiles) == 4
+        for tile, said in zip(tiles, (
+            "41.4% words unchanged, of all words of the originals",
+            "82.8% words guessed from context, of known words floor 74.4%: who guesses nothing",
+            "49.0% similarity of meaning floor 31.0%: the private text of another document",
+            "90.0% accuracy, private to private floor 55.0%: always the most frequent label",
+        ), strict=True):  # fmt: skip
+            assert tile.startswith(said), tile
+
     def test_marks_words_that_differ(self) -> None:
         assert marked("The river rose.", "the bank rose.") == [("the", False), ("bank", True), ("rose.", False)]
 

@@ -116,7 +116,8 @@ class TestPublic:
 def test_a_foreign_file_in_the_place_of_the_page_stays(ground: Path, tmp_path: Path) -> None:
     """Nothing is written over, and nothing is begun."""
     (tmp_path / "out.report.html").write_text("mine")
-    release = cv.Release(cv.mechanism("ring-geometric", cv.load_space(str(ground / "space"))), cv.Budget(1.0))
+    mechanism = cv.mechanism("ring-geometric", cv.load_space(str(ground / "space")))
+    release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY))
     with pytest.raises(UserError, match="choose another --output"):
         privatize_corpus(release, [str(ground / f"in-{SECRET}")], str(tmp_path / "out"), LocalEngine())
     assert (tmp_path / "out.report.html").read_text() == "mine"
@@ -131,6 +132,8 @@ class TestPrivate:
         text = Reader(path.read_text()).text
         assert "DO NOT PUBLISH: counts computed from private text" in text
         assert "unknown words resample 3 33.3 %" in text
+        assert "Share of tokens" in text
+        assert re.search(r"Known words, which the mechanism replaced \d+ Of these came back unchanged \d+ \(", text)
         assert "2 of 3 documents repeat an earlier one; one is there 3 times, and spent that many budgets" in text
         assert SECRET not in path.read_text()
 
