@@ -185,7 +185,7 @@ def strategies(flow: Path, shared: Path) -> Table:
                 None if options["tokenizer"] == "word" else collocations,
             )
             began = time.perf_counter()
-            private = cv.privatize(texts, release)
+            private = cv.privatize(texts, release, cv.RowNumbers("sentences"))
             seconds = time.perf_counter() - began
             same = total = 0
             cosines = []

@@ -121,7 +121,7 @@ def releases(
     """Return private versions of a task under as many keys, the same ones in every run."""
     keys = [cv.Key(hashlib.sha256(f"benchmark {seed}".encode()).digest()) for seed in range(seeds)]
     made = [cv.Release(mechanism, budget, policy or cv.TextPolicy(), key, joined) for key in keys]
-    return [cv.privatize(task.texts, one, task.name) for one in made]
+    return [cv.privatize(list(task.texts), one, cv.RowNumbers(task.name)) for one in made]
 
 
 def figure(values: Sequence[float]) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from corpusveil.sampling.keys import Key
     from corpusveil.spaces import Space, build_space, load_space, read_vectors
     from corpusveil.text.policy import TextPolicy
+    from corpusveil.transforms.identities import RowNumbers
     from corpusveil.transforms.profiles import find as profile
     from corpusveil.transforms.release import Release
     from corpusveil.transforms.table import privatize, privatize_table
@@ -27,6 +28,7 @@ _WHERE = {
     "Key": "corpusveil.sampling.keys",
     "NoClosedForm": "corpusveil.errors",
     "Release": "corpusveil.transforms.release",
+    "RowNumbers": "corpusveil.transforms.identities",
     "Space": "corpusveil.spaces",
     "TextPolicy": "corpusveil.text.policy",
     "UserError": "corpusveil.errors",
@@ -50,6 +52,7 @@ __all__ = [
     "Key",
     "NoClosedForm",
     "Release",
+    "RowNumbers",
     "Space",
     "TextPolicy",
     "UserError",

@@ -99,7 +99,7 @@ def test_an_example_with_spark_runs(example: str, place: Path) -> None:
 
 def test_an_example_that_does_not_hold_is_found(place: Path) -> None:
     """The check can fail: an example with one wrong line does, here and in a process of its own."""
-    wrong = START + "assert cv.privatize(['river'], release) == []\n"
+    wrong = START + "assert cv.privatize(['river'], release, ['a']) == []\n"
     with pytest.raises(AssertionError):
         run_here(wrong)
     with pytest.raises(AssertionError, match="AssertionError"):

@@ -38,9 +38,9 @@ from corpusveil.spaces import Space, build_space, read_vectors
 from corpusveil.spaces.improve import neighbors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import Engine, Outcome, privatize_corpus
+from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.manifest import read_manifest
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.statement import statement
 from corpusveil.transforms.table import privatize
 
 MARK = ".corpusveil-demo"
@@ -76,7 +76,7 @@ def demo(
     key.save(folder / "release.key")
     release = release_at(1.0, space, key, table)
     report("\nThe guarantee:")
-    for line in statement(release)["guarantee_in_words"]:
+    for line in release.guarantee().notes:
         report(f"  - {line}")
     outcomes = {}
     for name, engine in engines().items():
@@ -225,7 +225,8 @@ def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Repo
     for name in TOLD:
         for one in found.measures:
             if one.name == name and one.epsilon is None:
-                report(f"  {name}{f', {one.model}' if 'key' in one.model else ''}: {one}")
+                of = f" ({one.of})" if one.of else ""
+                report(f"  {name}{of}{f', {one.model}' if 'key' in one.model else ''}: {one}")
 
 
 def _before_after(source: str, released: Path, space: Space, key: Key, table: Collocations, report: _Report) -> None:
@@ -237,5 +238,5 @@ def _before_after(source: str, released: Path, space: Space, key: Key, table: Co
     report(f"\nBefore:            {before[:SHOWN]}")
     for epsilon in EPSILONS:
         release = release_at(epsilon, space, key, table)
-        text = after if epsilon == 1 else privatize([before], release)[0]
+        text = after if epsilon == 1 else privatize([before], release, ids=RowNumbers("demo"))[0]
         report(f"After, epsilon {epsilon:g}: {text[:SHOWN]}")

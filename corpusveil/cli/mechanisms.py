@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from corpusveil.budget.budget import written
 from corpusveil.cli.privatize import mechanism_parameters
 from corpusveil.errors import UserError
 from corpusveil.evaluation.curve import curve
@@ -19,7 +20,10 @@ from corpusveil.mechanisms import Mechanism, find, make, names
 from corpusveil.spaces import load_space
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.profiles import PROFILES
+from corpusveil.transforms.statement import upward
 
+EPSILON = 1.0
+"""The guarantee is printed at it, unless epsilons are named."""
 PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
 """Those of the studies; profiles have each study's own."""
 
@@ -30,7 +34,10 @@ def mechanisms(
         str | None,
         typer.Option(help="With a name: what it does in this space, by epsilon.", metavar="URL"),
     ] = None,
-    epsilon: Annotated[list[float] | None, typer.Option(help="With --space: other epsilons (repeatable).")] = None,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(help="With --space: these epsilons (repeatable), and the guarantee at each; default: at 1."),
+    ] = None,
     parameter: Annotated[
         list[str] | None, typer.Option(help="With --space: a parameter (repeatable).", metavar="NAME=VALUE")
     ] = None,
@@ -70,19 +77,36 @@ def mechanisms(
     if space is not None:
         made = make(name, load_space(space), **mechanism_parameters(parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)
+        for value in epsilon or (EPSILON,):
+            _guarantee(made, value)
 
 
 def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
-    """Print what the mechanism does in a space, and its guarantee at the last of the epsilons."""
+    """Print what the mechanism does in a space."""
     points = curve([mechanism], epsilons)
-    table = Table("epsilon", "unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats", box=None, pad_edge=False)
+    heads = ("epsilon", "known words unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats")
+    table = Table(*heads, box=None, pad_edge=False)
     for one in points:
         plain = "none" if one.plain_ldp is None else f"{one.plain_ldp:.4g}"
         table.add_row(f"{one.epsilon:g}", f"{one.retention:.4f}", f"{one.distinct:.1f}", plain)
     print(f"\nin this space ({len(mechanism.space):,} words):")
     Console().print(table)
-    guarantee = mechanism.guarantee(points[-1].epsilon)
-    told = "none" if guarantee.epsilon is None else f"epsilon times {guarantee.metric}"
-    print(f"\nguarantee: {told}\npublished: {guarantee.claim}{'' if guarantee.holds else ' (not true)'}")
+
+
+def _guarantee(mechanism: Mechanism, epsilon: float) -> None:
+    """Print what the mechanism guarantees for one word at an epsilon, or why it has none there."""
+    print(f"\nguarantee at epsilon {epsilon:g}:")
+    try:
+        guarantee = mechanism.guarantee(epsilon)
+    except UserError as error:
+        print(f"  {error}")
+        return
+    if guarantee.holds:
+        print(f"  {written(epsilon)} times the distance, the distance being {guarantee.metric}")
+        print(f"  for {guarantee.neighbors}; for any two words at most {upward(guarantee.plain_ldp)} nats")
+    else:
+        print("  none")
+    print(f"disclosed, besides what a text policy keeps: {'; '.join(guarantee.disclosed)}")
+    print(f"published: {guarantee.claim}{'' if guarantee.holds else ' (not true)'}")
     for note in (*guarantee.assumptions, *guarantee.notes):
         print(f"  {note}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import sys
@@ -29,13 +30,12 @@ from corpusveil.text.policy import Policy, TextPolicy
 from corpusveil.transforms import strategies
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.job import OnBadRows
-from corpusveil.transforms.manifest import NOT_PRIVATE
 from corpusveil.transforms.planning import count_duplicates, forecast
 from corpusveil.transforms.profiles import PROFILES, Profile
 from corpusveil.transforms.profiles import find as find_profile
 from corpusveil.transforms.release import Duplicates, Release
 from corpusveil.transforms.spending import Caps, Spending
-from corpusveil.transforms.statement import statement
+from corpusveil.transforms.statement import NOT_PRIVATE
 
 NEARLY_ALL = 0.9
 EXAMPLE_LENGTHS = (10, 100, 1000)
@@ -192,32 +192,29 @@ def privatize(
     policy = TextPolicy(**options)
     columns = Columns(text, id, tuple(keep or ()))
     chosen = make(mechanism, load_space(space), **parameters)
-    if not chosen.private and not accept_no_guarantee:
-        raise UserError(f"{mechanism} has no guarantee; release with it only by adding --accept-no-guarantee.")
     if sum([test_key, key is not None, key_environment is not None]) > 1:
         raise UserError("--key, --key-environment and --test-key exclude each other; leave all but one out.")
     passed = tuple(context.obj["passed"])
     if passed and engine != "beam":
         raise UserError("Options behind '--' are for the Beam runner; add --engine beam or leave them out.")
     table = None if collocations is None else load_collocations(collocations)
-    if (table is None) != (policy.tokenizer == "word"):
-        need = "needs none" if policy.tokenizer == "word" else "needs one: --collocations URL"
-        raise UserError(f"--tokenizer {policy.tokenizer}: a collocation table is what it {need}.")
     caps = Caps(cap, cap_token, cap_ldp)
     if ledger is None and (corpus is not None or caps != Caps()):
         raise UserError("--corpus, --cap, --cap-token and --cap-ldp are for --ledger; add that or leave them out.")
     spending = None if ledger is None else Spending(ledger, corpus, caps)
+    release = Release(
+        chosen, budget, policy, Key.generate(), table, duplicates, accept_no_guarantee=accept_no_guarantee
+    )  # under a key that is thrown away: what is refused makes no key file
     if plan or plan_duplicates:
-        found = Release(chosen, budget, policy, Key.generate(), table, duplicates)
-        _plan(found, inputs, columns, root, format, on_bad_rows, spending, workers or 1, copies=plan_duplicates)
+        _plan(release, inputs, columns, root, format, on_bad_rows, spending, workers or 1, copies=plan_duplicates)
         return
-    release = Release(chosen, budget, policy, _key(key, key_environment, output, test=test_key), table, duplicates)
+    release = dataclasses.replace(release, key=_key(key, key_environment, output, test=test_key))
     if only_release is not None and release.name != only_release:
         raise UserError(
             f"--only-release {only_release}: this would be release {release.name}; the configuration, the space, the "
             "key or the version of corpusveil is another one."
         )
-    _announce(release)
+    announce(release)
     if engine == "spark":
         print("starting Spark", file=sys.stderr)
     outcome = privatize_corpus(
@@ -312,14 +309,14 @@ def find_key(path: str | None, output: str) -> Key:
     return Key.load(target)
 
 
-def _announce(release: Release) -> None:
+def announce(release: Release) -> None:
     """Print what will come back unchanged, and what the release promises."""
     if release.key.test:
         print(NOT_PRIVATE, file=sys.stderr)
     mechanism, budget = release.mechanism, release.budget
     if budget.per == "token":
         share = mechanism.retention(budget.epsilon)
-        print(f"Expected share of words that come back unchanged: {share:.1%}")
+        print(f"Expected share of known words that come back unchanged: {share:.1%}")
     else:
         import numpy as np
 
@@ -328,10 +325,10 @@ def _announce(release: Release) -> None:
         kept = [mechanism.retention(float(value)) for value in shares]
         share = max(kept)
         examples = ", ".join(f"{k:.1%} of {n}" for k, n in zip(kept, EXAMPLE_LENGTHS, strict=True))
-        print(f"Expected share of words that come back unchanged, by the words of a document: {examples}")
+        print(f"Expected share of known words that come back unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
-        print(f"warning: at epsilon {budget.epsilon:g} nearly every word stays as it is.", file=sys.stderr)
-    said = statement(release)
-    for line in said["guarantee_in_words"]:
+        print(f"warning: at epsilon {budget.epsilon:g} nearly every known word stays as it is.", file=sys.stderr)
+    guarantee = release.guarantee()
+    for line in guarantee.notes:
         print(f"- {line}")
-    print(f"Disclosed: {'; '.join(said['guarantee']['disclosed'])}.")
+    print(f"Disclosed: {'; '.join(guarantee.disclosed)}.")

@@ -46,7 +46,8 @@ def release_of(
         raise UserError(DAMAGED) from None
     chosen = mechanism_of(manifest, question.space) if mechanism is None else mechanism
     copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
-    return Release(chosen, budget, policy, Key.generate(), question.collocations, copies)
+    key = Key.generate()  # what is made under it is measured, never released
+    return Release(chosen, budget, policy, key, question.collocations, copies, accept_no_guarantee=True)
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon: float | None = None) -> float:

@@ -15,8 +15,9 @@ from typing import Any
 
 from corpusveil.errors import UserError
 from corpusveil.sampling.keys import Key
+from corpusveil.transforms.frames import large_strings
+from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.table import identities_of_texts, large_strings
 
 CONTROLS = 3
 """Fresh keys that guesses are replayed with besides."""
@@ -45,20 +46,19 @@ def replay(
     guesses: Sequence[str | Sequence[str]],
     key: Key,
     *,
+    ids: Any,
     column: str = "text",
-    source: str = "",
-    ids: Any = None,
     controls: int = CONTROLS,
 ) -> Replay:
     """Replay guesses, one or several for each private document, under a leaked or guessed key.
 
     The attacker knows what a manifest tells (mechanism, budget, policy, space), here ``release``, whose own key is not
-    used; ``column``, ``source`` and ``ids`` name the documents as they were in the release.
+    used; ``column`` and ``ids`` name the documents as they were in the release, ``ids`` as in ``privatize``.
     """
     if isinstance(documents, str) or len(guesses) != len(documents) or not documents:
         raise UserError("replay takes private documents, one at least, and as many guesses (each one or several).")
     lists = [[one] if isinstance(one, str) else list(one) for one in guesses]
-    names = identities_of_texts(len(documents), source, ids)
+    names = identities_of_documents(ids, len(documents))
     confirmed = _confirmed(release, documents, lists, key, column, names)
     chance = [_confirmed(release, documents, lists, Key.generate(), column, names) for _ in range(controls)]
     hits = sum(number >= 0 for one in chance for number in one)

@@ -27,6 +27,7 @@ from corpusveil.evaluation.similarity import cosine
 from corpusveil.evaluation.texts import changed
 from corpusveil.evaluation.utility import baselines
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.table import privatize
 
 RISK = "words guessed, Bayes-optimal"
@@ -101,12 +102,12 @@ def _promise(mechanism: Mechanism, epsilon: float) -> str:
 def _privates(
     before: Version, manifest: Mapping[str, Any], question: Question, epsilon: float, mechanism: Mechanism
 ) -> list[Version]:
-    """Return one version a seed, each under a key of its own; first and second texts are told apart by their source."""
+    """Return one version a seed, each under a key of its own; first and second texts are told apart by their ids."""
     made = []
     for _ in range(question.seeds):
         release = release_of(manifest, question, epsilon=epsilon, mechanism=mechanism)
-        seconds = None if before.seconds is None else privatize(before.seconds, release, "second")
-        made.append(Version(privatize(before.texts, release), seconds))
+        seconds = None if before.seconds is None else privatize(list(before.seconds), release, RowNumbers("second"))
+        made.append(Version(privatize(list(before.texts), release, RowNumbers("first")), seconds))
     return made
 
 

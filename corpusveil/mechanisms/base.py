@@ -15,15 +15,17 @@ from corpusveil.sampling import grid, weights
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
+from corpusveil.text.policy import DOCUMENT_LENGTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """What holds for one token at one epsilon.
+    """What holds for one token at one epsilon, or for a release.
 
     ``epsilon`` and ``plain_ldp`` (nats) are None where nothing holds. ``metric`` says what distance is, ``neighbors``
     between which inputs the promise holds, ``disclosed`` what is outside it, ``assumptions`` what it rests on,
-    ``claim`` what the paper says and ``holds`` whether that is true.
+    ``claim`` what the paper says and ``holds`` whether that is true. ``per`` says what epsilon is for: a token, or of a
+    release with such a budget a document; ``plain_ldp`` is always for one token.
     """
 
     mechanism: str
@@ -36,6 +38,7 @@ class Guarantee:
     claim: str
     holds: bool
     notes: tuple[str, ...] = ()
+    per: str = "token"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, for a manifest."""
@@ -58,9 +61,13 @@ class Mechanism(abc.ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     private: ClassVar[bool] = True
-    """False where no guarantee holds: such a mechanism releases only with ``--accept-no-guarantee``."""
+    """False where no guarantee holds: a release by such a mechanism has to accept that."""
 
     space: Space
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Space):
+            raise UserError(f"space: this is of type {type(self.space).__name__}; give cv.load_space(URL).")
 
     @abc.abstractmethod
     def privatize(
@@ -144,14 +151,18 @@ def promise(
     disclosed: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Guarantee:
-    """Return the guarantee of a mechanism that has one; that its draws are computational is said for all."""
+    """Return the guarantee of a mechanism that has one.
+
+    That draws are computational, and the token count in the clear, is said for all. What else a release discloses
+    depends on its text policy, which a mechanism does not know.
+    """
     return Guarantee(
         mechanism=mechanism.name,
         metric=metric,
         epsilon=float(epsilon),
         plain_ldp=plain_ldp,
         neighbors=neighbors,
-        disclosed=disclosed,
+        disclosed=(DOCUMENT_LENGTH, *disclosed),
         assumptions=(COMPUTATIONAL, *assumptions),
         claim=claim,
         holds=True,
@@ -167,7 +178,7 @@ def nothing_holds(mechanism: Mechanism, claim: str, why: str) -> Guarantee:
         epsilon=None,
         plain_ldp=None,
         neighbors="none",
-        disclosed=(),
+        disclosed=(DOCUMENT_LENGTH,),
         assumptions=(COMPUTATIONAL,),
         claim=claim,
         holds=False,

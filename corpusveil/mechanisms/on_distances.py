@@ -39,6 +39,7 @@ class OnDistances(Mechanism):
     """A mechanism whose law is an exponential kernel of distances. Raises UserError where a word has no vector."""
 
     def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
         self.space.require_vectors(self.name)
 
     @abc.abstractmethod

@@ -42,6 +42,7 @@ class OnLists(Mechanism):
     loop: ClassVar[Callable[..., None]]
 
     def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
         if len(self.space.lists) < 1:
             raise UserError(f"{self.name} needs a space with a list; build it with 'corpusveil space --lists 1'.")
 

@@ -225,6 +225,7 @@ class OnSets(Mechanism):
     K: int = 10
 
     def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
         self.space.require_vectors(self.name)
         check_whole("K", self.K, 2, MOST)
 

@@ -54,6 +54,7 @@ class OnVectors(Mechanism):
     """Whether a uniformly drawn word takes the place of a few of the outputs."""
 
     def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
         self.space.require_vectors(self.name)
         search_of(self.space)
 

@@ -42,6 +42,8 @@ def names() -> list[str]:
 def find(name: str) -> type[Mechanism]:
     """Return the class of a mechanism. Raises UserError for an unknown name, with the nearest known one."""
     _load_all()
+    if not isinstance(name, str):
+        raise UserError(f"mechanism: this is of type {type(name).__name__}; give a name, then the space.")
     if name not in _BY_NAME:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists those there are."

@@ -148,6 +148,7 @@ class TruncatedGumbel(Mechanism):
     private: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
         self.space.require_vectors(self.name)
         if extent(self.space)[0] == 0:
             raise UserError(f"{self.name}: two words of the space have the same vector; b is then not defined.")

@@ -46,6 +46,8 @@ def build_space(
         UserError: an argument is out of range, or the embeddings share fewer than two words.
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
+    if not all(isinstance(one, Vectors) for one in embeddings):
+        raise UserError("vectors: a space is built of what cv.read_vectors(URL) returns, not of addresses or arrays.")
     _check(embeddings, seed, order)
     public = _public_counts(embeddings[0], counts)
     if only is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from pathlib import Path
@@ -35,7 +36,7 @@ _opened: dict[tuple[str, str], Space] = {}
 _lock = threading.Lock()
 
 
-def load_space(url: str, *, verify: bool = True) -> Space:
+def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """Open the space saved at ``url``.
 
     Args:

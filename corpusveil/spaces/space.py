@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -130,7 +131,7 @@ class Space:
             object.__setattr__(self, "_positions", positions)
         return positions
 
-    def save(self, url: str) -> Space:
+    def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
 
         The same space already there is left as it is. ``_artifact.json`` is written last: without it there is no space.
@@ -190,8 +191,9 @@ def content_digest(
     return sha.hexdigest()
 
 
-def absolute(url: str) -> str:
+def absolute(url: str | os.PathLike[str]) -> str:
     """Return ``url``, a local path made absolute, so that a process with another working folder finds it."""
+    url = files.as_text(url)
     return str(files.resolve(url)[1]) if files.is_local(url) else url
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
 from typing import Any
@@ -61,7 +62,7 @@ class Vectors:
         return len(self.words)
 
 
-def read_vectors(url: str) -> Vectors:
+def read_vectors(url: str | os.PathLike[str]) -> Vectors:
     """Read word vectors from a file or artefact at any fsspec URL.
 
     Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz``; ``.npz`` (``vocab``, ``vectors``);
@@ -70,6 +71,7 @@ def read_vectors(url: str) -> Vectors:
     Raises:
         UserError: the file cannot be read, or a row is unusable; names the file and the row.
     """
+    url = files.as_text(url)
     table = reader(url)(url)
     name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
     return Vectors(table.words, table.vectors, name, table.counts, where=url, first_row=table.first_row)

@@ -376,6 +376,14 @@ def _fetch(url: str, names: list[str], target: Path) -> None:
         shutil.rmtree(fetched, ignore_errors=True)
 
 
+def as_text(url: str | os.PathLike[str]) -> str:
+    """Return an address that a Python caller gave as text; pathlib's is one. Raises UserError for anything else."""
+    try:
+        return os.fspath(url)
+    except TypeError:
+        raise UserError(f"An address is text or a path, and this is of type {type(url).__name__}; give one.") from None
+
+
 def absolute(url: str) -> str:
     """Return a local path made absolute, so that workers elsewhere on the machine find it; a URL in its plain form."""
     fs, path = resolve(url)

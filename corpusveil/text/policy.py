@@ -22,6 +22,9 @@ KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range
 ROLE_NAMES = ("words", "unknown_words", "stop_words", "numbers", "punctuation", "contacts", "other")
 MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact]", "[other]")
 
+DOCUMENT_LENGTH = "how many tokens a document has"
+"""What no text policy and no mechanism hides: a token comes out for each that goes in, unless it is dropped."""
+
 _LEFT_IN_THE_CLEAR = {
     "unknown_words": "words outside the vocabulary",
     "stop_words": "stop words",
@@ -87,7 +90,7 @@ class TextPolicy:
 
     def disclosed(self) -> tuple[str, ...]:
         """Name everything that a reader of the output sees unprotected, in words."""
-        shown = ["how many tokens a document has", "where sentences end, as far as kept punctuation shows it"]
+        shown = [DOCUMENT_LENGTH, "where sentences end, as far as kept punctuation shows it"]
         if self.tokenizer != "word":
             shown.append("where collocations stood, as far as what replaces them shows it")
         for name, words in _LEFT_IN_THE_CLEAR.items():

@@ -16,9 +16,10 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.windowed_value import WindowedValue
 
 from corpusveil.errors import UserError
+from corpusveil.transforms.frames import large_strings
+from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.table import checked_identities, large_strings
+from corpusveil.transforms.release import Release, require_release
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
@@ -41,7 +42,7 @@ class PrivatizeDocuments(beam.PTransform):
         super().__init__()
         if id is None:
             raise UserError("A collection has no order to tell documents by; name a field that does: id='...'.")
-        self._kernel = release.kernel()
+        self._kernel = require_release(release).kernel()
         self._fields = (text, id)
 
     def expand(self, documents: Any) -> Any:

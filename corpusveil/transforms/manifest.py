@@ -18,10 +18,9 @@ from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import metric_of
-from corpusveil.transforms.statement import statement
+from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
 _SHARD = re.compile(r"data/part-[0-9]{5,}-of-[0-9]{5,}(\.[a-z0-9]+){1,2}")
-NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 
 
 def _is_shard(name: Any) -> bool:

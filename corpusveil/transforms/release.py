@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Literal
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.table import Collocations
 from corpusveil.errors import UserError
-from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
+from corpusveil.transforms.statement import guarantee_of
 
 Duplicates = Literal["independent", "same-noise", "drop"]
 DUPLICATES: tuple[Duplicates, ...] = ("independent", "same-noise", "drop")
@@ -28,20 +30,50 @@ class Release:
     mechanism: Mechanism
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
-    key: Key = field(default_factory=Key.generate)
+    key: Key = None  # type: ignore[assignment]
+    """Needed: a key that nobody chose is another one with each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
     """What words are joined to, where the policy's tokenizer is not ``word``."""
     duplicates: Duplicates = "independent"
     """Whether equal texts under different identities get noise of their own, the same, or all but one are left out."""
+    accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
+    """Needed for a mechanism that has no guarantee; it changes nothing else, and is in no digest."""
 
     def __post_init__(self) -> None:
+        self._check_types()
+        if not self.mechanism.private and not self.accept_no_guarantee:
+            raise UserError(
+                f"{self.mechanism.name} has no guarantee; to release with it all the same, accept that: "
+                "--accept-no-guarantee, in Python accept_no_guarantee=True."
+            )
         if (self.policy.tokenizer == "word") != (self.collocations is None):
-            need = "needs none" if self.policy.tokenizer == "word" else "needs one: --collocations URL"
-            raise UserError(f"tokenizer {self.policy.tokenizer}: a collocation table is what it {need}.")
+            need = "takes no" if self.policy.tokenizer == "word" else "needs a"
+            raise UserError(
+                f"tokenizer = {self.policy.tokenizer!r}: it {need} collocation table (--collocations, in Python "
+                "collocations=)."
+            )
         if self.duplicates not in DUPLICATES:
             raise UserError(f"duplicates = {self.duplicates!r}: it may be {' or '.join(DUPLICATES)}.")
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
+
+    def _check_types(self) -> None:
+        """Raise UserError for a part of another type, with how to make one."""
+        for name, kind, make in (
+            ("mechanism", Mechanism, "cv.mechanism(NAME, space)"),
+            ("budget", Budget, "cv.Budget(1.0), or cv.Budget(10, per='document')"),
+            ("policy", TextPolicy, "cv.TextPolicy()"),
+            ("key", Key, "cv.Key.load(PATH), of a file that 'corpusveil key new PATH' makes"),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                given = "none is given" if value is None else f"this is of type {type(value).__name__}"
+                raise UserError(f"{name}: {given}; give {make}.")
+        if not isinstance(self.collocations, (Collocations, NoneType)):
+            raise UserError(
+                f"collocations: this is of type {type(self.collocations).__name__}; give the table, "
+                "corpusveil.collocations.table.load_collocations(URL)."
+            )
 
     def configuration(self) -> dict[str, Any]:
         """Return all that can change the output text but the key; never engine, paths or workers."""
@@ -55,6 +87,14 @@ class Release:
             **({} if self.collocations is None else {"collocations": self.collocations.digest}),
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
         }
+
+    def guarantee(self) -> Guarantee:
+        """Return what holds for the release as a whole: what the command line prints and the manifest says.
+
+        ``disclosed`` names all that the text policy leaves in the clear, ``per`` what epsilon is for, and ``notes`` say
+        in words what a token and a document are promised, on which conditions, and what holds for unknown words.
+        """
+        return guarantee_of(self)
 
     @property
     def digest(self) -> str:
@@ -86,3 +126,12 @@ class Release:
             self.collocations,
             self.duplicates == "same-noise",
         )
+
+
+def require_release(value: Any) -> Release:
+    """Return a release. Raises UserError for anything else."""
+    if not isinstance(value, Release):
+        raise UserError(
+            f"release: this is of type {type(value).__name__}; give cv.Release(mechanism, budget, key=key)."
+        )
+    return value

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.errors import UserError
+from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.table import identities_of, privatized_parts
+from corpusveil.transforms.release import Release, require_release
+from corpusveil.transforms.table import privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
 
@@ -32,6 +33,11 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
     """
     if id is None:
         raise UserError("A DataFrame has no row order to tell documents by; name a column that does: id='...'.")
+    if not type(df).__module__.startswith("pyspark."):
+        raise UserError(
+            f"privatize_frame takes a Spark DataFrame, not a {type(df).__name__}; use cv.privatize for others."
+        )
+    require_release(release)
     schema = df.schema
     for name in (text, id):
         if name not in schema.names:

@@ -1,21 +1,36 @@
-"""What a release promises, in fields and in words."""
+"""What a release promises, in fields and in words: what Python, the command line, the manifest and its page all say."""
 
 from __future__ import annotations
 
 import dataclasses
 import decimal
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpusveil.budget.budget import written
+from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.kernel import public_weights
-from corpusveil.transforms.release import Release
+
+if TYPE_CHECKING:
+    from corpusveil.transforms.release import Release
+
+NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
+KEY_ASSUMPTION = "The key was not disclosed, and nobody can have texts of their own privatized under it."
 
 
 def statement(release: Release) -> dict[str, Any]:
-    """Return the guarantee of a release as JSON-able fields: for one token, for a document, and what is disclosed."""
+    """Return the guarantee of a release as JSON-able fields, and in words."""
+    guarantee = guarantee_of(release)
+    return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes)}
+
+
+def guarantee_of(release: Release) -> Guarantee:
+    """Return what holds for a release as a whole, ``notes`` being the words that are printed.
+
+    These are: what a token and a document are promised, under which conditions, and the bound of unknown words.
+    """
     mechanism, budget, policy = release.mechanism, release.budget, release.policy
     token = mechanism.guarantee(budget.epsilon)
     if budget.per == "document" and token.holds:  # shares differ by document, so only what holds at any share is said
@@ -83,10 +98,14 @@ def statement(release: Release) -> dict[str, Any]:
         "same-noise": ("which documents are equal",),
         "drop": ("that no two documents are equal, and where rows or ids are missing, that these were copies",),
     }.get(release.duplicates, ())
-    return {
-        "guarantee": {**token.as_dict(), "disclosed": [*policy.disclosed(), *token.disclosed, *copies]},
-        "guarantee_in_words": lines,
-    }
+    key = f"{NOT_PRIVATE}, which everybody has." if release.key.test else KEY_ASSUMPTION
+    return dataclasses.replace(
+        token,
+        disclosed=tuple(dict.fromkeys((*policy.disclosed(), *token.disclosed, *copies))),
+        assumptions=(*token.assumptions, key),
+        notes=tuple(lines),
+        per=budget.per,
+    )
 
 
 def upward(bound: float | None) -> str:

@@ -1,74 +1,77 @@
-"""A release on a list of strings or an Arrow table, in this process."""
+"""A release on texts in this process: a list, a column, or one column of a frame."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
 from corpusveil.errors import UserError
+from corpusveil.transforms.frames import Frame, cannot_hold, frame_of
+from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release import Release, require_release
 
-T = TypeVar("T", pa.Table, pa.RecordBatch)
+T = TypeVar("T")
 
 COMBINED_BYTES = 1 << 30
 """Chunks of a column below this are joined and privatized at once; larger columns chunk by chunk."""
 
 
-def privatize(texts: Sequence[str], release: Release, source: str = "", ids: Any = None) -> list[str]:
-    """Privatize strings; the identity of each is its id, without ``ids`` it is ``source`` and its place in the list.
+@overload
+def privatize(texts: list[str], release: Release, ids: Any = ..., text: str = ...) -> list[str]: ...
 
-    ``ids`` has one id a text: text, bytes, numbers, dates, UUIDs, or pairs ``(source, row)``, which are what a text has
-    without it. Under one release key the same text with the same identity becomes the same output, so give each list a
-    source of its own, or ids. A missing text (None, NaN, pandas.NA) comes out as None. Raises UserError for anything
-    else that is no text, and for ids that are missing or too few.
+
+@overload
+def privatize(texts: Any, release: Release, ids: Any = ..., text: str = ...) -> Any: ...
+
+
+def privatize(texts: Any, release: Release, ids: Any = None, text: str = "text") -> Any:
+    """Privatize texts, and return them in the kind that they came in.
+
+    ``texts`` is a list, tuple or NumPy array of strings, a Series or DataFrame of pandas or Polars, an Array,
+    ChunkedArray, RecordBatch or Table of Arrow, a Hugging Face Dataset, or has an Arrow stream (and comes back as
+    Arrow). Of a frame the column ``text`` becomes private; the others, the index, types and order stay as they are.
+
+    ``ids`` identify the documents, and are needed: the name of a frame's column, one id a text (text, bytes, numbers,
+    dates, UUIDs, or pairs ``(name, row)``), or ``RowNumbers(name)``. A document's noise is a keyed function of ``text``
+    (the column's name, also where there are no columns), its id and its text: under one release the same three give the
+    same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
+
+    Raises UserError for anything else, for a column that is missing, is not text or can't hold the private text, and
+    for ids that are missing or too few.
     """
-    if isinstance(texts, (str, bytes)):
-        raise UserError("privatize takes a list of texts; put a single one in brackets.")
-    column = large_strings(list(texts), None)
-    identities = identities_of_texts(len(column), source, ids)
-    out, _ = release.kernel().privatize(column, identities, "text")
-    result: list[str] = out.to_pylist()
-    return result
+    return _privatized(frame_of(texts, text), release, ids, text)
 
 
-def privatize_table(
-    table: T, release: Release, text: str = "text", id: str | None = None, source: str = "", ids: Any = None
-) -> T:
-    """Privatize one column of an Arrow table or record batch; the other columns stay as they are.
+def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None, ids: Any = None) -> T:
+    """Privatize the column ``text`` of an Arrow table, record batch, or frame, and return a table of the same kind.
 
-    ``text`` names a string column (of any of Arrow's string types, also as a dictionary). What identifies a document is
-    the value of the column ``id``, or its entry of ``ids`` (as in ``privatize``; for batches of a larger table), or
-    else ``source`` and the row number: equal texts in equal rows of two tables then get equal noise, so give each table
-    a source of its own. Nulls stay null. The column keeps its type. Raises UserError when a column is missing, is not
-    text, or can't hold the private text.
+    ``id`` names the column that identifies documents; or give ``ids`` as in ``privatize``, which this is. In a column
+    of Arrow's (of any of its string types, also as a dictionary) nulls stay null, and the type stays.
     """
     if id is not None and ids is not None:
         raise UserError("id names a column and ids gives the ids; pass one of them.")
-    for name in (text, id):
-        if name is not None and name not in table.schema.names:
-            raise UserError(f"{name}: there is no such column; there are {', '.join(table.schema.names)}.")
-        if name is not None and table.schema.names.count(name) > 1:
-            raise UserError(f"{name}: there are several columns of this name; rename them first.")
-    column = table.column(text)
-    if not is_text(column.type):
-        raise _cannot_hold(text, column.type)
-    identities = identities_of_texts(len(column), source, ids) if id is None else identities_of(table.column(id), id)
-    kernel = release.kernel()
+    frame = frame_of(table, text)
+    if frame.column is None:
+        raise UserError(
+            f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
+            "cv.privatize for it."
+        )
+    private: T = _privatized(frame, release, ids if id is None else id, text)
+    return private
+
+
+def _privatized(frame: Frame, release: Release, ids: Any, text: str) -> Any:
+    kernel = require_release(release).kernel()
+    identities = identities_of_documents(ids, len(frame.texts), frame.column)
     parts: list[pa.Array] = []
     first = 0
-    for chunk in _chunks(column):
+    for chunk in _chunks(frame.texts):
         parts += privatized_parts(kernel, chunk, identities[first : first + len(chunk)], text)
         first += len(chunk)
-    if isinstance(table, pa.RecordBatch):
-        if len(parts) > 1:
-            raise _cannot_hold(text, column.type)
-        private = parts[0]
-    else:
-        private = pa.chunked_array(parts, type=column.type)
-    return table.set_column(table.schema.get_field_index(text), table.schema.field(text), private)
+    return frame.back(parts)
 
 
 def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any], name: str) -> list[pa.Array]:
@@ -84,7 +87,7 @@ def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any]
         return [_cast(out, column.type)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # whose text would quote the column
         if not (pa.types.is_string(column.type) and len(column) > 1):  # a string array holds 2 GiB
-            raise _cannot_hold(name, column.type) from None
+            raise cannot_hold(name, column.type) from None
     half = len(column) // 2
     return [
         *privatized_parts(kernel, column.slice(0, half), identities[:half], name),
@@ -100,26 +103,6 @@ def _cast(texts: pa.LargeStringArray, kind: pa.DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(indices, words, ordered=kind.ordered)
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Say whether a column of this Arrow type is text: strings of any of its kinds, or a dictionary of them."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
-    """Return strings as an Arrow array. Raises UserError, without quoting any, when one is no string or no UTF-8."""
-    where = "" if name is None else f"{name}: "
-    if any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
-        raise UserError(f"{where}each text has to be a string, not bytes; decode it first.")
-    try:
-        return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
-    except UnicodeEncodeError:
-        raise UserError(f"{where}a text holds half a surrogate pair, which is no character; mend it first.") from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise UserError(f"{where}each text has to be a string.") from None
-
-
 def validated(column: pa.Array, name: str) -> pa.Array:
     """Return the column after a check that its bytes are UTF-8. Raises UserError when they are not."""
     try:
@@ -127,42 +110,6 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     except pa.ArrowInvalid:
         raise UserError(f"{name}: this column holds text that is not valid UTF-8; mend it first.") from None
     return column
-
-
-def identities_of(column: Any, name: str) -> list[Any]:
-    """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
-    if column.null_count:
-        raise UserError(f"{name}: the id column has empty values; every document needs an id.")
-    kind = column.type
-    if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
-        column = column.cast(pa.timestamp(kind.unit, "UTC"))
-    return checked_identities(column.to_pylist(), name)
-
-
-def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
-    """Return ids as they are. Raises UserError when one is missing or is a tuple but no pair of source and row."""
-    for value in values:
-        if value is None:
-            raise UserError(f"{name}: an id is missing; every document needs one.")
-        if isinstance(value, tuple):
-            pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int)
-            if not (pair and 0 <= value[1] < 1 << 64):
-                raise UserError(f"{name}: an id that is a tuple has to be a source (text) and a row number.")
-    return list(values)
-
-
-def identities_of_texts(rows: int, source: str, ids: Any) -> list[Any]:
-    """Return the identities of so many texts: their ids, or without these the source and the row."""
-    if ids is None:
-        return [(source, number) for number in range(rows)]
-    for method in ("to_pylist", "tolist", "to_list"):  # Arrow; NumPy and pandas; Polars
-        if hasattr(ids, method):
-            ids = getattr(ids, method)()
-            break
-    ids = list(ids)
-    if len(ids) != rows:
-        raise UserError(f"ids: {len(ids):,} for {rows:,} texts; give one a text.")
-    return checked_identities(ids, "ids")
 
 
 def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
@@ -174,7 +121,3 @@ def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
         return chunks
     whole = column.combine_chunks()
     return whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
-
-
-def _cannot_hold(name: str, kind: pa.DataType) -> UserError:
-    return UserError(f"{name}: a column of type {kind} can't hold the private text; cast it to string first.")

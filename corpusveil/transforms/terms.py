@@ -19,34 +19,32 @@ from corpusveil.errors import UserError
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.frames import frame_of, large_strings
+from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.kernel import public_weights
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.table import identities_of_texts, large_strings
+from corpusveil.transforms.release import Release, require_release
 
 
-def term_vectors(
-    texts: Sequence[str], release: Release, terms: int, source: str = "", ids: Any = None
-) -> list[dict[str, int]]:
+def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = None) -> list[dict[str, int]]:
     """Return for each text its ``terms`` private terms with their counts; the epsilon is the release's, a term each.
 
     Terms are the words of the text that the space has, after the release's text policy has set stop words apart; a text
-    without any has terms drawn from the space's public counts. What identifies a text is as in ``privatize``. The bound
+    without any has terms drawn from the space's public counts. ``ids`` are needed, as in ``privatize``. The bound
     for a whole text is ``terms`` times the plain-LDP bound of ``release.mechanism.guarantee(epsilon)``. Raises
     UserError for a budget per document, a mechanism without a plain bound, and a number of terms below 1.
     """
-    if isinstance(texts, (str, bytes)):
-        raise UserError("term_vectors takes a list of texts; put a single one in brackets.")
     if isinstance(terms, bool) or not isinstance(terms, int) or terms < 1:
         raise UserError(f"terms = {terms}: it is a whole number, 1 or more.")
-    mechanism, epsilon = release.mechanism, release.budget.epsilon
+    mechanism, epsilon = require_release(release).mechanism, release.budget.epsilon
     if release.budget.per != "token":
         raise UserError("term_vectors: the budget is an output term's; give Budget(epsilon) without per='document'.")
     if mechanism.guarantee(epsilon).plain_ldp is None:
         raise UserError(f"term_vectors: {mechanism.name} has no bound for any two words; use syntf.")
-    column = large_strings(list(texts), None)
+    frame = frame_of(texts, "text")
+    column = large_strings(frame.texts.to_pylist(), None)
     if column.null_count:
         raise UserError("term_vectors: a text is missing; leave it out.")
-    identities = identities_of_texts(len(column), source, ids)
+    identities = identities_of_documents(ids, len(column), frame.column)
     data, offsets = string_buffers(column)
     key = DrawKey.derive(release.key, release.digest)
     tags = key.tags(f"terms {terms}", identities, data, offsets)

@@ -17,6 +17,7 @@ import pytest
 
 import corpusveil
 from corpusveil.cli.main import app, run, split_arguments
+from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
     TEST_KEY,
     WORDS,
@@ -115,6 +116,36 @@ class TestMechanisms:
         assert "paper:" in told
         assert "parameters:" in told
 
+    @pytest.mark.parametrize("epsilons", [(), (2.5,), (0.5, 7.0)], ids=str)
+    def test_say_at_which_epsilon_a_guarantee_is(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], epsilons: tuple[float, ...]
+    ) -> None:
+        """At those that are named, else at 1: it was that of the table's last one, 50, which the page did not say."""
+        options = [word for epsilon in epsilons for word in ("--epsilon", str(epsilon))]
+        space = small_space(20).save(str(tmp_path / "space"))
+        assert run(["mechanisms", "tem", "--space", str(tmp_path / "space"), *options]) == 0
+        told = capsys.readouterr().out
+        assert "known words unchanged" in told
+        mechanism = corpusveil.mechanism("tem", space)
+        parts = told.split("\nguarantee at epsilon ")[1:]
+        assert [part.partition(":")[0] for part in parts] == [f"{epsilon:g}" for epsilon in epsilons or (1.0,)]
+        for part, epsilon in zip(parts, epsilons or (1.0,), strict=True):
+            guarantee = mechanism.guarantee(epsilon)
+            assert f"{epsilon:g} times the distance, the distance being {guarantee.metric}" in part
+            assert all(line in part for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
+
+    @pytest.mark.parametrize(
+        ("name", "said"), [("custext-per-word", "\n  none\n"), ("truncated-gumbel", "is defined above")]
+    )
+    def test_say_where_there_is_none(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
+    ) -> None:
+        """Of one that promises nothing, and of one that is not defined at that epsilon."""
+        small_space(20).save(tmp_path / "space")
+        large = ["--epsilon", "100000", "--epsilon", "0.001"] if name == "truncated-gumbel" else []
+        assert run(["mechanisms", name, "--space", str(tmp_path / "space"), *large]) == 0
+        assert said in capsys.readouterr().out.rpartition("guarantee at epsilon")[2]
+
     def test_have_a_nearest_name(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["mechanisms", "ring-geometrik"]) == 2
         assert "did you mean ring-geometric?" in sentence(capsys)
@@ -130,7 +161,32 @@ class TestKey:
         assert path.read_bytes().hex() not in told.out + told.err
         assert corpusveil.Key.load(path).fingerprint() in told.out
 
+    def test_that_others_may_read_is_refused(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = ground.arguments(source, tmp_path / "out")
+        key = tmp_path / "mine.key"
+        corpusveil.Key(TEST_KEY).save(key)
+        key.chmod(0o644)
+        assert run(changed(arguments, "--key", str(key))) == 2
+        assert f"chmod 600 {key}" in sentence(capsys)
+        assert not (tmp_path / "out").exists()
+
+    def test_is_not_made_for_what_is_refused(
+        self, ground: Ground, source: Path, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """What promises nothing is one rule for Python and here, and it is asked before a key is made."""
+        arguments = changed(ground.arguments(source, tmp_path / "out"), "--mechanism", "custext-per-word")
+        at = arguments.index("--key")
+        without = [*arguments[:at], *arguments[at + 2 :]]
+        assert run(without) == 2
+        assert "custext-per-word has no guarantee" in sentence(capsys)
+        assert not home.exists()
+        assert run([*arguments, "--accept-no-guarantee"]) == 0
+        assert "No guarantee holds" in capsys.readouterr().out
+
     def test_is_never_overwritten(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "a.key").touch(mode=0o600)
         (tmp_path / "a.key").write_bytes(TEST_KEY)
         assert run(["key", "new", str(tmp_path / "a.key")]) == 2
         assert "never overwritten" in sentence(capsys)
@@ -310,7 +366,7 @@ class TestTheWorkFailed:
 
 class TestWhatIsPrinted:
     def retention(self, capsys: pytest.CaptureFixture[str]) -> float:
-        found = re.search(r"come back unchanged: ([\d.]+)%", capsys.readouterr().out)
+        found = re.search(r"share of known words that come back unchanged: ([\d.]+)%", capsys.readouterr().out)
         assert found
         return float(found.group(1)) / 100
 
@@ -325,13 +381,14 @@ class TestWhatIsPrinted:
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(changed(ground.arguments(source, tmp_path / "out"), "--epsilon", "10")) == 0
-        assert sentence(capsys) == "warning: at epsilon 10 nearly every word stays as it is."
+        assert sentence(capsys) == "warning: at epsilon 10 nearly every known word stays as it is."
 
     def test_is_the_share_by_length_for_a_budget_per_document(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(ground.arguments(source, tmp_path / "out", "--per", "document")) == 0
-        assert re.search(r"unchanged, by the words of a document: .* of 10, .* of 1000", capsys.readouterr().out)
+        said = "share of known words that come back unchanged, by the words of a document: .* of 10, .* of 1000"
+        assert re.search(said, capsys.readouterr().out)
 
     def test_is_what_is_promised_what_is_disclosed_and_the_digest(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

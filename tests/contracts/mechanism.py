@@ -22,6 +22,7 @@ from corpusveil.sampling import grid
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
+from corpusveil.text.policy import DOCUMENT_LENGTH
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
 
 SAMPLES = 200_000
@@ -199,6 +200,8 @@ class MechanismContract:
         assert guarantee.metric
         assert guarantee.neighbors
         assert guarantee.assumptions
+        assert guarantee.disclosed[0] == DOCUMENT_LENGTH
+        assert guarantee.per == "token"
         assert guarantee.claim
         assert guarantee.holds == case.mechanism.private
         if guarantee.holds:

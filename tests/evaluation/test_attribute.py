@@ -16,6 +16,7 @@ from corpusveil.evaluation.tasks import Task
 from corpusveil.evaluation.utility import utility
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
+from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.table import privatize
 from tests.contracts.spaces import small_space, words_of
@@ -38,7 +39,8 @@ def key(number: int) -> Key:
 def released(task: Task, epsilon: float, seeds: int = 5) -> list[list[str]]:
     """Return releases under a key each."""
     mechanism = make("santext", small_space(words=WORDS))
-    return [privatize(list(task.texts), Release(mechanism, Budget(epsilon), key=key(n))) for n in range(1, seeds + 1)]
+    made = [Release(mechanism, Budget(epsilon), key=key(n)) for n in range(1, seeds + 1)]
+    return [privatize(list(task.texts), release, RowNumbers("authors")) for release in made]
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS)

@@ -12,6 +12,7 @@ from corpusveil.errors import UserError
 from corpusveil.evaluation.replay import replay
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
+from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.table import privatize
 from tests.contracts.spaces import small_space, words_of
@@ -34,13 +35,13 @@ def test_the_right_key_confirms_exact_guesses(duplicates: str) -> None:
     """All of them, among wrong ones, at an epsilon that leaves no text as it was; no other key any."""
     made = release(0.01, duplicates=duplicates)
     originals = texts()
-    private = privatize(originals, made, source="corpus")
+    private = privatize(originals, made, RowNumbers("corpus"))
     guesses = [[originals[(n + 1) % 50], text] for n, text in enumerate(originals)]
-    found = replay(made, private, guesses, KEY, source="corpus")
+    found = replay(made, private, guesses, KEY, ids=RowNumbers("corpus"))
     assert found.share == 1
     assert found.confirmed == (1,) * 50
     assert found.by_chance == 0
-    assert replay(made, private, guesses, OTHER, source="corpus").share == 0
+    assert replay(made, private, guesses, OTHER, ids=RowNumbers("corpus")).share == 0
 
 
 def test_a_guess_that_is_wrong_anywhere_confirms_nothing() -> None:
@@ -49,21 +50,22 @@ def test_a_guess_that_is_wrong_anywhere_confirms_nothing() -> None:
     private = privatize(originals, made, ids=list(range(50)))
     near = [text + "." for text in originals]
     assert replay(made, private, near, KEY, ids=list(range(50))).share == 0
-    assert replay(made, private, originals, KEY).share == 0
+    assert replay(made, private, originals, KEY, ids=RowNumbers("corpus")).share == 0
     assert replay(made, private, originals, KEY, ids=list(range(50))).share == 1
 
 
 def test_what_any_key_confirms_is_shown_as_chance() -> None:
     """Texts without a word, and an epsilon that changes none: the control says that it was no leak."""
     nothing = ["?! ..."] * 5
-    found = replay(release(), privatize(nothing, release()), nothing, OTHER)
+    rows = RowNumbers("corpus")
+    found = replay(release(), privatize(nothing, release(), rows), nothing, OTHER, ids=rows)
     assert found.share == found.by_chance == 1
-    kept = replay(release(1e4), texts(), texts(), OTHER)
+    kept = replay(release(1e4), texts(), texts(), OTHER, ids=rows)
     assert kept.by_chance > 0.9
 
 
 def test_as_many_guesses_as_documents() -> None:
     with pytest.raises(UserError, match="as many guesses"):
-        replay(release(), ["a"], ["a", "b"], KEY)
+        replay(release(), ["a"], ["a", "b"], KEY, ids=["a"])
     with pytest.raises(UserError, match="one at least"):
-        replay(release(), [], [], KEY)
+        replay(release(), [], [], KEY, ids=[])

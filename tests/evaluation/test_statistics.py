@@ -142,7 +142,8 @@ class TestChangedShare:
         """Words, unknown words, numbers, contacts and marks through a release: every word token finds its output."""
         texts = ["The cat, 17 dogs: a@b.org and the owl!", "Hen. Fox. Cow."] * 50
         policy = cv.TextPolicy(unknown_words="mask", numbers="resample", contacts="mask")
-        private = cv.privatize(texts, cv.Release(make("santext", animals), cv.Budget(epsilon=1.0), policy, KEY))
+        release = cv.Release(make("santext", animals), cv.Budget(epsilon=1.0), policy, KEY)
+        private = cv.privatize(texts, release, ids=cv.RowNumbers("animals"))
         found = changed_share(texts, private)
         assert (found.words, found.left_out) == (50 * 9, 0)
         same = 0

@@ -59,7 +59,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, budget: Budget)
 
     def epsilons(document: Sequence[int]) -> list[float]:
         spy.epsilons.clear()
-        cv.privatize([", ".join(WORDS[word].replace("_", " ") for word in document)], release)
+        cv.privatize([", ".join(WORDS[word].replace("_", " ") for word in document)], release, ["a"])
         return list(spy.epsilons)
 
     return epsilons

@@ -173,7 +173,7 @@ class TestDrop:
 
     def test_needs_a_whole_corpus(self, space: Space) -> None:
         with pytest.raises(UserError, match="whole corpus"):
-            cv.privatize(["a b"], release_of(space))
+            cv.privatize(["a b"], release_of(space), ["a"])
 
     def test_is_stated(self, tmp_path: Path, space: Space) -> None:
         """The manifest says what leaving rows out gives away."""

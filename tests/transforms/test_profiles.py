@@ -80,7 +80,7 @@ def test_the_sentence_names_what_comes_out_unchanged(name: str) -> None:
     """What the kernel leaves of a text with every kind of token in it is what the profile says it leaves."""
     policy = cv.profile(name).policy()
     release = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1e-6), policy, cv.Key.for_tests())
-    out = " ".join(cv.privatize([TEXT] * 3, release))
+    out = " ".join(cv.privatize([TEXT] * 3, release, ids=["a", "b", "c"]))
     said = cv.profile(name).in_the_clear()
     assert said.count(".") == 1
     for token, words in (

@@ -11,16 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import corpusveil as cv
 from corpusveil.budget import Budget
+from corpusveil.cli.privatize import announce
 from corpusveil.errors import UserError
+from corpusveil.mechanisms import make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
-from corpusveil.text.policy import ROLE_NAMES, TextPolicy
+from corpusveil.storage.rows import Columns
+from corpusveil.text.policy import DOCUMENT_LENGTH, ROLE_NAMES, TextPolicy
 from corpusveil.transforms import release as release_module
 from corpusveil.transforms.kernel import public_weights
+from corpusveil.transforms.manifest import draft
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
 from tests.contracts.mechanism import another_key
@@ -88,7 +94,7 @@ def test_the_digest_is_the_same_in_another_process(tmp_path: Path) -> None:
         "policy = cv.TextPolicy(case='restore', numbers='mask')\n"
         "key = cv.Key.for_tests()\n"
         "release = cv.Release(cv.mechanism('ring-geometric', space), cv.Budget(epsilon=1), policy, key)\n"
-        "print(release.digest); print(cv.privatize(['aaab aaac'], release)[0])"
+        "print(release.digest); print(cv.privatize(['aaab aaac'], release, ['a'])[0])"
     )
     out = set()
     for seed in ("1", "2"):
@@ -109,14 +115,80 @@ def test_frozen() -> None:
             setattr(one, field.name, None)
 
 
-def test_without_a_key_one_is_made_and_never_twice_the_same() -> None:
-    """No default noise: two releases made without a key share none."""
-    first = Release(BASE["mechanism"], Budget(1.0))
-    second = Release(BASE["mechanism"], Budget(1.0))
-    assert not first.key.test
-    assert first.key.secret != second.key.secret
-    assert first.kernel().draw_key != second.kernel().draw_key
-    assert first.policy == TextPolicy()
+def test_without_a_key_there_is_no_release() -> None:
+    """A key that nobody chose is another one each time: sixty silent retries gave a document's words away."""
+    with pytest.raises(UserError, match=r"key: none is given; give cv\.Key\.load"):
+        Release(BASE["mechanism"], Budget(1.0))
+    assert Release(BASE["mechanism"], Budget(1.0), key=Key.for_tests()) == release()
+    assert Release(BASE["mechanism"], Budget(1.0), TextPolicy(), Key.for_tests()) == release()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"key": "release.key"}, r"key: this is of type str; give cv\.Key\.load"),
+        ({"key": Path("release.key")}, r"key: this is of type PosixPath; give cv\.Key\.load"),
+        ({"budget": 1.0}, r"budget: this is of type float; give cv\.Budget"),
+        ({"mechanism": "tem"}, r"mechanism: this is of type str; give cv\.mechanism"),
+        ({"mechanism": SPACE}, "mechanism: this is of type Space"),
+        ({"policy": {"numbers": "drop"}}, r"policy: this is of type dict; give cv\.TextPolicy"),
+        ({"collocations": "s3://bucket/table"}, "collocations: this is of type str; give the table"),
+        ({"duplicates": "never"}, "duplicates = 'never'"),
+        ({"policy": TextPolicy(tokenizer="gst")}, "tokenizer = 'gst': it needs a collocation table"),
+    ],
+)
+def test_a_part_of_another_type_is_a_sentence(changes: dict[str, Any], said: str) -> None:
+    """A path for a key, a number for a budget: each says what to write instead of an AttributeError later."""
+    with pytest.raises(UserError, match=said):
+        release(**changes)
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_promises_nothing_is_released_by_who_accepts_that(name: str) -> None:
+    """In Python as on the command line, and no mechanism that has a guarantee asks for it."""
+    mechanism = make(name, SPACE)
+    if mechanism.private:
+        assert not release(mechanism=mechanism).accept_no_guarantee
+        return
+    with pytest.raises(UserError, match=f"{name} has no guarantee.*accept_no_guarantee=True"):
+        release(mechanism=mechanism)
+    assert release(mechanism=mechanism, accept_no_guarantee=True).mechanism is mechanism
+
+
+def test_accepting_that_is_no_part_of_the_configuration() -> None:
+    """It says what somebody knows, and changes no text: neither digest, nor name, nor equality."""
+    accepted = release(accept_no_guarantee=True)
+    assert accepted.configuration() == release().configuration()
+    assert (accepted.digest, accepted.name, accepted) == (release().digest, release().name, release())
+    assert accepted.kernel() == release().kernel()
+
+
+@pytest.mark.parametrize("call", [cv.privatize, cv.privatize_table])
+def test_a_release_is_asked_for(call: Any) -> None:
+    with pytest.raises(UserError, match=r"release: this is of type RingGeometric; give cv\.Release"):
+        call(pa.table({"text": ["a"]}), BASE["mechanism"], ids=["a"])
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: make("tem", "spaces/glove"), r"space: this is of type str; give cv\.load_space"),  # type: ignore[arg-type]
+        (lambda: RingGeometric("spaces/glove"), r"space: this is of type str; give cv\.load_space"),  # type: ignore[arg-type]
+        (lambda: make(SPACE, "tem"), "mechanism: this is of type Space; give a name"),  # type: ignore[arg-type]
+        (lambda: cv.build_space("vectors.txt"), r"cv\.read_vectors"),  # type: ignore[arg-type]
+        (lambda: cv.load_space(5), "of type int"),  # type: ignore[arg-type]
+        (lambda: cv.read_vectors(None), "of type NoneType"),  # type: ignore[arg-type]
+        (lambda: cv.Key("release.key"), r"Key: this is of type str; .*Key\.load"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_address_for_a_thing_is_a_sentence(call: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        call()
+
+
+def test_a_space_opens_by_a_path_of_pathlib(tmp_path: Path) -> None:
+    SPACE.save(tmp_path / "space")
+    assert cv.load_space(tmp_path / "space") == SPACE
 
 
 def test_the_draw_key_depends_on_key_and_digest() -> None:
@@ -138,6 +210,61 @@ def test_the_statement_names_the_bound_and_what_is_disclosed() -> None:
     per = statement(release(budget=Budget(5.0, "document"), policy=TextPolicy(contacts="keep")))
     assert "5 / m" in " ".join(per["guarantee_in_words"])
     assert any("e-mail" in line for line in per["guarantee"]["disclosed"])
+
+
+RELEASES: list[dict[str, Any]] = [
+    {},
+    {"budget": Budget(5.0, "document")},
+    {"policy": TextPolicy(contacts="keep", case="restore", layout="keep", stop_words="keep")},
+    {"mechanism": make("custext", SPACE)},
+    {"mechanism": make("custext-per-word", SPACE), "accept_no_guarantee": True},
+    {"duplicates": "same-noise"},
+    {"duplicates": "drop"},
+    {"key": another_key()},
+]
+
+
+@pytest.mark.parametrize("changes", RELEASES, ids=str)
+def test_python_says_what_the_manifest_and_the_command_line_say(
+    changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One guarantee of a release: in the manifest, in what is printed before a run, and in Python, word for word."""
+    one = release(**changes)
+    guarantee = one.guarantee()
+    drafted = draft(one, Columns())
+    assert drafted["guarantee"] == guarantee.as_dict()
+    assert tuple(drafted["guarantee_in_words"]) == guarantee.notes
+    announce(one)
+    told = capsys.readouterr().out.splitlines()
+    assert [line[2:] for line in told if line.startswith("- ")] == list(guarantee.notes)
+    assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in told
+
+
+@pytest.mark.parametrize("changes", RELEASES, ids=str)
+def test_the_guarantee_of_a_release_leaves_nothing_out(changes: dict[str, Any]) -> None:
+    """All that the text policy and the mechanism disclose, what epsilon is for, unknown words, and the key."""
+    one = release(**changes)
+    guarantee = one.guarantee()
+    alone = one.mechanism.guarantee(one.budget.epsilon)
+    assert set(one.policy.disclosed()) | set(alone.disclosed) <= set(guarantee.disclosed)
+    assert len(set(guarantee.disclosed)) == len(guarantee.disclosed)
+    assert (guarantee.per, guarantee.epsilon) == (one.budget.per, alone.epsilon)
+    assert set(alone.assumptions) < set(guarantee.assumptions)
+    said = " ".join(guarantee.assumptions)
+    assert ("NOT PRIVATE" in said) == one.key.test
+    assert ("The key was not disclosed" in said) != one.key.test
+    words = " ".join(guarantee.notes)
+    assert ("Tokens under 'resample'" in words) == ("A document with m replaced words" in words) == guarantee.holds
+    assert ("No guarantee holds" in words) != guarantee.holds
+
+
+def test_a_mechanism_alone_discloses_what_no_policy_hides() -> None:
+    """``disclosed`` was empty: how many tokens a document has stands in the clear whatever the text policy."""
+    for name in names():
+        mechanism = make(name, SPACE)
+        epsilon = 1e6 if name == "truncated-gumbel" else 1.0
+        assert DOCUMENT_LENGTH in mechanism.guarantee(epsilon).disclosed
+        assert DOCUMENT_LENGTH in TextPolicy(**dict.fromkeys(ROLE_NAMES[1:], "drop")).disclosed()
 
 
 @pytest.mark.parametrize("stop_words", ["keep", "mask", "drop"])

@@ -81,7 +81,7 @@ def test_the_studys_example(
     policy = cv.TextPolicy(tokenizer=tokenizer)
     table = None if tokenizer == "word" else TABLE
     release = Release(mechanism, cv.Budget(10.0, "document", allocation), policy, cv.Key(TEST_KEY), table)
-    (text,) = cv.privatize([EXAMPLE], release)
+    (text,) = cv.privatize([EXAMPLE], release, ["a"])
     assert [[SPACE.word(id) for id in ids] for ids in spy.ids] == [units]
     (share,) = set(spy.epsilons[0])
     assert share == grid.round_down(np.array([10.0 / shared_by]))[0] <= 10.0 / shared_by
@@ -95,7 +95,7 @@ def test_s1_leaves_stop_words_and_counts_them(monkeypatch: pytest.MonkeyPatch) -
     spy = Spy(monkeypatch, mechanism)
     policy = cv.TextPolicy(stop_words="keep")
     release = Release(mechanism, cv.Budget(8.0, "document", "word-share"), policy, cv.Key(TEST_KEY))
-    (text,) = cv.privatize(["the river the bank"], release)
+    (text,) = cv.privatize(["the river the bank"], release, ["a"])
     assert [SPACE.word(id) for id in spy.ids[0]] == ["river", "bank"]
     assert set(spy.epsilons[0]) == {2.0}
     assert text.split()[0] == text.split()[2] == "the" or text.startswith("the ")
@@ -105,14 +105,14 @@ def test_collocations_come_out_as_words_and_lengths_vary() -> None:
     """Whatever is drawn is written with blanks, so that a text can become longer or shorter."""
     mechanism = cv.mechanism("ring-geometric", SPACE)
     release = Release(mechanism, cv.Budget(0.01), cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), TABLE)
-    out = cv.privatize(["new york river bank"] * 200, release)
+    out = cv.privatize(["new york river bank"] * 200, release, range(200))
     lengths = {len(text.split()) for text in out}
     assert len(lengths) > 2
     assert {word for text in out for word in text.split()} <= set(WORDS)
     restored = Release(
         mechanism, cv.Budget(60.0), cv.TextPolicy(tokenizer="gst", case="restore"), cv.Key(TEST_KEY), TABLE
     )
-    assert cv.privatize(["New York, NEW YORK"], restored)[0].split()[0][0].isupper()
+    assert cv.privatize(["New York, NEW YORK"], restored, ["a"])[0].split()[0][0].isupper()
 
 
 def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPat
     mechanism = cv.mechanism("ring-geometric", space)
     spy = Spy(monkeypatch, mechanism)
     release = Release(mechanism, cv.Budget(1.0), cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), TABLE)
-    cv.privatize(["I think I am, new York; york the river bank"], release)
+    cv.privatize(["I think I am, new York; york the river bank"], release, ["a"])
     assert [space.word(id) for id in spy.ids[0]] == ["i_think", "i", "am", "new_york", "the", "river", "bank"]
 
 
@@ -204,7 +204,7 @@ class TestTheCommand:
             (["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"], "--tokenizer gst"),
             (["--strategy", "s1", "--average-words", "7", "--per", "token"], "--per document"),
             (["--tokenizer", "gst"], "--collocations"),
-            (["--collocations", "{table}"], "needs none"),
+            (["--collocations", "{table}"], "takes no"),
             (["--allocation", "word-share"], "per document"),
             (["--tokenizer", "gst", "--collocations", "{in}"], "no collocation table"),
         ],

@@ -76,22 +76,22 @@ def test_record_batches_chunks_and_slices_give_the_same_text(kind: pa.DataType) 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_a_table_without_rows_stays_one(kind: pa.DataType) -> None:
     for empty in (table(kind).slice(0, 0), table(kind).schema.empty_table()):
-        assert privatize_table(empty, RELEASE, text="review").equals(empty)
+        assert privatize_table(empty, RELEASE, text="review", id="key").equals(empty)
 
 
 def test_a_column_of_nulls_only_stays_one() -> None:
     nulls = pa.table({"text": pa.array([None, None], pa.string())})
-    assert privatize_table(nulls, RELEASE).equals(nulls)
+    assert privatize_table(nulls, RELEASE, ids=["a", "b"]).equals(nulls)
 
 
 def test_lists_and_tables_agree_and_repeat() -> None:
-    """A list's identities are its places: the same list again gives the same texts; the same text elsewhere others."""
-    texts = [" ".join(WORDS)] * 3
-    out = privatize(texts, RELEASE)
-    assert out == privatize(texts, RELEASE) == cv.privatize(texts, RELEASE)
+    """Row numbers under one name: the same list again gives the same texts; the same text elsewhere others."""
+    texts, rows = [" ".join(WORDS)] * 3, cv.RowNumbers("reviews")
+    out = privatize(texts, RELEASE, rows)
+    assert out == privatize(texts, RELEASE, rows) == cv.privatize(texts, RELEASE, ids=rows)
     assert len(set(out)) == 3
-    assert privatize_table(pa.table({"text": texts}), RELEASE).column("text").to_pylist() == out
-    assert privatize([], RELEASE) == []
+    assert privatize_table(pa.table({"text": texts}), RELEASE, ids=rows).column("text").to_pylist() == out
+    assert privatize([], RELEASE, rows) == []
 
 
 def test_ids_decide_the_noise_not_the_rows() -> None:
@@ -108,7 +108,7 @@ def test_ids_decide_the_noise_not_the_rows() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"text": "nosuch"}, "nosuch.*there are n, review"),
+        ({"text": "nosuch", "id": "key"}, "nosuch.*there are n, review"),
         ({"text": "review", "id": "nosuch"}, "nosuch"),
         ({"text": "review", "id": "n"}, "n: the id column has empty values"),
     ],
@@ -122,7 +122,7 @@ def test_a_column_that_is_not_text_is_refused() -> None:
     """Structures have no text; their content is not quoted."""
     lists = pa.table({"text": pa.array([["zzcanary"]])})
     with pytest.raises(UserError, match="text") as caught:
-        privatize_table(lists, RELEASE)
+        privatize_table(lists, RELEASE, ids=["a"])
     assert "zzcanary" not in str(caught.value)
 
 
@@ -140,7 +140,7 @@ def test_a_column_that_is_not_text_is_refused() -> None:
 def test_a_column_that_cannot_hold_the_private_text_is_refused(column: pa.Array) -> None:
     """Numbers, nothing, or a dictionary too small: a sentence that names the column and quotes nothing of it."""
     with pytest.raises(UserError, match=r"text: a column of type .* cast it to string") as caught:
-        privatize_table(pa.table({"text": column}), RELEASE)
+        privatize_table(pa.table({"text": column}), RELEASE, ids=cv.RowNumbers("x"))
     assert not any(word in str(caught.value) for word in WORDS)
 
 
@@ -149,7 +149,7 @@ def test_invalid_utf8_is_refused_and_not_quoted() -> None:
         pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(b"zzcanary\xff")]
     )
     with pytest.raises(UserError, match="UTF-8") as caught:
-        privatize_table(pa.table({"text": bad}), RELEASE)
+        privatize_table(pa.table({"text": bad}), RELEASE, ids=["a"])
     assert "zzcanary" not in str(caught.value)
 
 
@@ -159,9 +159,9 @@ class TestIds:
     TEXT = " ".join(WORDS)
 
     def test_a_batch_with_its_rows_is_that_part_of_the_whole(self) -> None:
-        """Pairs of source and row are what a table without ids has, so batches of it come out as the whole does."""
+        """Pairs of name and row are what ``RowNumbers`` gives, so batches with theirs come out as the whole does."""
         whole = pa.table({"text": [self.TEXT] * 7})
-        expected = privatize_table(whole, RELEASE, source="train").column("text").to_pylist()
+        expected = privatize_table(whole, RELEASE, ids=cv.RowNumbers("train")).column("text").to_pylist()
         found = []
         for first in range(0, 7, 3):
             batch = whole.slice(first, 3)
@@ -171,10 +171,32 @@ class TestIds:
         assert len(set(found)) == 7
         assert privatize([self.TEXT] * 7, RELEASE, ids=[("train", number) for number in range(7)]) == expected
 
-    def test_batches_without_ids_share_noise(self) -> None:
-        """What ids are for: equal texts in equal rows of two batches come out equal without them."""
-        one = privatize_table(pa.table({"text": [self.TEXT] * 3}), RELEASE)
-        assert privatize_table(pa.table({"text": [self.TEXT] * 3}), RELEASE).equals(one)
+    def test_row_numbers_of_two_names_share_no_noise(self) -> None:
+        """What the name is for: equal texts in equal rows of two data sets come out equal without it."""
+        texts = [self.TEXT] * 3
+        one, other = (privatize(texts, RELEASE, cv.RowNumbers(name)) for name in ("train", "test"))
+        assert not set(one) & set(other)
+
+    @pytest.mark.parametrize("name", ["", None, 5])
+    def test_row_numbers_have_a_name(self, name: Any) -> None:
+        with pytest.raises(UserError, match=r"RowNumbers\('reviews'\)"):
+            cv.RowNumbers(name)
+
+    def test_there_is_no_default(self) -> None:
+        """Row numbers of unrelated lists collide: who has no ids is told what to give, and nothing is drawn."""
+        for call in (
+            lambda: privatize([self.TEXT], RELEASE),
+            lambda: privatize_table(table(), RELEASE, text="review"),
+            lambda: privatize(pd.DataFrame({"text": [self.TEXT]}), RELEASE),
+            lambda: cv.term_vectors([self.TEXT], RELEASE, 3),
+        ):
+            with pytest.raises(UserError, match=r"ids are needed.*cv\.RowNumbers\('name'\)"):
+                call()
+
+    def test_a_name_of_a_column_where_there_are_none_is_told(self) -> None:
+        """The third argument used to be a source: such a call says what to write now."""
+        with pytest.raises(UserError, match=r"'reviews' names a column.*cv\.RowNumbers\('reviews'\)"):
+            privatize([self.TEXT], RELEASE, "reviews")
 
     @pytest.mark.parametrize(
         "ids",
@@ -197,12 +219,15 @@ class TestIds:
             ([1, 2], "ids: 2 for 3 texts"),
             ([1, 2, 3, 4], "ids: 4 for 3 texts"),
             ([1, None, 3], "ids: an id is missing"),
+            ([1, float("nan"), 3], "ids: an id is missing"),
+            (pd.Series([pd.Timestamp(0), pd.NaT, pd.Timestamp(1)]), "ids: an id is missing"),
+            (5, "not a value of type int"),
             ([("a", 1), ("a", 2), ("a", -3)], "ids: an id that is a tuple"),
             ([("a", 1), ("a", 2), ("a", 1, 3)], "ids: an id that is a tuple"),
             ([[1], [2], [3]], "of type list"),
         ],
     )
-    def test_ids_that_are_none_are_refused(self, ids: list[Any], said: str) -> None:
+    def test_ids_that_are_none_are_refused(self, ids: Any, said: str) -> None:
         table = pa.table({"text": [self.TEXT] * 3})
         with pytest.raises(UserError, match=said):
             privatize_table(table, RELEASE, ids=ids)
@@ -226,16 +251,16 @@ class TestIds:
 class TestLists:
     def test_missing_texts_stay_missing(self) -> None:
         """A list out of a data frame may have any library's mark for nothing in it."""
-        out = privatize([" ".join(WORDS), None, float("nan"), pd.NA], RELEASE)  # type: ignore[list-item]
+        out = privatize([" ".join(WORDS), None, float("nan"), pd.NA], RELEASE, [1, 2, 3, 4])
         assert out[0] != " ".join(WORDS)
         assert out[1:] == [None] * 3
 
-    @pytest.mark.parametrize(("texts", "said"), [("zzcanary", "list of texts"), ([1], "has to be a string"),
+    @pytest.mark.parametrize(("texts", "said"), [("zzcanary", "in brackets"), ([1], "has to be a string"),
                                                  (["zzcanary\ud800"], "surrogate")])  # fmt: skip
     def test_what_is_no_list_of_texts_is_refused(self, texts: Any, said: str) -> None:
         """A single text would else be taken for a list of letters; no text is quoted."""
         with pytest.raises(UserError, match=said) as caught:
-            privatize(texts, RELEASE)
+            privatize(texts, RELEASE, ["a"])
         assert "zzcanary" not in str(caught.value)
 
 
@@ -254,7 +279,7 @@ def test_a_column_of_more_than_two_gib(kind: pa.DataType) -> None:
     column = pa.chunked_array([chunk] if whole else [chunk, chunk])
     assert column.nbytes > 1 << 31
     marked = pa.chunked_array([*column.chunks, pa.array([" ".join(WORDS)], kind)])
-    out = privatize_table(pa.table({"text": marked}), RELEASE, source="large").column("text")
+    out = privatize_table(pa.table({"text": marked}), RELEASE, ids=cv.RowNumbers("large")).column("text")
     assert out.type == kind
     assert out.slice(0, 2 * count).to_pylist() == [""] * (2 * count)
     last = [("large", 2 * count)]
@@ -264,7 +289,7 @@ def test_a_column_of_more_than_two_gib(kind: pa.DataType) -> None:
 def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     """Private text can be longer than its input: what one string array can't hold comes out as several, in order."""
     texts = pa.table({"text": pa.array([f"{WORDS[n % 30]} {WORDS[0]}" for n in range(50)])})
-    expected = privatize_table(texts, RELEASE)["text"].to_pylist()
+    expected = privatize_table(texts, RELEASE, ids=cv.RowNumbers("long"))["text"].to_pylist()
 
     class Narrow(Kernel):
         """A kernel whose output has more than 2 GiB as long as it has more than 10 rows; NULs, which take no memory."""
@@ -279,7 +304,7 @@ def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
 
     made = RELEASE.kernel()
     kernel = Narrow(made.mechanism, made.budget, made.policy, made.draw_key, made.tokenizer_version)
-    identities = [("", number) for number in range(50)]
+    identities = [("long", number) for number in range(50)]
     parts = privatized_parts(kernel, texts["text"].chunk(0), identities, "text")
     assert len(parts) > 4
     assert {part.type for part in parts} == {pa.string()}
@@ -291,6 +316,6 @@ def test_text_hidden_under_a_null_does_not_come_out() -> None:
     data, offsets = b"zzcanary aaaa", b"\0\0\0\0\x08\0\0\0\x0d\0\0\0"
     column = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x02"), pa.py_buffer(offsets), pa.py_buffer(data)])
     keep = Release(RELEASE.mechanism, cv.Budget(1.0), cv.TextPolicy(unknown_words="keep"), RELEASE.key)
-    out = privatize_table(pa.table({"text": column}), keep).column("text").combine_chunks()
+    out = privatize_table(pa.table({"text": column}), keep, ids=["a", "b"]).column("text").combine_chunks()
     assert out.to_pylist()[0] is None
     assert b"zzcanary" not in b"".join(buffer.to_pybytes() for buffer in out.buffers() if buffer is not None)

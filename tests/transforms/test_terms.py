@@ -42,7 +42,7 @@ def law_of(space: Space, text: str, epsilon: float) -> np.ndarray:
 
 def drawn(space: Space, text: str, epsilon: float, documents: int = 20_000, terms: int = 3) -> np.ndarray:
     """Return the ids of all terms of so many copies of a text."""
-    found = cv.term_vectors([text] * documents, release_of(space, epsilon), terms)
+    found = cv.term_vectors([text] * documents, release_of(space, epsilon), terms, cv.RowNumbers("copies"))
     return np.array([space.vocabulary.id(w) for one in found for w, n in one.items() for _ in range(n)], dtype=np.int32)
 
 
@@ -83,22 +83,25 @@ def test_same_key_same_terms(space: Space) -> None:
 
 def test_a_text_without_terms_is_drawn_from_public_counts(space: Space) -> None:
     """An empty one too: nothing says that it has none but what all outputs can be."""
-    found = cv.term_vectors(["", "zzz qqq"] * 4000, release_of(space, 1000.0), 5)
+    found = cv.term_vectors(["", "zzz qqq"] * 4000, release_of(space, 1000.0), 5, cv.RowNumbers("empty"))
     out = np.array([space.vocabulary.id(w) for one in found for w, n in one.items() for _ in range(n)], dtype=np.int32)
     assert fit_p_value(out, np.array([5, 4, 3, 2, 1]) / 15) > LEVEL
 
 
 def test_what_can_not_be_done_is_said(space: Space, tmp_path: Path) -> None:
     release = release_of(space)
+    unsound = cv.Release(
+        cv.mechanism("custext-per-word", space), cv.Budget(1.0), key=release.key, accept_no_guarantee=True
+    )
     for call, words in (
-        (lambda: cv.term_vectors("a b", release, 3), "brackets"),
-        (lambda: cv.term_vectors(["a"], release, 0), "terms = 0"),
-        (lambda: cv.term_vectors(["a", None], release, 2), "missing"),  # type: ignore[list-item]
-        (lambda: cv.term_vectors(["a"], release_of(space, 1.0, "custext-per-word"), 2), "no bound"),
+        (lambda: cv.term_vectors("a b", release, 3, ["a"]), "brackets"),
+        (lambda: cv.term_vectors(["a"], release, 0, ["a"]), "terms = 0"),
+        (lambda: cv.term_vectors(["a", None], release, 2, ["a", "b"]), "missing"),  # type: ignore[list-item]
+        (lambda: cv.term_vectors(["a"], unsound, 2, ["a"]), "no bound"),
     ):
         with pytest.raises(UserError, match=words):
             call()
     shared = cv.Release(release.mechanism, cv.Budget(5.0, "document"), cv.TextPolicy(), cv.Key(TEST_KEY))
     with pytest.raises(UserError, match="per='document'"):
-        cv.term_vectors(["a"], shared, 2)
+        cv.term_vectors(["a"], shared, 2, ["a"])
     assert math.isfinite(release.mechanism.guarantee(6.0).plain_ldp or math.inf)

@@ -85,7 +85,7 @@ def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS
     if release.duplicates != "independent":
         raise UserError(f"duplicates = {release.duplicates!r}: variants of a query need noise of their own each.")
     names = [(f"{source} variant {number}", row) for row in range(len(queries)) for number in range(variants)]
-    found = privatize([query for query in queries for _ in range(variants)], release, ids=names)
+    found = privatize([query for query in queries for _ in range(variants)], release, names)
     rows = tuple(tuple(found[start : start + variants]) for start in range(0, len(found), variants))
     per = "word" if release.budget.per == "token" else release.budget.per
     return Variants(tuple(queries), rows, release.budget.epsilon, per)

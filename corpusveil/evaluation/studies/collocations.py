@@ -145,7 +145,8 @@ class Collocated(Study):
         policy = TextPolicy(tokenizer=how, **{name: options[name] for name in ("stop_words",) if name in options})
         joined = None if how == "word" else ground.collocations()
         spent = Budget(budget, options["per"], options["allocation"])
-        return task.with_texts(ground.private(task.texts, mechanism, spent, cell["seed"], policy, joined, task.name))
+        texts = ground.private(task.texts, mechanism, spent, cell["seed"], policy, joined, source=task.name)
+        return task.with_texts(texts)
 
     def account(self, results: Results, grid: CollocationGrid, ground: Ground) -> Account:
         tables = (

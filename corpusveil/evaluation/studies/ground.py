@@ -45,6 +45,7 @@ from corpusveil.spaces import Space, Vectors, build_space, load_space, read_vect
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
 from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.table import privatize
 
@@ -224,11 +225,14 @@ class Ground:
         seed: int,
         policy: TextPolicy | None = None,
         collocations: Collocations | None = None,
-        source: str = "",
+        *,
+        source: str,
     ) -> list[str]:
         """Return private versions of texts under a seed's key, which is public: they are measured, not released."""
-        release = Release(mechanism, budget, policy or TextPolicy(), key_of(seed), collocations)
-        return privatize(texts, release, source)
+        release = Release(
+            mechanism, budget, policy or TextPolicy(), key_of(seed), collocations, accept_no_guarantee=True
+        )
+        return privatize(list(texts), release, RowNumbers(source))
 
     def mechanism(self, name: str, space: str = ONE_LIST, **parameters: Any) -> Mechanism:
         """Return a mechanism over a prepared space."""

@@ -1,0 +1,215 @@
+"""Texts of every kind of list, column and frame as Arrow, and private texts back in the kind that they came in.
+
+Of pandas, Polars and Hugging Face data sets nothing is imported: who has one of their objects has imported them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from corpusveil.errors import UserError
+from corpusveil.transforms.identities import checked_identities, identities_of
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One text column: ``texts``, the ids that another ``column`` has, and ``back`` from private texts, in parts.
+
+    ``column`` is None for texts that have no columns beside them.
+    """
+
+    texts: pa.Array | pa.ChunkedArray
+    back: Callable[[list[pa.Array]], Any]
+    column: Callable[[str], list[Any]] | None = None
+
+
+def frame_of(data: Any, text: str) -> Frame:
+    """Return the texts of a list, a column, or the column ``text`` of a frame.
+
+    Raises UserError for a value that is none of these, and for a column that is missing or there several times.
+    """
+    for cls in type(data).__mro__:
+        kind = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if kind is not None:
+            return kind(data, text)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return _interface(data, text)
+    if isinstance(data, (Sequence, Iterator)) and not isinstance(data, (str, bytes, bytearray, memoryview)):
+        return _list(data, text)
+    hint = "; put a single text in brackets" if isinstance(data, str) else ""
+    raise UserError(
+        f"A value of type {type(data).__name__} is no list of texts, column or frame: give a list of strings, or what "
+        f"NumPy, pandas, Polars, Arrow or datasets.Dataset has{hint}."
+    )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Say whether a column of this Arrow type is text: strings of any of its kinds, or a dictionary of them."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
+    """Return strings as an Arrow array. Raises UserError, without quoting any, when one is no string or no UTF-8."""
+    where = "" if name is None else f"{name}: "
+    if any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
+        raise UserError(f"{where}each text has to be a string, not bytes; decode it first.")
+    try:
+        return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
+    except UnicodeEncodeError:
+        raise UserError(f"{where}a text holds half a surrogate pair, which is no character; mend it first.") from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise UserError(f"{where}each text has to be a string.") from None
+
+
+def cannot_hold(name: str, kind: object) -> UserError:
+    """Return the error of a column whose type can't hold private text."""
+    return UserError(f"{name}: a column of type {kind} can't hold the private text; cast it to string first.")
+
+
+def _place(names: Sequence[Any], name: str) -> int:
+    """Return where a column stands. Raises UserError when it is missing or there several times."""
+    places = [place for place, other in enumerate(names) if other == name]
+    if not places:
+        raise UserError(f"{name}: there is no such column; there are {', '.join(map(str, names))}.")
+    if len(places) > 1:
+        raise UserError(f"{name}: there are several columns of this name; rename them first.")
+    return places[0]
+
+
+def _texts(parts: list[pa.Array]) -> list[str | None]:
+    return [text for part in parts for text in part.to_pylist()]
+
+
+def _list(data: Any, _text: str) -> Frame:
+    kind = tuple if isinstance(data, tuple) else list
+    return Frame(large_strings(list(data), None), lambda parts: kind(_texts(parts)))
+
+
+def _numpy(data: Any, _text: str) -> Frame:
+    if data.ndim != 1:
+        raise UserError(f"An array of texts has one dimension, and this has {data.ndim}; pass one column of it.")
+    kind = data.dtype if data.dtype.kind in "OT" else np.str_  # strings of a fixed width get the width that they need
+    return Frame(large_strings(data.tolist(), None), lambda parts: np.array(_texts(parts), dtype=kind))
+
+
+def _arrow_column(data: Any, text: str) -> Frame:
+    def back(parts: list[pa.Array]) -> Any:
+        if isinstance(data, pa.ChunkedArray):
+            return pa.chunked_array(parts, type=data.type)
+        if len(parts) > 1:
+            raise cannot_hold(text, data.type)
+        return parts[0]
+
+    return Frame(_text_column(data, text), back)
+
+
+def _arrow_table(data: Any, text: str) -> Frame:
+    names = data.schema.names
+    place = _place(names, text)
+    one = _arrow_column(data.column(place), text)
+    return Frame(
+        one.texts,
+        lambda parts: data.set_column(place, data.schema.field(place), one.back(parts)),
+        lambda name: identities_of(data.column(_place(names, name)), name),
+    )
+
+
+def _text_column(column: Any, name: str) -> Any:
+    if not is_text(column.type):
+        raise cannot_hold(name, column.type)
+    return column
+
+
+def _pandas_series(data: Any, text: str) -> Frame:
+    kind = data.dtype
+    if kind == "category":
+        kind = type(kind)(ordered=kind.ordered)  # whose categories are those of the private texts
+
+    def back(parts: list[pa.Array]) -> Any:
+        texts = _texts(parts)
+        if kind == "object":  # each library's mark for a missing text stays
+            texts = [before if after is None else after for before, after in zip(data.tolist(), texts, strict=True)]
+        return type(data)(texts, index=data.index, name=data.name, dtype=kind)
+
+    return Frame(large_strings(data.tolist(), text), back)
+
+
+def _pandas_frame(data: Any, text: str) -> Frame:
+    names = list(data.columns)
+    place = _place(names, text)
+    one = _pandas_series(data.iloc[:, place], text)
+
+    def back(parts: list[pa.Array]) -> Any:
+        made = data.copy()
+        made.isetitem(place, one.back(parts))
+        return made
+
+    def column(name: str) -> list[Any]:
+        ids = data.iloc[:, _place(names, name)]
+        if ids.dtype != "object":
+            return identities_of(pa.array(ids, from_pandas=True), name)
+        if ids.isna().any():
+            raise UserError(f"{name}: the id column has empty values; every document needs an id.")
+        return checked_identities(ids.tolist(), name)
+
+    return Frame(one.texts, back, column)
+
+
+def _polars_series(data: Any, text: str) -> Frame:
+    if type(data.dtype).__name__ == "Enum":  # whose words are given
+        raise cannot_hold(text, "Enum")
+    column = _text_column(data.to_arrow(), text)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary.cast(pa.large_string()).take(column.indices)
+    return Frame(column, lambda parts: type(data)(data.name, pa.chunked_array(parts, column.type)).cast(data.dtype))
+
+
+def _polars_frame(data: Any, text: str) -> Frame:
+    _place(data.columns, text)
+    one = _polars_series(data.get_column(text), text)
+    return Frame(
+        one.texts,
+        lambda parts: data.with_columns(one.back(parts)),
+        lambda name: identities_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow(), name),
+    )
+
+
+def _dataset(data: Any, text: str) -> Frame:
+    one = _arrow_table(data.with_format("arrow")[:], text)
+
+    def back(parts: list[pa.Array]) -> Any:
+        return type(data)(one.back(parts), info=data.info, split=data.split).with_format(**data.format)
+
+    return Frame(one.texts, back, one.column)
+
+
+def _interface(data: Any, text: str) -> Frame:
+    """Read what hands its columns on by Arrow's C interface; it comes back as Arrow."""
+    column = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
+    if pa.types.is_struct(column.type):
+        return _arrow_table(pa.Table.from_struct_array(column), text)
+    return _arrow_column(column, text)
+
+
+_KINDS: dict[tuple[str, str], Callable[[Any, str], Frame]] = {
+    ("builtins", "list"): _list,
+    ("builtins", "tuple"): _list,
+    ("numpy", "ndarray"): _numpy,
+    ("pyarrow", "Array"): _arrow_column,
+    ("pyarrow", "ChunkedArray"): _arrow_column,
+    ("pyarrow", "RecordBatch"): _arrow_table,
+    ("pyarrow", "Table"): _arrow_table,
+    ("pandas", "Series"): _pandas_series,
+    ("pandas", "DataFrame"): _pandas_frame,
+    ("polars", "Series"): _polars_series,
+    ("polars", "DataFrame"): _polars_frame,
+    ("datasets", "Dataset"): _dataset,
+}
+"""How a class is read, by the package that it comes from and its name; a class derived from it is read alike."""

@@ -1,0 +1,95 @@
+"""What identifies a document: a column, a sequence of ids, or row numbers under a name. There is no default."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from corpusveil.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class RowNumbers:
+    """Row numbers as ids: row n of the data set ``name`` is the document (name, n), n from 0 on.
+
+    Order is what these ids stand for: a row that is moved, or that follows a row that was removed, is another document
+    with other noise. Each data set needs a name of its own, since equal texts in equal rows under one name get equal
+    noise. A batch of a larger data set needs the numbers of its rows there, as pairs: ``ids=[(name, 400), ...]``.
+
+    Raises UserError for an empty name.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise UserError(
+                "RowNumbers needs a name for the data set whose rows it numbers, as in RowNumbers('reviews')."
+            )
+
+    def of(self, rows: int) -> list[tuple[str, int]]:
+        """Return the ids of so many rows."""
+        return [(self.name, number) for number in range(rows)]
+
+
+def identities_of_documents(ids: Any, rows: int, column: Callable[[str], list[Any]] | None = None) -> list[Any]:
+    """Return the identities of so many documents.
+
+    ``ids`` is a sequence of as many, ``RowNumbers``, or the name of a column, whose ids ``column`` returns; None stands
+    for texts that have no columns. Raises UserError without ids, and for ids that are missing or too few.
+    """
+    if ids is None:
+        raise UserError(
+            "ids are needed, since a document's noise is its own by its id: the name of a column (ids='url'), one id a "
+            "text (ids=[...]), or ids=cv.RowNumbers('name'), which numbers the rows of the data set of that name."
+        )
+    if isinstance(ids, RowNumbers):
+        return list(ids.of(rows))
+    if isinstance(ids, str):
+        if column is None:
+            raise UserError(
+                f"ids = {ids!r} names a column, and these texts have none; give one id a text, or "
+                f"cv.RowNumbers({ids!r}) for row numbers under that name."
+            )
+        return column(ids)
+    for method in ("to_pylist", "tolist", "to_list"):  # Arrow; NumPy and pandas; Polars
+        if hasattr(ids, method):
+            ids = getattr(ids, method)()
+            break
+    try:
+        ids = list(ids)
+    except TypeError:
+        raise UserError(f"ids: give a column's name, one id a text, or cv.RowNumbers, not {_a(ids)}.") from None
+    if len(ids) != rows:
+        raise UserError(f"ids: {len(ids):,} for {rows:,} texts; give one a text.")
+    return checked_identities(ids, "ids")
+
+
+def identities_of(column: Any, name: str) -> list[Any]:
+    """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
+    if column.null_count:
+        raise UserError(f"{name}: the id column has empty values; every document needs an id.")
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
+        column = column.cast(pa.timestamp(kind.unit, "UTC"))
+    return checked_identities(column.to_pylist(), name)
+
+
+def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
+    """Return ids as they are. Raises UserError when one is missing or is a tuple but no pair of name and row."""
+    for value in values:
+        if value is None or (isinstance(value, (float, dt.date)) and value != value):  # noqa: PLR0124 - NaN, NaT
+            raise UserError(f"{name}: an id is missing; every document needs one.")
+        if isinstance(value, tuple):
+            pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int)
+            if not (pair and 0 <= value[1] < 1 << 64):
+                raise UserError(f"{name}: an id that is a tuple has to be a name (text) and a row number.")
+    return list(values)
+
+
+def _a(value: Any) -> str:
+    return f"a value of type {type(value).__name__}"
