@@ -35,7 +35,7 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
         raise UserError("A DataFrame has no row order to tell documents by; name a column that does: id='...'.")
     if not type(df).__module__.startswith("pyspark."):
         raise UserError(
-            f"privatize_frame takes a Spark DataFrame, not a {type(df).__name__}; use cv.privatize for others."
+            f"privatize_frame takes a DataFrame of Spark, not of {type(df).__module__}; use cv.privatize for others."
         )
     require_release(release)
     schema = df.schema

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -25,9 +26,11 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import DOCUMENT_LENGTH, ROLE_NAMES, TextPolicy
 from corpusveil.transforms import release as release_module
+from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.kernel import public_weights
 from corpusveil.transforms.manifest import draft
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.spark import privatize_frame
 from corpusveil.transforms.statement import statement
 from tests.contracts.mechanism import another_key
 from tests.contracts.spaces import small_space, words_of
@@ -167,6 +170,14 @@ def test_accepting_that_is_no_part_of_the_configuration() -> None:
 def test_a_release_is_asked_for(call: Any) -> None:
     with pytest.raises(UserError, match=r"release: this is of type RingGeometric; give cv\.Release"):
         call(pa.table({"text": ["a"]}), BASE["mechanism"], ids=["a"])
+
+
+def test_frames_of_spark_and_beam_ask_for_theirs() -> None:
+    """A pandas frame for Spark's, and a mechanism for a release, were AttributeErrors."""
+    with pytest.raises(UserError, match=r"a DataFrame of Spark, not of pandas.*; use cv\.privatize"):
+        privatize_frame(pd.DataFrame({"text": ["a"], "id": [1]}), release(), id="id")
+    with pytest.raises(UserError, match="release: this is of type RingGeometric"):
+        PrivatizeDocuments(BASE["mechanism"], id="id")
 
 
 @pytest.mark.parametrize(
