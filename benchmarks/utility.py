@@ -27,7 +27,7 @@ from corpusveil.collocations.word2vec import Training
 from corpusveil.evaluation.attribute import infer_attribute
 from corpusveil.evaluation.curve import AtRisk, Point, at_equal_risk, point
 from corpusveil.evaluation.models import Tfidf
-from corpusveil.evaluation.prior import Prior
+from corpusveil.evaluation.prior import Prior, smoothed
 from corpusveil.evaluation.similarity import AveragedVectors, Encoder, cosine
 from corpusveil.evaluation.tasks import Task, read_task
 from corpusveil.evaluation.utility import MODES, Summary, baselines, utility
@@ -62,7 +62,8 @@ ATTACKED, SCALES = 4000, (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.
 RISK_SIZES = (1000, 872)
 TIE = 0.01
 """Differences within which two are called equal: a deviation of the noise."""
-INPUTS = 1000
+AT_ONCE = 256
+"""Samples that are held against all words at once."""
 
 MODEL = Tfidf()
 
@@ -292,7 +293,7 @@ def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
         epsilon = float(np.exp(np.interp(risk, [risk for _, risk in noisy], [math.log(one) for one, _ in noisy])))
         same_risk.rows.append((risk, *row(cmp, epsilon, sampled_risk(cmp, epsilon, prior, "check"))))
     same_risk.notes += [
-        f"Risk: how often the best guess of the {INPUTS:,} most frequent words is right; unseen {prior.guess:.3f}.",
+        f"Risk: how often the best guess of any of {prior.words.size:,} words is right; unseen {prior.guess:.3f}.",
         f"CMP has no exact law: its risk is a weaker attacker's on {ATTACKED // 2:,} sampled words, a lower bound.",
     ]
     same_bound = Table(f"SST-2 at equal plain LDP, {FEWER_SEEDS} keys", ("as of ring at ε", *columns))
@@ -326,8 +327,7 @@ def prior_by(space: Space, counted: Space) -> Prior:
     """Return the public prior of a space's words by the counts of another."""
     counts = dict(zip(counted.vocabulary.words, counted.counts.tolist(), strict=True))
     known = np.array([counts.get(word, 0) for word in space.vocabulary.words], dtype=np.float64)
-    words = np.sort(np.argsort(-known, kind="stable")[:INPUTS])
-    return Prior(words, known[words] / known[words].sum(), float(known[words].sum() / counted.counts.sum()))
+    return smoothed(known, float(counted.counts.sum()))
 
 
 def sampled_curve(mechanism: Mechanism, prior: Prior) -> list[tuple[float, float]]:
@@ -342,11 +342,15 @@ def sampled_risk(mechanism: Mechanism, epsilon: float, prior: Prior, name: str) 
     draws = Draws.of_tokens(DrawKey.derive(cv.Key.for_tests(), "00" * 32), ATTACKED, document=name)
     seen = mechanism.space.vectors[mechanism.privatize(prior.words[drawn].astype(np.int32), epsilon, draws)]
     known = mechanism.space.vectors[prior.words]
-    squares = (seen**2).sum(axis=1)[:, None] + (known**2).sum(axis=1) - 2 * seen @ known.T
-    far = np.sqrt(np.maximum(squares, 0))
+    guesses = np.empty((len(SCALES), ATTACKED), np.int64)
+    for first in range(0, ATTACKED, AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        squares = (seen[some] ** 2).sum(axis=1)[:, None] + (known**2).sum(axis=1) - 2 * seen[some] @ known.T
+        far = np.sqrt(np.maximum(squares, 0))
+        for guess, scale in zip(guesses, SCALES, strict=True):
+            guess[some] = np.argmax(np.log(prior.shares) - scale * epsilon * far, axis=1)
     half = ATTACKED // 2
-    right = [np.argmax(np.log(prior.shares) - scale * epsilon * far, axis=1) == drawn for scale in SCALES]
-    best = max(right, key=lambda one: one[:half].sum())
+    best = max(guesses == drawn, key=lambda one: one[:half].sum())
     return float(best[half:].mean())
 
 
