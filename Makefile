@@ -7,7 +7,7 @@ SECONDS ?= 110
 READERS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test browser faults definitions packaged stores studies fuzz dependencies lint bench clean
+.PHONY: help setup demo test browser faults definitions packaged stores studies attacks fuzz dependencies lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -45,6 +45,9 @@ studies: setup ## run the five published studies with --quick, into studies-outp
 	for name in $$($(BIN)/corpusveil evaluate study --list | cut -d: -f1); do \
 	  $(BIN)/corpusveil evaluate study $$name --quick --output studies-output/$$name --workers $(WORKERS) || exit 1; \
 	done
+
+attacks: setup ## attack guarantees, documents, caches and the ledger, and write what was tried into SECURITY.md; half an hour
+	$(BIN)/python -m attacks --write SECURITY.md
 
 fuzz: setup ## fuzz everything that reads a file; about an hour (READERS="csv parquet" SECONDS=600)
 	@sh scripts/group.sh fuzz
