@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
-from corpusveil.storage.parquet import sound
+from corpusveil.storage.parquet import opened, sound
 
 Pairs = tuple[Any, npt.NDArray[np.int64]]  # Arrow strings, their counts
 ROWS = 1 << 16
@@ -77,7 +76,7 @@ def _pairs(url: str) -> Iterator[Pairs]:
 def _parquet(url: str) -> Iterator[Pairs]:
     unsound = f"{url}: not a sound Parquet file with columns 'ngram' and 'count'; count again."
     with files.open_read(url) as file, sound(unsound):
-        for batch in pq.ParquetFile(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
+        for batch in opened(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
             counts = batch["count"].cast(pa.int64())
             batch.validate(full=True)
             if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:
