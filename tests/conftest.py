@@ -22,9 +22,10 @@ hypothesis.settings.load_profile("corpusveil")
 
 @pytest.fixture(scope="session", autouse=True)
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Leave this user's cache alone, and let Spark start wherever the ``jre`` extra or a Java is."""
+    """Leave this user's cache and keys alone, and let Spark start wherever the ``jre`` extra or a Java is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CORPUSVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

@@ -29,12 +29,14 @@ def compile_command(
     from corpusveil.mechanisms import make
     from corpusveil.mechanisms.on_distances import OnDistances
     from corpusveil.spaces import load_space
-    from corpusveil.storage import files, lease
+    from corpusveil.storage import files, home, lease
 
     made = make(mechanism, load_space(space), **mechanism_parameters(parameter or []))
     if not isinstance(made, OnDistances):
         raise UserError(f"{mechanism}: it has no tables worth keeping; there is nothing to compile.")
-    with lease.hold(str(files.cache_folder() / "leases" / f"{made.space.digest[:16]}-{mechanism}" / lease.FOLDER)):
+    with lease.hold(
+        files.join(str(home.cache_folder("leases")), f"{made.space.digest[:16]}-{mechanism}", lease.FOLDER)
+    ):
         for one in epsilon:
             began = time.monotonic()
             print(f"epsilon {one:g}: {made.rows(one).keep()}, {time.monotonic() - began:.1f} s")

@@ -34,8 +34,6 @@ def score(
 
     Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
     """
-    import pyarrow.parquet as pq
-
     from corpusveil.cli.engines import make_engine
     from corpusveil.cli.finished import said_when_made
     from corpusveil.cli.progress import stage_watcher
@@ -43,6 +41,7 @@ def score(
     from corpusveil.collocations.measures import Scoring
     from corpusveil.collocations.score import TABLE, score_counts
     from corpusveil.storage import files
+    from corpusveil.storage.parquet import opened
 
     began = time.monotonic()
     scoring = Scoring(measure, threshold, min_count, connector_words(connectors), connectors_rule)
@@ -52,5 +51,5 @@ def score(
     numbers = ", ".join(f"{count:,} of {n} words" for n, count in told["collocations"].items())
     print(f"{output}: {numbers}; {time.monotonic() - began:.1f} s")
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:
-        top = next(pq.ParquetFile(file).iter_batches(SHOWN)).to_pylist()
+        top = next(opened(file).iter_batches(SHOWN, use_threads=False)).to_pylist()
     print("first: " + ", ".join(f"{row['ngram']} ({row['score']:.2f})" for row in top))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.parquet import opened
 from corpusveil.storage.shapes import parsed
 
 _STARTS = b"corpusveil.parts"
@@ -41,10 +42,12 @@ def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
     for url in urls:
         with files.open_read(url) as file:
             try:
-                parquet = pq.ParquetFile(file)
+                parquet = opened(file)
                 told: dict[str, Any] = parsed(parquet.schema_arrow.metadata[_STARTS])
                 groups = told["groups"] if told["parts"] == parts else None
-                table = parquet.read_row_group(groups.index(part)) if groups and part in groups else None
+                table = None
+                if groups and part in groups:
+                    table = parquet.read_row_group(groups.index(part), use_threads=False)
             except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise

@@ -16,6 +16,7 @@ from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered,
 from corpusveil.collocations.stages import Engine, PartTask, Stage, Watch, mark_of, run_stage
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.parquet import opened, read_table
 
 VERSION = 1
 TABLE = "collocations.parquet"
@@ -32,9 +33,9 @@ def _tables(url: str) -> Iterator[pa.Table]:
     """Yield the row groups of one part of the counts."""
     with files.open_read(url) as file:
         try:
-            parquet = pq.ParquetFile(file)
+            parquet = opened(file)
             for group in range(parquet.num_row_groups):
-                yield parquet.read_row_group(group, columns=["ngram", "n", "count"])
+                yield parquet.read_row_group(group, columns=["ngram", "n", "count"], use_threads=False)
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
@@ -122,4 +123,4 @@ def _score(
 
 def _read(url: str) -> pa.Table:
     with files.open_read(url) as file:
-        return pq.read_table(file)
+        return read_table(file)

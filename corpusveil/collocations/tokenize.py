@@ -24,6 +24,7 @@ from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import GzipBlocks
 from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.sentences import sentence_ends
@@ -243,5 +244,5 @@ def _tokenize(
 
 def _read(url: str) -> pa.Table:
     with files.open_read(url) as file:
-        table = pq.read_table(file)
+        table = read_table(file)
     return table.set_column(0, "token", table["token"].cast(pa.large_string()))

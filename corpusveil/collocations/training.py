@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, is_artifact, read_artifact, reading_of, write_artifact
@@ -26,6 +25,7 @@ from corpusveil.errors import UserError
 from corpusveil.spaces import Vectors, Vocabulary
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
+from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
@@ -67,7 +67,7 @@ def read_token_counts(url: str) -> dict[str, int]:
     """Return the counts of tokens, most frequent first."""
     with files.open_read(url) as file:
         try:
-            table = pq.read_table(file, columns=["token", "count"])
+            table = read_table(file, ["token", "count"])
         except (pa.ArrowException, KeyError):
             raise UserError(f"{url}: these counts are damaged; tokenise again.") from None
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from corpusveil.collocations.ngrams import most_words
 from corpusveil.errors import UserError
 from corpusveil.storage import files
+from corpusveil.storage.parquet import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def _most_frequent(words: pa.Table) -> pa.Table:
 
 def _read_words(url: str) -> pa.Table:
     with files.open_read(url) as file:
-        table = pq.read_table(file, columns=["word", "count"])
+        table = read_table(file, ["word", "count"])
     return table.set_column(0, "word", table["word"].cast(pa.large_string()))
 
 
@@ -86,7 +87,7 @@ def read_vocabulary(url: str) -> pa.Table:
     """Return ``word: large_string, count: int64`` by id."""
     with files.open_read(url) as file:
         try:
-            table = pq.read_table(file)
+            table = read_table(file)
             return table.set_column(0, "word", table["word"].cast(pa.large_string()))
         except (pa.ArrowException, KeyError) as error:
             raise UserError(f"{url}: this vocabulary is damaged ({type(error).__name__}); count again.") from None

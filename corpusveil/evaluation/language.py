@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
@@ -24,6 +23,7 @@ from corpusveil.evaluation.smoothing import Counted, Ids, Smoothed
 from corpusveil.evaluation.terms import batches, check_texts, count_words, tokenizer_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage import files
+from corpusveil.storage.parquet import read_table
 from corpusveil.text.classes import WORD
 from corpusveil.text.sentences import running
 from corpusveil.text.tokens import Tokenizer
@@ -165,7 +165,7 @@ def _read(url: str) -> pa.Table:
     for name in sorted(files.listing(folder)):
         with files.open_read(files.join(folder, name)) as file:
             try:
-                tables.append(pq.read_table(file, columns=["ngram", "n", "count"]))
+                tables.append(read_table(file, ["ngram", "n", "count"]))
             except (pa.ArrowException, KeyError, OSError):
                 raise UserError(f"{folder}/{name}: these counts can't be read; count again.") from None
     if not tables:

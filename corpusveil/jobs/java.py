@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpusveil.errors import UserError
-from corpusveil.storage.files import cache_folder
+from corpusveil.ownership import refuse_others
+from corpusveil.storage.home import cache_folder
 
 OLDEST = 17
 MISSING = (
@@ -125,10 +126,14 @@ def _wrapped(java: Path) -> Path:
     The folder is named by the script's text and appears complete; of processes that race, the first one's stays.
     """
     script = _SCRIPT.format(java=shlex.quote(str(java)))
-    home = cache_folder() / "java" / hashlib.sha256(script.encode()).hexdigest()[:16]
-    if (home / "bin" / "java").exists():
+    home = cache_folder("java") / hashlib.sha256(script.encode()).hexdigest()[:16]
+    started = home / "bin" / "java"
+    if started.exists():
+        for path in (home, started.parent, started):
+            refuse_others(path)
+        if started.read_text() != script:
+            raise UserError(f"{started}: this is not the script that was put here; remove the folder {home}.")
         return home
-    home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent) as folder:
         made = Path(folder, "home")
         (made / "bin").mkdir(parents=True)
@@ -137,6 +142,6 @@ def _wrapped(java: Path) -> Path:
         try:
             made.rename(home)
         except OSError:
-            if not (home / "bin" / "java").exists():
+            if not started.exists():
                 raise
     return home

@@ -2,11 +2,17 @@
 
 A table is kept when ``corpusveil compile`` asks for it, with the rows of *all* words: tables that are built on the way
 have the rows of the words that occurred, which a cache must not give away.
+
+Whoever could change a table would decide what a mechanism writes, whatever guarantee is printed. So a table counts only
+where nobody but the user may write to it (``storage/home.py``), and only under the user's own signature: BLAKE2b of its
+name and its arrays under a secret that does not lie in the cache. Any other table is as good as none, and its rows are
+computed again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import shutil
@@ -17,14 +23,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import WorkError
+from corpusveil.errors import UserError, WorkError
+from corpusveil.ownership import refuse_others
 from corpusveil.spaces.formats.table import BROKEN_ARRAY
-from corpusveil.storage.files import cache_folder, cache_path
+from corpusveil.storage.files import PRIVATE_MODE
+from corpusveil.storage.home import cache_folder, cache_path, cache_secret
 from corpusveil.storage.shapes import fits
 
 VERSION = 1
 """Goes up whenever the same law would give other integers."""
 NAMES = ("own", "scales", "totals")
+ARTIFACT = "_artifact.json"
 
 Arrays = tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64], npt.NDArray[np.uint64]]
 
@@ -39,30 +48,49 @@ def _folder(key: str) -> Path:
 
 
 def find(key: str) -> Arrays | None:
-    """Return the arrays of a kept table, read-only and mapped; None when there is none, or none that is whole."""
-    folder = _folder(key)
+    """Return the arrays of a kept table, read-only and mapped; None when there is none that this user signed.
+
+    Raises UserError where others may write to it.
+    """
     try:
-        told = json.loads((folder / "_artifact.json").read_text())
+        folder = _folder(key)
+        if not folder.is_dir():
+            return None
+        refuse_others(cache_path(), link=True)
+        for path in (folder.parent, folder, *folder.iterdir()):
+            refuse_others(path)
+        told = json.loads((folder / ARTIFACT).read_text())
         arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray) for name in NAMES]
     except BROKEN_ARRAY:  # no home, no file, no array
         return None
-    if not fits(told, {"digest": str}) or told["digest"] != _digest(arrays):
+    secret = cache_secret()
+    if secret is None or not fits(told, {"signature": str}):
+        return None
+    if not hmac.compare_digest(told["signature"].encode(), _signature(secret, key, arrays).encode()):
         return None
     own, scales, totals = arrays
     return own, scales, totals
 
 
 def keep(key: str, arrays: Arrays) -> Path:
-    """Keep a table; return where. Whole or not at all. Raises WorkError where it can't be written."""
-    cache_folder()
+    """Keep a table; return where. Whole or not at all.
+
+    Raises UserError where others may write to the cache, WorkError where it can't be written.
+    """
+    tables = cache_folder("tables")
+    secret = cache_secret(make=True)
+    if secret is None:
+        raise UserError("The table can't be signed: the secret for it can't be read; see XDG_CONFIG_HOME.")
     folder = _folder(key)
+    told = {"kind": "rows", "signature": _signature(secret, key, arrays)}
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+        made = Path(tempfile.mkdtemp(prefix=".making-", dir=tables))
         try:
             for name, array in zip(NAMES, arrays, strict=True):
                 np.save(made / f"{name}.npy", array, allow_pickle=False)
-            (made / "_artifact.json").write_text(json.dumps({"kind": "rows", "digest": _digest(arrays)}) + "\n")
+            (made / ARTIFACT).write_text(json.dumps(told) + "\n")
+            for path in made.iterdir():
+                path.chmod(PRIVATE_MODE)
             if folder.exists():
                 shutil.rmtree(folder)  # one that is not whole
             os.replace(made, folder)
@@ -74,8 +102,10 @@ def keep(key: str, arrays: Arrays) -> Path:
     return folder
 
 
-def _digest(arrays: Any) -> str:
-    state = hashlib.blake2b(digest_size=16)
+def _signature(secret: bytes, key: str, arrays: Any) -> str:
+    """Return what vouches that these arrays are the table of that name."""
+    state = hashlib.blake2b(key.encode() + b"\0", key=secret, person=b"rows of a table")
     for array in arrays:
+        state.update(f"{array.dtype.str} {array.shape}\0".encode())
         state.update(np.ascontiguousarray(array).view(np.uint8).data)
     return state.hexdigest()

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.choices import Hyphens
 from corpusveil.errors import UserError
 from corpusveil.spaces.formats.table import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
-from corpusveil.storage.parquet import sound
+from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.text.classes import TOKENIZER_VERSION
 
@@ -105,7 +104,7 @@ def _check_artifact(url: str, hyphens: Hyphens | None) -> None:
 def _parquet(url: str) -> Iterator[Pairs]:
     unsound = f"{url}: not a sound Parquet file with columns 'ngram' and 'count'; count again."
     with files.open_read(url) as file, sound(unsound):
-        for batch in pq.ParquetFile(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
+        for batch in opened(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
             counts = batch["count"].cast(pa.int64())
             batch.validate(full=True)
             if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:

@@ -28,7 +28,7 @@ from corpusveil.spaces.space import (
 )
 from corpusveil.spaces.vectors import BLANKS, BLOCK
 from corpusveil.spaces.vocabulary import read_vocabulary
-from corpusveil.storage import files
+from corpusveil.storage import files, home
 from corpusveil.storage.shapes import fits, line, parsed
 
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
@@ -50,7 +50,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     info = _read_info(url)
     partial = info["version"] == PARTIAL_VERSION
     names = [VECTORS, LISTS, VOCABULARY, *([PLACES] if partial else [])]
-    folder = files.local_folder(url, names, info["digest"])
+    folder = home.local_folder(url, names, info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))

@@ -13,11 +13,9 @@ import io
 import os
 import posixpath
 import re
-import shutil
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, Any, cast
 
 import fsspec
@@ -390,58 +388,6 @@ def remove_folder(url: str) -> None:
     fs, path = resolve(url)
     with told(url, "removed"), contextlib.suppress(FileNotFoundError):
         fs.rm(path, recursive=True)
-
-
-def cache_path() -> Path:
-    """Return where this user's cache folder is, or would be: ``CORPUSVEIL_CACHE``, else the XDG one."""
-    base = os.environ.get("CORPUSVEIL_CACHE")
-    return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
-
-
-def cache_folder() -> Path:
-    """Return this user's cache folder (``cache_path``), created when missing."""
-    folder = cache_path()
-    try:
-        make_folder(str(folder))
-    except UserError as error:
-        raise UserError(f"{str(error).rstrip('.')}; set CORPUSVEIL_CACHE to a folder of yours.") from None
-    return folder
-
-
-def local_folder(url: str, names: list[str], digest: str) -> Path:
-    """Return a local folder with the files ``names`` of ``url``, fetched at most once a machine and content.
-
-    A local ``url`` is used where it lies. A remote one is copied under the cache folder, named by ``digest``; the
-    processes of one machine wait for the first of them to finish the copy.
-    """
-    fs, path = resolve(url)
-    if isinstance(fs, LocalFileSystem):
-        return Path(path)
-    target = cache_folder() / "artifacts" / digest
-    if target.exists():
-        return target
-    make_folder(str(target.parent))
-    try:
-        with open(target.with_suffix(".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not target.exists():
-                _fetch(url, names, target)
-    except OSError as error:
-        raise WorkError(f"{target}: the local copy could not be written ({error.strerror}).") from None
-    return target
-
-
-def _fetch(url: str, names: list[str], target: Path) -> None:
-    fetched = target.with_suffix(".part")
-    shutil.rmtree(fetched, ignore_errors=True)  # of a copy that was killed
-    fetched.mkdir(mode=0o755)
-    try:
-        for name in names:
-            with open_read(join(url, name)) as source, open(fetched / name, "wb") as copy:
-                shutil.copyfileobj(source, copy, 8 << 20)
-        fetched.rename(target)
-    finally:
-        shutil.rmtree(fetched, ignore_errors=True)
 
 
 def as_text(url: str | os.PathLike[str]) -> str:

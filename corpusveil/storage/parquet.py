@@ -48,9 +48,24 @@ def _not_sound(name: str) -> str:
     return f"{name}: not a sound Parquet file; fetch or make it again."
 
 
+def opened(file: IO[bytes]) -> pq.ParquetFile:
+    """Open a Parquet file that is read on this thread alone, where its methods are told ``use_threads=False``.
+
+    Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
+    returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process
+    aborts with status 134 (apache/arrow#33975).
+    """
+    return pq.ParquetFile(file, pre_buffer=False)
+
+
+def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a file of our own making, or columns of it, read on this thread alone."""
+    return opened(file).read(columns, use_threads=False)
+
+
 def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
     with _sound(name):
-        parquet = pq.ParquetFile(file)
+        parquet = opened(file)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
     if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
         raise UserError(_not_sound(name))
@@ -64,7 +79,7 @@ def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str
     far more than a file of its size would.
     """
     with files.open_read(url) as file, sound(sentence):
-        parquet = pq.ParquetFile(file)
+        parquet = opened(file)
         names = list(pick(parquet.schema_arrow))
         if any(parquet.schema_arrow.names.count(name) != 1 for name in names):
             raise UserError(sentence)
@@ -292,7 +307,7 @@ class Parquet:
                     types = [parquet.schema_arrow.field(column).type for column in columns.keep]
                     writer = self.writer(sink, columns, digest, types)
                 for group in range(parquet.num_row_groups):
-                    table = parquet.read_row_group(group).combine_chunks()
+                    table = parquet.read_row_group(group, use_threads=False).combine_chunks()
                     writer.write(_plain(table.column(0)), [_plain(column) for column in table.columns[1:]])
                     writer.end_block()
         if writer is not None:

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from corpusveil.storage import files
+from corpusveil.storage import files, home
 
 
 def create(url: str, who: int, threads: int, at: float) -> list[bool]:
@@ -26,4 +26,4 @@ def create(url: str, who: int, threads: int, at: float) -> list[bool]:
 
 def fetch(url: str, names: list[str], digest: str) -> Path:
     """Fetch a folder into this machine's cache."""
-    return files.local_folder(url, names, digest)
+    return home.local_folder(url, names, digest)

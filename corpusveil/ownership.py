@@ -1,0 +1,31 @@
+"""Who may write to what is run, or decides an output: nobody but the user, and root."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from corpusveil.errors import UserError
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def refuse_others(path: Path, *, link: bool = False) -> None:
+    """Raise UserError unless a folder or file is the user's, or root's, and nobody else may write to it.
+
+    With ``link`` it may be a link to such a one: the user named it. Otherwise it may not.
+    """
+    try:
+        found = path.stat() if link else path.lstat()
+    except OSError as error:
+        raise UserError(f"{path}: it can't be looked at ({error.strerror}).") from None
+    if stat.S_ISLNK(found.st_mode):
+        raise UserError(f"{path}: this is a link, and what it leads to is not trusted; remove it.")
+    if found.st_uid not in (0, os.geteuid()):
+        raise UserError(f"{path}: this belongs to another user, who could put anything there; remove it.")
+    if found.st_mode & _OTHERS_WRITE:
+        raise UserError(
+            f"{path}: other users may write to this, and could put anything there; remove it, or take that from them "
+            "(chmod -R go-w) if you know what is in it."
+        )

@@ -1,0 +1,106 @@
+"""What corpusveil keeps for its user: a cache, and the secret that vouches for what lies in it.
+
+What is in the cache decides outputs (tables of mechanisms, copies of spaces) or is run (a Java), so it counts only
+where nobody else can have put it: every folder and file of it belongs to the user, or to root, and nobody else may
+write to them. What a restored backup, a shared image or a program of the same user put there passes that test: a copy
+of a space is then known by its content, and a table by a signature under a secret that lies outside the cache.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+from pathlib import Path
+
+from fsspec.implementations.local import LocalFileSystem
+
+from corpusveil.errors import UserError, WorkError
+from corpusveil.ownership import refuse_others
+from corpusveil.storage import files
+
+_VOUCHING = "cache.key"
+SECRET_BYTES = 32
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def cache_path() -> Path:
+    """Return where this user's cache folder is, or would be: ``CORPUSVEIL_CACHE``, else the XDG one."""
+    base = os.environ.get("CORPUSVEIL_CACHE")
+    return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
+
+
+def configuration_path() -> Path:
+    """Return where this user's keys are: ``corpusveil`` in the XDG folder of configurations."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "corpusveil"
+
+
+def cache_folder(*parts: str) -> Path:
+    """Return a folder of this user's cache, created when missing. Raises UserError where others may write to it."""
+    folder = cache_path()
+    try:
+        for part in ("", *parts):
+            folder = folder / part
+            files.make_folder(str(folder), private=True)
+            refuse_others(folder, link=not part)
+    except UserError as error:
+        raise UserError(f"{str(error).rstrip('.')}; set CORPUSVEIL_CACHE to a folder of yours.") from None
+    return folder
+
+
+def cache_secret(*, make: bool = False) -> bytes | None:
+    """Return the secret that vouches for what this user put into the cache; None where there is none yet.
+
+    It lies beside the user's keys, not in the cache. Raises UserError where others may read it.
+    """
+    path = configuration_path() / _VOUCHING
+    if make:
+        files.create_bytes(str(path), secrets.token_bytes(SECRET_BYTES), private=True)
+    try:
+        found, secret = path.stat(), path.read_bytes()
+    except OSError:
+        return None
+    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS or len(secret) != SECRET_BYTES:
+        raise UserError(
+            f"{path}: this secret is not yours alone, so it vouches for nothing; remove it, and another one is made."
+        )
+    return secret
+
+
+def local_folder(url: str, names: list[str], digest: str) -> Path:
+    """Return a local folder with the files ``names`` of ``url``, fetched at most once a machine and content.
+
+    A local ``url`` is used where it lies. A remote one is copied under the cache folder, named by ``digest``, which the
+    caller compares with the content; the processes of one machine wait for the first of them to finish the copy.
+    """
+    fs, path = files.resolve(url)
+    if isinstance(fs, LocalFileSystem):
+        return Path(path)
+    target = cache_folder("artifacts") / digest
+    if not target.exists():
+        try:
+            with open(target.with_suffix(".lock"), "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not target.exists():
+                    _fetch(url, names, target)
+        except OSError as error:
+            raise WorkError(f"{target}: the local copy could not be written ({error.strerror}).") from None
+    for one in (target, *(target / name for name in names)):
+        refuse_others(one)
+    return target
+
+
+def _fetch(url: str, names: list[str], target: Path) -> None:
+    fetched = target.with_suffix(".part")
+    shutil.rmtree(fetched, ignore_errors=True)  # of a copy that was killed
+    fetched.mkdir(mode=0o700)
+    try:
+        for name in names:
+            with files.open_read(files.join(url, name)) as source, open(fetched / name, "wb") as copy:
+                os.fchmod(copy.fileno(), files.PRIVATE_MODE)
+                shutil.copyfileobj(source, copy, 8 << 20)
+        fetched.rename(target)
+    finally:
+        shutil.rmtree(fetched, ignore_errors=True)

@@ -1,0 +1,189 @@
+"""What lies in the cache decides outputs: put there by somebody else, it is refused or never taken."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import UserError
+from corpusveil.jobs import java
+from corpusveil.mechanisms import kept, make, rows
+from corpusveil.mechanisms.rows import rows_of
+from corpusveil.spaces import build_space
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage import home
+from corpusveil.transforms.release import Release
+from tests.contracts.mechanism import draws_of
+from tests.contracts.spaces import words_of
+from tests.mechanisms.spaces import normal, space_of
+
+SPACE = space_of(normal(200, 4))
+IDS = np.arange(4_000, dtype=np.int32) % 200
+EPSILON = 0.01
+ROOT = os.geteuid() == 0
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    rows._cache.clear()
+    return tmp_path / "cache"
+
+
+def drawn() -> np.ndarray:
+    """Return what a new process would draw at an epsilon that leaves next to no word as it is."""
+    rows._cache.clear()
+    return make("santext", SPACE).privatize(IDS, EPSILON, draws_of(IDS.size))
+
+
+def table() -> Path:
+    """Keep the table of that law; return where."""
+    rows._cache.clear()
+    folder = make("santext", SPACE).rows(EPSILON).keep()  # type: ignore[attr-defined]
+    rows._cache.clear()
+    return folder
+
+
+def plain(arrays: kept.Arrays) -> kept.Arrays:
+    """Return a table by which every word stays as it is."""
+    own, scales, totals = arrays
+    return np.full_like(own, np.uint64(2**64 - 1)), np.array(scales), np.array(totals)
+
+
+class TestATable:
+    def test_that_somebody_else_signed_is_not_taken(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """Whoever can write into the cache cannot make santext at epsilon 0.01 write plain text."""
+        honest = drawn()
+        folder = table()
+        found = kept.find(folder.name)
+        assert found is not None
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "theirs"))
+        shutil.rmtree(folder)
+        kept.keep(folder.name, plain(found))
+        assert np.array_equal(drawn(), IDS)  # it would work: taken, it undoes the mechanism
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        assert np.array_equal(drawn(), honest)
+        assert (honest == IDS).mean() < 0.1
+
+    @pytest.mark.parametrize("digest", ["", "0" * 128, None, 7])
+    def test_that_nobody_signed_is_not_taken(self, digest: object) -> None:
+        """Nor one with the digest that lay beside it once, or with none."""
+        honest, folder = drawn(), table()
+        found = kept.find(folder.name)
+        assert found is not None
+        for name, array in zip(kept.NAMES, plain(found), strict=True):
+            np.save(folder / f"{name}.npy", array)
+            (folder / f"{name}.npy").chmod(0o600)
+        (folder / kept.ARTIFACT).write_text(json.dumps({"kind": "rows", "signature": digest, "digest": digest}))
+        assert np.array_equal(drawn(), honest)
+
+    def test_of_another_law_is_not_taken_under_this_name(self) -> None:
+        """The user's own table of epsilon 50, moved to where that of 0.01 belongs."""
+        honest, folder = drawn(), table()
+        other = make("santext", SPACE).rows(50.0).keep()  # type: ignore[attr-defined]
+        shutil.rmtree(folder)
+        shutil.copytree(other, folder)
+        assert np.array_equal(drawn(), honest)
+
+    @pytest.mark.parametrize("place", ["", "tables", "tables/*", "tables/*/own.npy", "tables/*/_artifact.json"])
+    @pytest.mark.parametrize("how", ["group", "others", "owner", "link"])
+    def test_that_others_may_write_to_is_refused(self, cache: Path, tmp_path: Path, place: str, how: str) -> None:
+        """The cache, its folders and its files: each by itself, by a sentence that names it."""
+        table()
+        (path,) = cache.glob(place) if place else [cache]
+        if how == "link":
+            if not place:
+                pytest.skip("the user may have made the cache itself a link")
+            shutil.move(path, tmp_path / "elsewhere")
+            path.symlink_to(tmp_path / "elsewhere")
+        elif how == "owner":
+            if not ROOT:
+                pytest.skip("only root gives files away")
+            os.chown(path, 12345, -1)
+        else:
+            path.chmod(path.stat().st_mode | (0o020 if how == "group" else 0o002))
+        with pytest.raises(UserError, match=r"another user,|other users|is a link") as told:
+            rows_of(SPACE, EPSILON / 2)
+        assert str(told.value).startswith(f"{path}: ")
+
+    def test_is_not_kept_where_others_may_write(self, cache: Path) -> None:
+        cache.mkdir(mode=0o777)
+        cache.chmod(0o777)
+        with pytest.raises(UserError, match="CORPUSVEIL_CACHE"):
+            table()
+        assert not list(cache.iterdir())
+
+    def test_is_closed_to_others_whatever_the_umask(self, cache: Path) -> None:
+        before = os.umask(0)
+        try:
+            table()
+        finally:
+            os.umask(before)
+        assert all(path.stat().st_mode & 0o022 == 0 for path in [cache, *cache.rglob("*")])
+        assert (home.configuration_path() / "cache.key").stat().st_mode & 0o077 == 0
+
+    def test_is_not_vouched_for_by_a_secret_that_others_know(self) -> None:
+        table()
+        (home.configuration_path() / "cache.key").chmod(0o644)
+        with pytest.raises(UserError, match=r"cache\.key: this secret is not yours alone"):
+            drawn()
+
+
+class TestTheRest:
+    def test_a_copy_of_a_space_that_others_may_write_to_is_refused(self, cache: Path) -> None:
+        """It is mapped after it was compared with its digest; nobody may change it then."""
+        space = build_space(Vectors(words_of(30), normal(30, 4))).save("memory://poisoned/space")
+        assert cv.load_space("memory://poisoned/space") == space
+        (copy,) = (cache / "artifacts").glob("*/vectors.npy")
+        copy.chmod(0o666)
+        with pytest.raises(UserError, match="other users may write"):
+            cv.load_space("memory://poisoned/space")
+
+    def test_a_copy_of_a_space_is_known_by_its_content(self, cache: Path) -> None:
+        space = build_space(Vectors(words_of(31), normal(31, 4))).save("memory://poisoned/other")
+        cv.load_space("memory://poisoned/other")
+        copy = cache / "artifacts" / space.digest / "vectors.npy"
+        vectors = np.load(copy)
+        np.save(copy, vectors * 1000)
+        with pytest.raises(UserError, match="does not have the digest"):
+            cv.load_space("memory://poisoned/other")
+
+    def test_another_space_at_the_same_place_is_another_release(self, tmp_path: Path) -> None:
+        """Its digest is right, and stands in the release's: no release takes it for its own."""
+        digests = set()
+        for scale in (1, 1000):
+            shutil.rmtree(tmp_path / "space", ignore_errors=True)
+            build_space(Vectors(words_of(30), normal(30, 4) * scale)).save(str(tmp_path / "space"))
+            mechanism = make("santext", cv.load_space(str(tmp_path / "space")))
+            digests.add(Release(mechanism, cv.Budget(1.0), key=cv.Key.for_tests()).digest)
+        assert len(digests) == 2
+
+    def test_a_script_that_starts_java_is_the_one_that_was_written(self, tmp_path: Path) -> None:
+        started = java._wrapped(Path("/usr/bin/java")) / "bin" / "java"
+        started.write_text("#!/bin/sh\nexec evil\n")
+        with pytest.raises(UserError, match="not the script that was put here"):
+            java._wrapped(Path("/usr/bin/java"))
+        started.chmod(0o777)
+        with pytest.raises(UserError, match="other users may write"):
+            java._wrapped(Path("/usr/bin/java"))
+
+    def test_compiled_loops_are_not_loaded_from_a_folder_of_others(self, tmp_path: Path) -> None:
+        """numba runs what it finds there."""
+        folder = tmp_path / "numba"
+        folder.mkdir()
+        folder.chmod(0o777)
+        call = [sys.executable, "-m", "corpusveil", "mechanisms"]
+        done = subprocess.run(
+            call, env={**os.environ, "NUMBA_CACHE_DIR": str(folder)}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"corpusveil: {folder}: other users may write to this")
