@@ -33,13 +33,12 @@ class _State:
 
 
 def install() -> None:
-    """Handle the signals that are not ignored here, as SIGINT is in the background of a shell."""
-    numbers = [number for number in _SENTENCES if signal.getsignal(number) is not signal.SIG_IGN]
+    """Handle the signals, SIGINT also where a shell started this process in the background and let it be ignored."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(reading,), daemon=True, name="signals").start()
-    for number in numbers:
+    for number in _SENTENCES:
         signal.signal(number, _handle)
 
 

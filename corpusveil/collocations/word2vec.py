@@ -91,7 +91,7 @@ def _pieces(shards: Sequence[str]) -> Iterator[list[bytes]]:
     """Yield the lines of all shards, some at a time."""
     for shard in shards:
         with files.open_read(shard) as file:
-            yield from split(chunks(file, shard, codec_of(shard)))
+            yield from split(chunks(file, shard, codec_of(shard)), shard)
 
 
 def count_tokens(shards: Sequence[str]) -> dict[str, int]:

@@ -28,13 +28,19 @@ def codec_of(name: str) -> Codec:
 def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
     """Yield the uncompressed content of a file. Raises UserError when the file is cut short or damaged."""
     source: Any = file
+    raw = _Raw(file)
     if codec == ".gz":
-        source = igzip.IGzipFile(fileobj=cast("Any", file))
+        source = igzip.IGzipFile(fileobj=cast("Any", raw))
     elif codec == ".zst":
-        source = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+        source = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
     try:
         while chunk := source.read(CHUNK_BYTES):
             yield chunk
+        if codec and raw.is_empty:
+            raise UserError(
+                f"{name}: the file is empty, 0 bytes, which no {NAMES[codec]} file is: its upload has failed; fetch or "
+                "make it again."
+            )
     except EOFError:
         raise _cut_short(name) from None
     except (OSError, zlib.error, isal_zlib.error) as error:
@@ -43,6 +49,28 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
         if _CUT_SHORT in str(error):
             raise _cut_short(name) from None
         raise UserError(f"{name}: not a sound {NAMES[codec]} file; fetch or make it again.") from None
+
+
+class _Raw(io.RawIOBase):
+    """A file that knows whether anything was in it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+        self.is_empty = True
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._file.read(size)
+        self.is_empty = self.is_empty and not data
+        return data
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _cut_short(name: str) -> UserError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +16,6 @@ from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
 from corpusveil.storage.values import as_strings
 
-_LARGEST_FIELD = (1 << 31) - 1
-
 
 @dataclass(frozen=True, slots=True)
 class _Record:
@@ -29,20 +26,33 @@ class _Record:
     size: int = 0
 
 
-def _text(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield the lines, wrong bytes marked, without a byte order mark."""
-    mark = codecs.BOM_UTF8
-    for group in lines.split(pieces):
-        for line in group:
-            yield line.removeprefix(mark).decode("utf-8", "surrogateescape") + "\n"
-            mark = b""
+class _Text:
+    """Yields the lines, wrong bytes marked; ``begin`` says that the next one begins a row."""
+
+    def __init__(self, pieces: Iterator[bytes], name: str) -> None:
+        self._lines = (line for group in lines.split(pieces, name) for line in group)
+        self._name = name
+        self._number = self._first = self._size = 0
+
+    def begin(self) -> None:
+        self._first, self._size = self._number + 1, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._number += 1
+            self._size += len(line) + 1
+            if self._size > lines.MOST_LINE_BYTES:
+                raise lines.too_long(self._name, self._first)
+            yield line.decode("utf-8", "surrogateescape") + "\n"
 
 
 def _records(file: IO[bytes], name: str, codec: Codec) -> Iterator[_Record]:
     """Yield the header and every row that is not blank."""
-    csv.field_size_limit(_LARGEST_FIELD)
-    reader = csv.reader(_text(chunks(file, name, codec)), strict=True)
+    csv.field_size_limit(lines.MOST_LINE_BYTES + 1)
+    text = _Text(chunks(file, name, codec), name)
+    reader = csv.reader(text, strict=True)
     while True:
+        text.begin()
         try:
             fields = next(reader)
         except StopIteration:

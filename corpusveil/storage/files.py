@@ -87,13 +87,18 @@ def lies_in(url: str, folder: str) -> bool:
 
 
 def info(url: str) -> dict[str, Any] | None:
-    """Return what the file system says about ``url`` (``type``, ``size``), None when nothing is there."""
+    """Return what the file system says about ``url`` (``type``, ``size``), None when nothing is there.
+
+    Raises UserError for a bucket that is missing.
+    """
     fs, path = resolve(url)
     fs.invalidate_cache()
     with told(url, "read"):
         try:
             return cast("dict[str, Any]", fs.info(path))
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if failures.names_no_bucket(error):
+                raise
             return None
 
 
@@ -114,7 +119,9 @@ def listing(url: str) -> list[str]:
     with told(url, "listed"):
         try:
             entries = fs.ls(path, detail=True)
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if failures.names_no_bucket(error):
+                raise
             return []
         if "abfs" in protocols(fs) and [one["name"] for one in entries] == [path]:
             entries = _beside_marker(fs, path)

@@ -145,7 +145,7 @@ class JsonLines(lines.OfBytes):
         return [JSON] * len(columns.keep)
 
     def _rows(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:
-        for group in lines.split(chunks(file, name, self.codec)):
+        for group in lines.split(chunks(file, name, self.codec), name):
             yield [line for line in group if line.strip()]
 
     def rows(self, file: IO[bytes], name: str) -> int:

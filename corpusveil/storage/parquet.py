@@ -213,6 +213,13 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     return batch
 
 
+class _Abandonable(pq.ParquetWriter):
+    """Arrow's writer, which writes no end to a file that an error has closed."""
+
+    def __del__(self) -> None:
+        """Leave the file as it is: who finishes it calls ``close``."""
+
+
 class ParquetWriter:
     """Writes a row group a block, zstd-compressed. The digest is fed the rows as JSON lines."""
 
@@ -220,9 +227,7 @@ class ParquetWriter:
         types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
         self._schema = pa.schema([(columns.text, pa.large_string()), *zip(columns.keep, types, strict=True)])
         keep = list(columns.keep)
-        self._file = pq.ParquetWriter(
-            file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep
-        )
+        self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
         self._render = Renderer(columns)
         self._digest = digest
         self._block: list[pa.RecordBatch] = []

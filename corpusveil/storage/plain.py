@@ -86,7 +86,7 @@ class PlainText(lines.OfBytes):
 
     def rows(self, file: IO[bytes], name: str) -> int:
         """Return the number of lines."""
-        return sum(len(group) for group in lines.split(chunks(file, name, self.codec)))
+        return sum(len(group) for group in lines.split(chunks(file, name, self.codec), name))
 
     def batches(
         self,
@@ -97,7 +97,7 @@ class PlainText(lines.OfBytes):
         stop: int | None = None,
     ) -> Iterator[Batch]:
         """Yield the lines start to stop."""
-        for first, rows in cut(lines.split(chunks(file, name, self.codec)), len, start, stop):
+        for first, rows in cut(lines.split(chunks(file, name, self.codec), name), len, start, stop):
             yield _parse(rows, first)
 
     def writer(

@@ -21,6 +21,8 @@ from corpusveil.transforms.spending import metric_of
 from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
 _SHARD = re.compile(r"data/part-[0-9]{5,}-of-[0-9]{5,}(\.[a-z0-9]+){1,2}")
+VERSION = 1
+"""Goes up when a manifest would be misread by those who know this one."""
 
 
 def _is_shard(name: Any) -> bool:
@@ -42,9 +44,14 @@ _SHAPE = {
 
 
 def read_manifest(output: str) -> dict[str, Any]:
-    """Return the manifest of a finished release. Raises UserError when it is damaged."""
+    """Return the manifest of a finished release. Raises UserError when it is damaged, or of a later version."""
     address = files.join(output, "manifest.json")
     manifest: dict[str, Any] = parsed(files.read_bytes(address))
+    if fits(manifest, {"kind": "release".__eq__, "version": int}) and manifest["version"] > VERSION:
+        raise UserError(
+            f"{address}: this manifest is of version {manifest['version']}, made by a later corpusveil, and this one "
+            f"reads version {VERSION}; install a later one."
+        )
     if not fits(manifest, _SHAPE):
         raise UserError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
     return manifest
@@ -55,7 +62,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
     return {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),
         "kind": "release",
-        "version": 1,
+        "version": VERSION,
         "corpusveil": corpusveil.__version__,
         "release": release.digest,
         "key_fingerprint": release.key.fingerprint(),

@@ -65,7 +65,7 @@ def _numbered(url: str) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the number of the first line of some, from 1, and the lines."""
     number = 1
     with files.open_read(url) as file:
-        for group in lines.split(chunks(file, url, codec_of(url))):
+        for group in lines.split(chunks(file, url, codec_of(url)), url):
             yield number, group
             number += len(group)
 

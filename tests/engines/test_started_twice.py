@@ -1,0 +1,40 @@
+"""The same command started several times at once, on every engine: one works, the others say so, and all can go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engines.corpora import Ground, release_files, run
+from tests.engines.processes import end_session, start_command
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+
+@pytest.mark.parametrize(("engine", "starts"), [
+    ((), 5), (("--workers", 2), 3), (("--engine", "spark", "--workers", 2), 2), (("--engine", "beam"), 2),
+    (("--engine", "beam", "--workers", 2), 2),
+], ids=["local", "local-2", "spark", "beam", "beam-2"])  # fmt: skip
+def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, ...], starts: int) -> None:
+    """With a ledger, whose pass is where they removed one another's records."""
+    ledger = ("--ledger", tmp_path / "ledger", "--corpus", "c")
+    arguments = ground.arguments(ground.corpus, tmp_path / "out", *engine, *ledger)
+    started = [start_command(arguments, tmp_path, tmp_path / f"{number}.log") for number in range(starts)]
+    try:
+        told = [process.wait(250) for process in started]
+    finally:
+        for process in started:
+            end_session(process)
+    said = [(tmp_path / f"{number}.log").read_text() for number in range(starts)]
+    assert 0 in told, said
+    for status, text in zip(told, said, strict=True):
+        if status:
+            assert status == 1
+            assert text.splitlines()[-1].startswith("corpusveil: Another run is in progress ("), text
+            assert text.splitlines()[-1].endswith("); nothing was done.")
+        assert "Traceback" not in text
+    assert run(*arguments, home=tmp_path, timeout=250).returncode == 0
+    assert run(*ground.arguments(ground.corpus, tmp_path / "once"), home=tmp_path).returncode == 0
+    assert release_files(tmp_path / "out") == release_files(tmp_path / "once")
+    assert not list(tmp_path.rglob("lease-*"))

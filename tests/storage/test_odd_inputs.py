@@ -1,0 +1,219 @@
+"""Files that are not as a corpus should be: each is taken for what it is, or refused in one right sentence."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.storage import files, formats, lines
+from corpusveil.storage.rows import Columns
+from tests.engines.corpora import ROOT, Ground, environment
+
+BOM = b"\xef\xbb\xbf"
+ROWS = {
+    ".jsonl": b'{"text": "ba de"}\n{"text": "lo"}\n',
+    ".csv": b"text\nba de\nlo\n",
+    ".txt": b"ba de\nlo\n",
+}
+
+
+def refused(ground: Ground, source: object, output: object, *more: str) -> str:
+    """Privatize what has to be refused; return the one sentence."""
+    told = subprocess.run(
+        [sys.executable, "-m", "corpusveil", *ground.arguments(str(source), str(output), *more)],
+        env=environment(ground.folder), cwd=ground.folder, capture_output=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert told.returncode == 2, told.stderr
+    (sentence,) = [line for line in told.stderr.decode().splitlines() if not line.startswith("No --key")]
+    assert sentence.startswith("corpusveil: ")
+    return sentence
+
+
+class TestNames:
+    def test_with_two_colons(self, ground: Ground, tmp_path: Path) -> None:
+        """fsspec takes them for a chain of addresses."""
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "a::b.jsonl").write_text('{"text": "ba"}\n')
+        for source in (tmp_path / "in", tmp_path / "in" / "a::b.jsonl"):
+            assert "a::b.jsonl: a name with '::' is taken for a chain" in refused(ground, source, tmp_path / "out")
+        assert "o::t: a name with '::'" in refused(ground, ground.corpus, tmp_path / "o::t")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
+
+    def test_that_are_not_utf8(self, ground: Ground, tmp_path: Path) -> None:
+        """Of a file, of a folder above it, and of what is asked for."""
+        for name in (b"\xff/a.jsonl", b"\xffa.jsonl"):
+            path = os.fsencode(tmp_path / "in") + b"/" + name
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            Path(os.fsdecode(path)).write_text('{"text": "ba"}\n')
+            said = refused(ground, tmp_path / "in", tmp_path / "out")
+            assert re.search(r"in/\\xff(/a|a)\.jsonl: this name is not valid UTF-8; rename", said)
+            os.unlink(path)
+        assert "/o\\xff: this name is not valid UTF-8" in refused(
+            ground, ground.corpus, os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
+        )
+
+
+class TestAnEmptyFile:
+    @pytest.mark.parametrize("name", ["a.json.gz", "a.jsonl.gz", "a.csv.gz", "a.txt.gz", "a.jsonl.zst", "a.txt.zst"])
+    @pytest.mark.parametrize("more", [(), ("--on-bad-rows", "quarantine")])
+    def test_that_can_not_be_empty_is_a_failed_upload(
+        self, ground: Ground, tmp_path: Path, name: str, more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Its documents would be missing, and nobody would know; that is no bad row to be set aside."""
+        (tmp_path / name).touch()
+        assert run(ground.arguments(tmp_path / name, tmp_path / "out", *more)) == 2
+        kind = "gzip" if name.endswith("gz") else "zstd"
+        assert f"{name}: the file is empty, 0 bytes, which no {kind} file is: its upload has failed" in (
+            capsys.readouterr().err
+        )
+
+    @pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
+    def test_that_can_be_empty_has_no_rows(self, ground: Ground, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).touch()
+        assert run(ground.arguments(tmp_path / name, tmp_path / "out")) == 0
+
+    def test_that_is_compressed_has_no_rows(self, ground: Ground, tmp_path: Path) -> None:
+        (tmp_path / "a.json.gz").write_bytes(gzip.compress(b""))
+        assert run(ground.arguments(tmp_path / "a.json.gz", tmp_path / "out")) == 0
+
+
+class TestAByteOrderMark:
+    @pytest.mark.parametrize("suffix", ROWS)
+    @pytest.mark.parametrize("codec", ["", ".gz"])
+    def test_is_no_part_of_the_text(self, tmp_path: Path, suffix: str, codec: str) -> None:
+        """The same rows with it as without, and only where it stands first."""
+        form = formats.find(suffix + codec)
+        found = []
+        for mark in (b"", BOM):
+            data = mark + ROWS[suffix]
+            path = tmp_path / f"a{suffix}{codec}"
+            path.write_bytes(gzip.compress(data) if codec else data)
+            with path.open("rb") as file:
+                found.append([text for batch in form.batches(file, path.name, Columns()) for text in batch.texts])
+            with path.open("rb") as file:
+                assert form.rows(file, path.name) == 2
+        assert found[0] == found[1]
+        assert [text.as_py() for text in found[1]] == ["ba de", "lo"]
+
+    def test_alone_is_no_row(self) -> None:
+        assert list(lines.split(iter([BOM]), "a.txt")) == []
+        assert list(lines.split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
+        assert list(lines.split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
+
+
+class TestParquetOfNulls:
+    def test_is_missing_text(self, ground: Ground, tmp_path: Path) -> None:
+        """In one sentence: an abandoned writer of Arrow's printed a traceback behind it."""
+        pq.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "a.parquet")
+        said = refused(ground, tmp_path / "a.parquet", tmp_path / "out")
+        assert said.endswith("a.parquet, row 1: column 'text' is empty (null); it has to be a string.")
+
+    def test_beside_text_is_set_aside(self, ground: Ground, tmp_path: Path) -> None:
+        pq.write_table(pa.table({"text": ["ba de", None], "kept": pa.nulls(2)}), tmp_path / "a.parquet")
+        more = ("--on-bad-rows", "quarantine", "--keep", "kept")
+        assert run(ground.arguments(tmp_path / "a.parquet", tmp_path / "out", *more)) == 0
+
+
+def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
+    assert run(ground.arguments(tmp_path / "a.jsonl", tmp_path / "out")) == 0
+    manifest = tmp_path / "out" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
+    said = refused(ground, tmp_path / "a.jsonl", tmp_path / "out")
+    assert (
+        "manifest.json: this manifest is of version 2, made by a later corpusveil, and this one reads version 1" in said
+    )
+
+
+class TestALineThatFillsTheMemory:
+    """A few hundred kilobytes of gzip can hold a line of any length."""
+
+    @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".txt"])
+    def test_is_refused_by_file_and_line(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, suffix: str) -> None:
+        """Nothing behind the stated size is read. In CSV a quote that is not closed makes one row of all lines."""
+        monkeypatch.setattr(lines, "MOST_LINE_BYTES", 4 << 20)
+        head = {".jsonl": b'{"text": "a"}\n{"text": "', ".csv": b'text\na\n"', ".txt": b"a\n"}[suffix]
+        form, read = formats.find(suffix), 0
+
+        class Bomb:
+            def read(self, size: int = -1) -> bytes:
+                nonlocal read
+                read += 1 << 20
+                return (
+                    head
+                    if read == 1 << 20
+                    else b"a" * (1 << 20 if suffix != ".csv" else (1 << 20) - 1) + (b"\n" if suffix == ".csv" else b"")
+                )
+
+        source: Any = Bomb()
+        where = 2 + (suffix == ".csv")
+        with pytest.raises(UserError, match=rf"^x{suffix}, line {where}: longer than 4 MiB, the most that is read of"):
+            list(form.batches(source, f"x{suffix}", Columns()))
+        assert read <= 8 << 20
+
+    def test_takes_no_more_memory_than_is_stated(self, tmp_path: Path) -> None:
+        """A whole run over 3 GB in one line, where 1.4 GB of address space may be taken beyond what libraries take."""
+        with gzip.open(tmp_path / "a.json.gz", "wb", 1) as file:
+            file.write(b'{"text": "')
+            for _ in range(48):
+                file.write(b"a" * (64 << 20))
+        code = (
+            "import resource, sys\n"
+            "from corpusveil.storage import formats\nfrom corpusveil.storage.rows import Columns\n"
+            "from corpusveil.errors import UserError\n"
+            "taken = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (taken + (1400 << 20),) * 2)\n"
+            "try:\n    list(formats.find('.json.gz').batches(open(sys.argv[1], 'rb'), 'a.json.gz', Columns()))\n"
+            "except UserError as error:\n    print(error)\n"
+        )
+        told = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "a.json.gz")],
+            cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert told.stdout.startswith("a.json.gz, line 1: longer than 256 MiB"), told.stderr
+
+
+class TestALossOfPower:
+    """What a file needs to be there afterwards is flushed before it counts as written, its folder's names too."""
+
+    @pytest.fixture
+    def flushed(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What was flushed and made, in this order."""
+        told: list[str] = []
+        fsync, replace, mkdir = os.fsync, os.replace, os.mkdir
+
+        def noting(descriptor: int) -> None:
+            told.append("flush " + Path(os.readlink(f"/proc/self/fd/{descriptor}")).name.split(".")[0])
+            fsync(descriptor)
+
+        def named(source: Any, target: Any) -> None:
+            replace(source, target)
+            told.append(f"name {Path(target).name}")
+
+        def made(path: Any, *more: Any) -> None:
+            mkdir(path, *more)
+            told.append(f"make {Path(path).name}")
+
+        monkeypatch.setattr(os, "fsync", noting)
+        monkeypatch.setattr(os, "replace", named)
+        monkeypatch.setattr(os, "mkdir", made)
+        return told
+
+    def test_folders_are_flushed_where_files_are(self, tmp_path: Path, flushed: list[str]) -> None:
+        files.write_bytes(str(tmp_path / "x" / "y" / "file"), b"a")
+        assert flushed == ["make x", f"flush {tmp_path.name}", "make y", "flush x", "flush ", "name file", "flush y"]
+
+    def test_also_of_files_that_only_one_may_make(self, tmp_path: Path, flushed: list[str]) -> None:
+        assert files.create_bytes(str(tmp_path / "file"), b"a")
+        assert flushed == ["flush ", f"flush {tmp_path.name}"]
