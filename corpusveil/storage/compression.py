@@ -97,6 +97,15 @@ def blocks(file: Any, codec: Codec) -> Blocks:
     return kinds[codec](file)
 
 
+def nothing(codec: Codec) -> bytes:
+    """Return the bytes of a file without content: of a compressed one that is a whole member or frame."""
+    sink = io.BytesIO()
+    empty = blocks(sink, codec)
+    empty.write(b"")
+    empty.end()
+    return sink.getvalue()
+
+
 class PlainBlocks:
     """Blocks without a border."""
 

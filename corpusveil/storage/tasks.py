@@ -185,15 +185,17 @@ def plain_digest(url: str) -> str:
 
 
 class CountingFile:
-    """A file that computes the BLAKE2b of all that is written to it."""
+    """A file that computes the BLAKE2b of all that is written to it, and knows whether anything was."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
+        self.is_empty = True
         self._state = hashlib.blake2b(digest_size=16)
 
     def write(self, data: Any) -> int:
         """Write, and add to the digest."""
         self._state.update(data)
+        self.is_empty = self.is_empty and not len(data)
         return self._file.write(data)
 
     @property

@@ -170,6 +170,23 @@ class Bench:
         return "again"
 
 
+@dataclass
+class StepBench(Bench):
+    """The same for a step that makes an artefact."""
+
+    step: str = ""
+
+    def arguments(self, folder: Path, engine: str, *more: object) -> list[str]:
+        """Return the command line of the step."""
+        options = {"count": ("--min-count", 2), "tokenize": ("--tokenizer", "word")}[self.step]
+        words = (self.step, self.ground.corpus, "--output", folder / "out", "--progress", "none", *options)
+        return [str(word) for word in (*words, *OPTIONS[engine], *more)]
+
+    def nothing_is_half_written(self, folder: Path) -> None:
+        """Check what shows before it is finished."""
+        assert not (folder / "out" / "_artifact.json").exists()
+
+
 def executor_of(pid: int) -> psutil.Process:
     """Return the Java process that a Spark worker's Python belongs to."""
     return next(

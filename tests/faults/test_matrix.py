@@ -17,13 +17,14 @@ import psutil
 import pytest
 from moto.server import ThreadedMotoServer
 
-from tests.engines.corpora import COMMAND, WORDS, make_ground, rows, write_corpus
+from tests.engines.corpora import COMMAND, WORDS, make_ground, release_files, rows, write_corpus
 from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
 from tests.faults.harm import (
     OPTIONS,
     PATIENCE,
     WHERE,
     Bench,
+    StepBench,
     executor_of,
     held_environment,
     kill_everything,
@@ -95,6 +96,50 @@ def test_a_worker_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: s
     outcome = bench.goes_on(job, tmp_path, engine)
     bench.all_is_well(tmp_path)
     note(bench, engine, "kill -9 of the worker", moment, outcome, began)
+
+
+def started_twice(bench: Bench, folder: Path, engine: str, moment: str) -> float:
+    """Start the same command again while a run is held at a moment; return when the first was begun."""
+    began = time.monotonic()
+    with bench.held(folder, engine, moment) as (job, _):
+        arguments = bench.arguments(folder, engine)
+        again = folder / "again.log"
+        if engine == "cluster":
+            second = bench.cluster().submit(arguments, again, *bench.settings)
+        else:
+            second = start([*COMMAND, *arguments], folder, again)
+        try:
+            status = second.wait(PATIENCE)
+        finally:
+            end_session(second)
+        told = [line for line in again.read_text().splitlines() if line.startswith("corpusveil: ")]
+        assert status == 1, again.read_text()[-2000:]
+        assert [line.startswith("corpusveil: Another run is in progress (") for line in told] == [True], told
+    assert bench.goes_on(job, folder, engine) == "went on"
+    bench.complete(folder, engine)
+    return began
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("moment", ["begin", "writing"])
+def test_the_run_is_started_twice(bench: Bench, tmp_path: Path, engine: str, moment: str) -> None:
+    """As a pod that is retried beside a live one: the second says so and touches nothing, the first goes on."""
+    bench.undisturbed(engine, tmp_path)
+    began = started_twice(bench, tmp_path, engine, moment)
+    bench.all_is_well(tmp_path)
+    note(bench, engine, "started twice", moment, "went on", began)
+
+
+@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+@pytest.mark.parametrize("step", ["count", "tokenize"])
+def test_a_step_is_started_twice(bench: Bench, tmp_path: Path, engine: str, step: str) -> None:
+    """The same of what counts and tokenises."""
+    steps = StepBench(bench.ground, bench.plan, bench.cluster, step=step)
+    (tmp_path / "undisturbed").mkdir()
+    steps.seconds[engine] = steps.complete(tmp_path / "undisturbed", engine)
+    began = started_twice(steps, tmp_path, engine, r"/out/work/(words|tokens)/done/part-00001")
+    assert release_files(tmp_path / "out") == release_files(tmp_path / "undisturbed" / "out")
+    note(steps, engine, f"started twice: {step}", "a shard is recorded as done", "went on", began)
 
 
 @pytest.mark.parametrize("moment", IN_WORKERS)

@@ -62,7 +62,7 @@ class TestOneSentence:
         ["score", "--counts", "s3://nobody-made-this/c", "--output", "THERE"],
         ["tokenize", "s3://nobody-made-this/x/*.json", "--tokenizer", "word", "--output", "THERE"],
         ["train", "--tokens", "s3://nobody-made-this/t", "--output", "THERE"],
-        ["space", "--vectors", "s3://nobody-made-this/v", "--output", "THERE"],
+        ["space", "--vectors", "s3://nobody-made-this/v", "--output", "THERE", "--progress", "none"],
         ["mechanisms", "tem", "--space", "s3://nobody-made-this/s"],
         ["ledger", "show", "s3://nobody-made-this/l"],
     ], ids=lambda arguments: arguments[0])  # fmt: skip

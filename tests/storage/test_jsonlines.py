@@ -169,11 +169,19 @@ class TestUnusualInput:
         assert [list(row) for row in read_shard(shard)] == [["text"]] * count
         assert manifest(tmp_path / "out")["documents"] == count
 
-    def test_an_empty_file_is_no_gzip_member_and_no_rows(self, ground: Ground, tmp_path: Path) -> None:
-        (tmp_path / "one.json.gz").write_bytes(b"")
-        status = run(ground.arguments(tmp_path / "one.json.gz", tmp_path / "out"))
-        assert status == 0
-        assert manifest(tmp_path / "out")["documents"] == 0
+    def test_no_bytes_are_no_gzip_member_but_no_rows_of_plain_lines(self, ground: Ground, tmp_path: Path) -> None:
+        """An upload that failed leaves a file of 0 bytes; uncompressed lines may be none."""
+        for name, status in (("one.json.gz", 2), ("one.json", 0)):
+            (tmp_path / name).write_bytes(b"")
+            assert run(ground.arguments(tmp_path / name, tmp_path / f"out-{name}")) == status
+        assert manifest(tmp_path / "out-one.json")["documents"] == 0
+
+    @pytest.mark.parametrize("form", ["jsonl.gz", "jsonl.zst", "csv.gz", "txt.gz", "parquet"])
+    def test_a_release_of_no_documents_can_be_read_again(self, ground: Ground, tmp_path: Path, form: str) -> None:
+        (tmp_path / "one.json").write_bytes(b"")
+        assert run(ground.arguments(tmp_path / "one.json", tmp_path / "out", "--format", form)) == 0
+        assert run(ground.arguments(tmp_path / "out" / "data", tmp_path / "again")) == 0
+        assert manifest(tmp_path / "again")["documents"] == 0
 
     def test_another_text_column_keeps_its_name(self, ground: Ground, tmp_path: Path) -> None:
         (tmp_path / "one.json").write_bytes(b'{"text": "kept out", "re\\"view": "bababa bababa"}\n')

@@ -336,7 +336,7 @@ class TestStartedTwice:
 
         def start(target: Path) -> str:
             release = replace(make_release(ground.space), duplicates="drop")
-            spending = Spending(str(target.with_name(f"{target.name}.ledger")), "c")
+            spending = Spending(str(target.with_name(f"{target.name}.ledger")))
             try:
                 outcome = privatize_corpus(release, [str(source)], str(target), LocalEngine(), spending=spending)
                 return str(outcome.content_sha256)
@@ -367,7 +367,7 @@ class TestARefusedRun:
     """A run that is refused removes what it made, and nothing else."""
 
     def refuse(self, ground: Ground, source: Path, output: Path, **more: Any) -> None:
-        spending = Spending(f"{output}.ledger", "c", Caps(total=0.5))
+        spending = Spending(f"{output}.ledger", Caps(total=0.5))
         with pytest.raises(UserError, match="--cap"):
             privatize_corpus(
                 make_release(ground.space), [str(source)], str(output), LocalEngine(), spending=spending, **more
