@@ -16,6 +16,7 @@ from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
+from corpusveil.transforms.handshake import python_fault, refuse_other_python
 
 _SENTENCE_TOKENS = 10_000
 """gensim's longest sentence; MLlib's own default would cut at 1,000."""
@@ -56,6 +57,7 @@ def train_on_spark(
         raise UserError(f"{changed[0]}: --trainer spark has no such parameter; leave it out or train with gensim.")
     found = find_tokens(tokens)
     context = spark_session(master).sparkContext
+    refuse_other_python(context)
     from pyspark.ml.feature import Word2Vec
     from pyspark.sql import SparkSession
 
@@ -80,7 +82,8 @@ def train_on_spark(
     except UserError:
         raise
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes, with text in it
-        raise WorkError(f"Training on Spark failed ({type(error).__name__}); run it again.") from None
+        sentence = python_fault(str(error)) or f"{type(error).__name__}; run it again."
+        raise WorkError(f"Training on Spark failed: {sentence}") from None
     rows.sort(key=lambda row: (-counts[row["word"]], row["word"]))
     vectors = Vectors(
         [row["word"] for row in rows],
