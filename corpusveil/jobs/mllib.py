@@ -17,6 +17,7 @@ from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
+from corpusveil.transforms.handshake import python_fault, refuse_other_python
 
 _SENTENCE_TOKENS = 10_000
 """gensim's longest sentence; MLlib's own default would cut at 1,000."""
@@ -68,6 +69,7 @@ def _train(
     found: TokenFiles, output: str, training: Training, master: str | None, partitions: int | None, call: str
 ) -> dict[str, Any]:
     context = spark_session(master).sparkContext
+    refuse_other_python(context)
     from pyspark.ml.feature import Word2Vec
     from pyspark.sql import SparkSession
 
@@ -92,7 +94,8 @@ def _train(
     except UserError:
         raise
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes, with text in it
-        raise WorkError(f"Training on Spark failed ({type(error).__name__}); run it again.") from None
+        sentence = python_fault(str(error)) or f"{type(error).__name__}; run it again."
+        raise WorkError(f"Training on Spark failed: {sentence}") from None
     rows.sort(key=lambda row: (-counts[row["word"]], row["word"]))
     vectors = Vectors(
         [row["word"] for row in rows],

@@ -15,7 +15,7 @@ from typing import Any
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.connect import is_connect, run_by_rows
 from corpusveil.jobs.java import ensure_java
-from corpusveil.transforms.handshake import SameVersions
+from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python
 from corpusveil.transforms.metrics import NAMES
 
 MOST_SPARK_TASKS = 8192
@@ -97,15 +97,15 @@ class SparkEngine:
             if is_connect(session):
                 return run_by_rows(session, checked, tasks, slices)
             context = session.sparkContext
+            refuse_other_python(context)
             accumulators = {name: context.accumulator(0) for name in NAMES}
             context.parallelize(list(tasks), slices).foreachPartition(_each(checked, accumulators))
+        except UserError:
+            raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             told = str(error)
             known = [line for line in told.splitlines() if "WorkError: " in line or "UserError: " in line]
             sentence = known[0].split("Error: ", 1)[-1] if known else f"{type(error).__name__}."
-            if "No module named 'corpusveil" in told:
-                sentence = (
-                    "The workers have no corpusveil; send them an environment with it (corpusveil package spark)."
-                )
+            sentence = python_fault(told) or sentence
             raise WorkError(f"The Spark job failed: {sentence} What was finished is kept; run again.") from None
         return {name: accumulator.value for name, accumulator in accumulators.items()}

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import string
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import UserError
+from corpusveil.pipelines.wheel import build_wheel
 from corpusveil.storage import files
-from corpusveil.transforms.environment import needed, requirement
+from corpusveil.transforms.environment import needed
 
 RUNNER = "DataflowRunner"
 EXTRAS = ("dataflow",)
@@ -31,7 +29,7 @@ def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> l
     """Write Dockerfile, launcher, metadata, requirements and the wheel of corpusveil into a folder; return them.
 
     Raises UserError for an image that is no address of one with a tag, and where something needed is not installed;
-    WorkError when the wheel can't be built.
+    WorkError when the wheel can't be written.
     """
     if not _IMAGE.fullmatch(image):
         raise UserError(f"--image {image}: write it as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
@@ -60,30 +58,6 @@ def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> l
 
 def _template(name: str) -> str:
     return resources.files(__package__).joinpath("template", f"{name}.in").read_text(encoding="utf-8")
-
-
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of this corpusveil, from where it was installed, and leave no other one in the folder."""
-    for old in folder.glob("corpusveil-*.whl"):
-        old.unlink()
-    with tempfile.TemporaryDirectory(prefix=".wheel-", dir=folder) as work:
-        command = [*_pip(), "wheel", "--no-deps", "--quiet", "--wheel-dir", work, requirement(())]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = list(Path(work).glob("corpusveil-*.whl"))
-        if done.returncode or not found:
-            last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-            raise WorkError(f"pip could not build the wheel of corpusveil: {last}")
-        return found[0].replace(folder / found[0].name)
-
-
-def _pip() -> list[str]:
-    """Return how pip is called: this interpreter's, or that of another one, for which a wheel is the same."""
-    for name in (sys.executable, "python3", "python"):
-        if (path := shutil.which(name)) is not None:
-            command = [path, "-m", "pip"]
-            if not subprocess.run([*command, "--version"], capture_output=True, check=False).returncode:
-                return command
-    raise UserError("package dataflow builds a wheel with pip, and there is none; install it: python -m ensurepip.")
 
 
 def commands(folder: str, image: str) -> dict[str, str]:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import functools
 import platform
+import re
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import WorkError
+from corpusveil.errors import UserError, WorkError
 
 PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim")
 """What output bytes may depend on."""
+
+
+_ASK = "import sys; print('%d.%d' % sys.version_info[:2])"
+_ASK_SECONDS = 30
+_SAME_PYTHON = "let PYSPARK_PYTHON (or spark.pyspark.python) name a Python {mine} with corpusveil, on every machine"
 
 
 @functools.cache
@@ -50,3 +58,47 @@ class SameVersions:
                 f"A worker has other versions than the driver ({', '.join(other)}); give both the same environment."
             )
         return self.function(task)
+
+
+def refuse_other_python(context: Any) -> None:
+    """Raise UserError where Spark's workers on this machine run another Python than this process.
+
+    ``context`` is a classic SparkContext. Spark itself notices only when a task starts, by a traceback. What runs on
+    other machines is seen there (``python_fault``), and so is a program that can't be asked.
+    """
+    if context.master.startswith("local") and (program := shutil.which(context.pythonExec)) is not None:
+        mine, theirs = versions()["python"], _minor_version(program)
+        if theirs is not None and theirs != mine:
+            raise UserError(
+                f"PYSPARK_PYTHON = {context.pythonExec}: Spark's workers would run Python {theirs}, and this is Python "
+                f"{mine}; {_SAME_PYTHON.format(mine=mine)}."
+            )
+
+
+@functools.cache
+def _minor_version(program: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            [program, "-c", _ASK], capture_output=True, text=True, timeout=_ASK_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = answer.stdout.strip()
+    return said if re.fullmatch(r"\d+\.\d+", said) else None
+
+
+def python_fault(told: str) -> str | None:
+    """Return what a failure of Spark says of its workers' Python, as a sentence; None where it says nothing of it."""
+    mine = versions()["python"]
+    way = _SAME_PYTHON.format(mine=mine)
+    if found := re.search(r"Python in worker has different version: (\d+\.\d+)", told):
+        return f"A worker runs Python {found[1]}, and the driver Python {mine}; {way}."
+    if found := re.search(r'Cannot run program "([^"\n]+)"', told):
+        return f"A worker has no program {found[1]}, which PYSPARK_PYTHON or spark.pyspark.python names; {way}."
+    if "No module named 'corpusveil" in told:
+        return "The workers have no corpusveil; send them an environment with it (corpusveil package spark)."
+    if "Error from python worker" in told:
+        found = re.search(r"lib/python(\d+\.\d+)/", told)
+        which = f"Python {found[1]}" if found else "a Python"
+        return f"A worker runs {which} that PySpark does not start in, and the driver Python {mine}; {way}."
+    return None

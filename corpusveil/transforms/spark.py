@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.errors import UserError
+from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release, require_release
@@ -28,9 +29,10 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
     is sent whole. No ledger counts what these documents spend, and no cap is held: write the frame and run
     ``corpusveil privatize --ledger`` where that matters.
 
-    Raises UserError when a column is missing, not text, or of a type that is no id, and for an unsaved space too large
-    for Spark Connect. A row without an id is found when Spark runs the plan: Spark then raises its PythonException, in
-    whose text the UserError's sentence stands behind a traceback of our lines of code, and no text of a document.
+    Raises UserError when a column is missing, not text, or of a type that is no id, for an unsaved space too large for
+    Spark Connect, and where workers on this machine run another Python. A row without an id is found when Spark runs
+    the plan: Spark then raises its PythonException, in whose text the UserError's sentence stands behind a traceback of
+    our lines of code, and no text of a document.
     """
     if id is None:
         raise UserError("A DataFrame has no row order to tell documents by; name a column that does: id='...'.")
@@ -51,6 +53,8 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
     kind = schema[id].dataType.simpleString()
     if kind.startswith(NO_IDS):
         raise UserError(f"{id}: this column is of type {kind}; an id is text, bytes, a number, a date or a time.")
+    if not _is_connect(df):
+        refuse_other_python(df.sparkSession.sparkContext)
     space = release.mechanism.space
     if _is_connect(df) and space.url is None and space.vectors.nbytes > CONNECT_BYTES:
         raise UserError("The space is too large to be sent through Spark Connect; save it where workers reach it.")

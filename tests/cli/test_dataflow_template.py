@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import hashlib
 import json
 import os
 import re
 import shlex
+import subprocess
 import sys
+import zipfile
 from importlib import metadata as distributions
 from pathlib import Path
 from typing import Any
@@ -17,6 +22,7 @@ from google.cloud.dataflow import TemplateMetadata
 from google.protobuf import json_format
 from packaging.requirements import Requirement
 
+import corpusveil
 from corpusveil.cli import dataflow, main
 from corpusveil.errors import UserError
 from corpusveil.pipelines import dataflow as template
@@ -266,13 +272,9 @@ class TestKey:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder, with a file in place of the wheel, whose making needs the package index."""
+    """The folder."""
     made = tmp_path_factory.mktemp("template")
-    wheel = made / "corpusveil-0.1.0-py3-none-any.whl"
-    wheel.write_bytes(b"")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(template, "build_wheel", lambda _folder: wheel)
-        paths = template.package_dataflow(str(made), IMAGE, dataflow.metadata())
+    paths = template.package_dataflow(str(made), IMAGE, dataflow.metadata())
     assert sorted(path.name for path in paths) == sorted(path.name for path in made.iterdir())
     return made
 
@@ -336,13 +338,40 @@ class TestFolder:
         assert "--image" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_the_wheel_is_built_with_the_templates(tmp_path: Path) -> None:
-    """By a pip, from where corpusveil was installed; a second time in place of the first."""
-    import zipfile
+def test_the_folder_is_written_where_no_pip_is(tmp_path: Path) -> None:
+    """The environment that set-up makes has no pip, and in one that is activated no other Python is found either."""
+    call = [sys.executable, "-m", "corpusveil", "package", "dataflow", "--output", str(tmp_path), "--image", IMAGE]
+    done = subprocess.run(call, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("*.whl"))) == 1
 
-    wheel = template.build_wheel(tmp_path)
-    assert template.build_wheel(tmp_path) == wheel
-    assert [path.name for path in tmp_path.iterdir()] == [wheel.name]
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {f"corpusveil/pipelines/template/{name}.in" for name in ("Dockerfile", "main.py")} <= set(names)
+
+def test_the_wheel_is_whole(tmp_path: Path) -> None:
+    """Every file of the package with its right hash, the templates too; the same bytes again; a Python runs it."""
+    first = template.build_wheel(tmp_path)
+    before = first.read_bytes()
+    assert template.build_wheel(tmp_path) == first
+    assert first.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [first.name]
+    with zipfile.ZipFile(first) as archive:
+        names = archive.namelist()
+        (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
+        listed = list(csv.reader(archive.read(record).decode().splitlines()))
+        assert [row[0] for row in listed] == names
+        for path, digest, size in listed[:-1]:
+            data = archive.read(path)
+            told = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert (digest, size) == (f"sha256={told}", str(len(data))), path
+    package = Path(corpusveil.__file__).parent
+    here = {f"corpusveil/{path.relative_to(package)}" for path in package.rglob("*") if path.is_file()}
+    assert {name for name in names if name.startswith("corpusveil/")} == {n for n in here if "__pycache__" not in n}
+    code = "import corpusveil.errors as e, importlib.metadata as m; print(e.__file__, m.version('corpusveil'))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PYTHONPATH": str(first)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [f"{first}/corpusveil/errors.py", corpusveil.__version__]
