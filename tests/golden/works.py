@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pyarrow.parquet as pq
 
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.mechanisms import find, names
-from corpusveil.spaces import Space
+from corpusveil.spaces import Vectors
 from corpusveil.storage.ledger import ROWS, Ledger
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, manifest, rows, write_shard
 
@@ -132,14 +133,23 @@ def _joined(folder: Path) -> dict[str, Any]:
 
 
 def _spaces(folder: Path) -> dict[str, Any]:
-    """Return digests of spaces of several kinds."""
-    words = WORDS[:120]
-
-    def space(name: str, **options: Any) -> str:
-        made: Space = make_space(folder / name, words=words, seed=len(name), **options)
-        return made.digest
-
-    return {"plain": space("plain"), "another": space("another one")}
+    """Return digests of spaces of several kinds, as they are saved and as they are loaded."""
+    random = np.random.default_rng(5)
+    one, other = (
+        Vectors(WORDS[first : first + 120], random.standard_normal((120, 8)).astype(np.float32)) for first in (0, 40)
+    )
+    counts = random.integers(1, 1000, 120)
+    made = {
+        "one list": cv.build_space(one),
+        "counted": cv.build_space(one, counts=counts),
+        "five lists": cv.build_space(one, lists=5, seed=3),
+        "improved": cv.build_space(one, order="improved"),
+        "two embeddings": cv.build_space([one, other], lists=2),
+        "united": cv.build_space([one, other], union=True),
+    }
+    loaded = {name: cv.load_space(str(space.save(str(folder / name)).url)) for name, space in made.items()}
+    assert {name: space.digest for name, space in loaded.items()} == {name: s.digest for name, s in made.items()}
+    return {name: space.digest for name, space in loaded.items()}
 
 
 def _spent(folder: Path) -> dict[str, Any]:
@@ -181,5 +191,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    assert cv.__version__
     main()
