@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.choices import ALLOCATIONS, DUPLICATES, POLICIES
+from corpusveil.choices import ALLOCATIONS, CSV_FORMULAS, DUPLICATES, POLICIES
 from corpusveil.collocations.measures import MEASURES
 from corpusveil.errors import UserError
 from corpusveil.jobs.schedule import COMPARE
@@ -154,6 +154,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "path": _path(needed=True),
         "format": _text("same", *FORMATS),
         "records": _path(),
+        "csv_formulas": _text("keep", *CSV_FORMULAS),
         "on_bad_rows": _text("fail", "fail", "quarantine"),
         "duplicates": _text("independent", *DUPLICATES),
         "accept_no_guarantee": Kind("true or false", default=False),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from corpusveil.choices import ALLOCATIONS, Duplicates, OnBadRows, Policy
+from corpusveil.choices import ALLOCATIONS, CsvFormulas, Duplicates, OnBadRows, Policy
 from corpusveil.cli.options import EngineOption, LogOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
@@ -120,6 +120,13 @@ def privatize(
     format: Annotated[
         str, typer.Option(help=f"The form of the output: {', '.join(FORMATS)}.", metavar="FORM")
     ] = "same",
+    csv_formulas: Annotated[
+        CsvFormulas,
+        typer.Option(
+            help="CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): as they are, or "
+            "behind an apostrophe.",
+        ),
+    ] = "keep",
     on_bad_rows: Annotated[
         OnBadRows, typer.Option(help="Rows that can't be read: stop, or set them aside in the private records.")
     ] = "fail",
@@ -193,7 +200,7 @@ def privatize(
     weighted = () if weights is None else parse_weights(weights)
     budget = Budget(epsilon, options.pop("per"), options.pop("allocation"), weighted)
     policy = TextPolicy(**options)
-    columns = Columns(text, id, tuple(keep or ()))
+    columns = Columns(text, id, tuple(keep or ()), csv_formulas)
     chosen = make(mechanism, load_space(space), **parameters)
     if not chosen.private and not accept_no_guarantee:
         raise UserError(f"{mechanism} has no guarantee; release with it only by adding --accept-no-guarantee.")

@@ -134,6 +134,8 @@ def privatize_corpus(
     shards = find_shards(inputs, root)
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
+    if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
+        raise UserError("--csv-formulas escape: this output is no CSV; add --format csv, or leave it out.")
     refuse_overlap(inputs, shards, output, folder.url)
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":
@@ -271,7 +273,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
     mine = {
         "release": release.digest,
         "key": release.key.fingerprint(),
-        "columns": {"text": job.columns.text, "id": job.columns.id, "keep": list(job.columns.keep)},
+        "columns": job.columns.as_dict(),
         "input": [task.relative for task in _wholes(tasks)],
         "output": job.output,
         "format": tasks[0].suffix,
@@ -294,7 +296,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
     for name, words in (
         ("release", "another configuration (mechanism, budget, text policy, space or version)"),
         ("key", "another key"),
-        ("columns", "other columns"),
+        ("columns", "other columns, or with CSV cells written otherwise"),
         ("input", "other input shards"),
         ("output", "another output folder"),
         ("format", "another output format"),
