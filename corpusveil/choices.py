@@ -16,6 +16,10 @@ Codec = Literal["", ".gz", ".zst"]
 """A compression by the suffix of its files."""
 CODECS: tuple[Codec, ...] = get_args(Codec)
 
+CsvFormulas = Literal["keep", "escape"]
+"""What becomes of a cell of CSV that a spreadsheet would take for a formula: as it is, or an apostrophe before it."""
+CSV_FORMULAS: tuple[CsvFormulas, ...] = get_args(CsvFormulas)
+
 Duplicates = Literal["independent", "same-noise", "drop"]
 """What becomes of equal texts under different identities."""
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.choices import ALLOCATIONS, DUPLICATES, HYPHENS, MEASURES, POLICIES
+from corpusveil.choices import ALLOCATIONS, CSV_FORMULAS, DUPLICATES, HYPHENS, MEASURES, POLICIES
 from corpusveil.errors import UserError
 from corpusveil.jobs.schedule import COMPARE
 from corpusveil.mechanisms import registry
@@ -154,6 +154,7 @@ SECTIONS: Mapping[str, Mapping[str, Kind]] = {
         "path": _path(needed=True),
         "format": _text("same", *FORMATS),
         "records": _path(),
+        "csv_formulas": _text("keep", *CSV_FORMULAS),
         "on_bad_rows": _text("fail", "fail", "quarantine"),
         "duplicates": _text("independent", *DUPLICATES),
         "accept_no_guarantee": Kind("true or false", default=False),

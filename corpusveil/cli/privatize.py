@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from corpusveil.choices import ALLOCATIONS, Duplicates, Hyphens, OnBadRows, Policy
+from corpusveil.choices import ALLOCATIONS, CsvFormulas, Duplicates, Hyphens, OnBadRows, Policy
 from corpusveil.cli.options import EngineOption, LogOption, OutputOption, ProgressOption, SpaceOption
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import UserError
@@ -136,6 +136,13 @@ def privatize(
     format: Annotated[
         str, typer.Option(help=f"The form of the output: {', '.join(FORMATS)}.", metavar="FORM")
     ] = "same",
+    csv_formulas: Annotated[
+        CsvFormulas,
+        typer.Option(
+            help="CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): as they are, or "
+            "behind an apostrophe.",
+        ),
+    ] = "keep",
     on_bad_rows: Annotated[
         OnBadRows, typer.Option(help="Rows that can't be read: stop, or set them aside in the private records.")
     ] = "fail",
@@ -212,7 +219,7 @@ def privatize(
     weighted = () if weights is None else parse_weights(weights)
     budget = Budget(epsilon, options.pop("per"), options.pop("allocation"), weighted)
     policy = TextPolicy(**options)
-    columns = Columns(text, id, tuple(keep or ()))
+    columns = Columns(text, id, tuple(keep or ()), csv_formulas)
     chosen = make(mechanism, load_space(space), **parameters)
     if sum([test_key, key is not None, key_environment is not None]) > 1:
         raise UserError("--key, --key-environment and --test-key exclude each other; leave all but one out.")

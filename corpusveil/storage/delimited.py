@@ -16,6 +16,8 @@ from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
 from corpusveil.storage.values import as_strings
 
+_FORMULA = "=+-@\t\r"
+
 
 @dataclass(frozen=True, slots=True)
 class _Record:
@@ -129,6 +131,11 @@ def _written(rows: Sequence[Sequence[str | None]]) -> bytes:
     return "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
 
 
+def _harmless(cell: str | None) -> str | None:
+    """Return a cell that no spreadsheet takes for a formula: behind an apostrophe where it would (OWASP)."""
+    return f"'{cell}" if cell and cell[0] in _FORMULA else cell
+
+
 class CsvWriter:
     """Writes a header, in the first piece, and a row a document; the text column first, nulls as nothing."""
 
@@ -136,6 +143,7 @@ class CsvWriter:
         self._blocks = file
         self._digest = digest
         self._header = [columns.text, *columns.keep] if first else None
+        self._escapes = columns.formulas == "escape"
 
     def _begin(self) -> list[list[str]]:
         header, self._header = self._header, None
@@ -149,6 +157,8 @@ class CsvWriter:
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         values = [texts.to_pylist(), *(as_strings(array).to_pylist() for array in kept)]
+        if self._escapes:
+            values = [list(map(_harmless, column)) for column in values]
         self._put([*self._begin(), *zip(*values, strict=True)])
 
     def end_block(self) -> None:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from corpusveil.choices import CSV_FORMULAS
 from corpusveil.errors import UserError
 from corpusveil.storage import files
 from corpusveil.storage.shapes import Each, Shape, fits, line, parsed, row
@@ -20,9 +21,10 @@ _COUNTS: dict[str, Shape] = dict.fromkeys(
     ("documents", "tokens_written", "privatized", "unchanged", "input_bytes"), int
 )
 _COUNTS |= {"quarantined": int, "dropped": int, "tokens": Each(int)}
+_TASK: tuple[Shape, ...] = (str, int, (int, None), str, (str, None), [str])
 _SHARD = {
     "release": str,
-    "task": row(str, int, (int, None), str, (str, None), [str]),
+    "task": (row(*_TASK), row(*_TASK, CSV_FORMULAS.__contains__)),
     "input": {"path": str, "digest": str},
     "output": {"name": str, "sha256": str, "blake2b": str, "bytes": (int, None)},
     "counts": _COUNTS,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpusveil.choices import CsvFormulas
 from corpusveil.errors import UserError
 
 BLOCK_ROWS = 8192
@@ -25,17 +26,26 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns a run reads: the text, perhaps an id, and those that are kept as they are."""
+    """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
+
+    ``formulas`` says how cells are written to CSV (``choices.py``).
+    """
 
     text: str = "text"
     id: str | None = None
     keep: tuple[str, ...] = ()
+    formulas: CsvFormulas = "keep"
 
     def __post_init__(self) -> None:
         if self.text in self.keep:
             raise UserError(f"{self.text}: the text column can't be kept as it is; name other columns with --keep.")
         if len(set(self.keep)) < len(self.keep):
             raise UserError("A column is named twice with --keep; name each once.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the columns by name; how cells are written only where it is not as they are."""
+        told = {"text": self.text, "id": self.id, "keep": list(self.keep)}
+        return told if self.formulas == "keep" else {**told, "csv_formulas": self.formulas}
 
     @property
     def named(self) -> list[str]:

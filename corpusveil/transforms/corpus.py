@@ -141,6 +141,8 @@ def privatize_corpus(
     shards = find_shards(inputs, root)
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
+    if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
+        raise UserError("--csv-formulas escape: this output is no CSV; add --format csv, or leave it out.")
     refuse_overlap(inputs, shards, output, folder.url)
     corpus = name_of_corpus(corpus, shards, columns, spending)
     for url in (output, folder.url):
@@ -311,7 +313,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         "version": RUN_VERSION,
         "release": release.digest,
         "key": release.key.fingerprint(),
-        "columns": {"text": job.columns.text, "id": job.columns.id, "keep": list(job.columns.keep)},
+        "columns": job.columns.as_dict(),
         "input": [task.relative for task in _wholes(tasks)],
         "output": job.output,
         "format": tasks[0].suffix,
@@ -340,7 +342,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
     for name, words in (
         ("release", "another configuration (mechanism, budget, text policy, space or version)"),
         ("key", "another key"),
-        ("columns", "other columns"),
+        ("columns", "other columns, or with CSV cells written otherwise"),
         ("input", "other input shards"),
         ("output", "another output folder"),
         ("format", "another output format"),

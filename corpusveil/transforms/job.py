@@ -96,7 +96,7 @@ class ShardJob:
 
     def _mark(self, task: ShardTask) -> list[Any]:
         """Return what a record has to agree with to be of this task: key, rows and columns."""
-        return [self.key, task.start, task.stop, self.columns.text, self.columns.id, list(self.columns.keep)]
+        return [self.key, task.start, task.stop, *self.columns.as_dict().values()]
 
     def target(self, task: ShardTask) -> str:
         """Return where the task writes: the shard in the release, or a piece of it among the private records."""

@@ -68,7 +68,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
         "key_fingerprint": release.key.fingerprint(),
         "configuration": {
             **release.configuration(),
-            "columns": {"text": columns.text, "keep": list(columns.keep)},
+            "columns": {name: value for name, value in columns.as_dict().items() if name != "id"},
         },
         **statement(release),
         "spends": {"name": release.name, "metric": metric_of(release)},

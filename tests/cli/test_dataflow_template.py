@@ -67,6 +67,7 @@ VALID = {
     "format": "json.gz",
     "onBadRows": "quarantine",
     "duplicates": "same-noise",
+    "csvFormulas": "escape",
     "unknownWords": "mask",
     "stopWords": "keep",
     "numbers": "drop",

@@ -49,8 +49,8 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "ledger": {"path": f"{folder}/ledger", "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6},
         "engine": {"name": "local", "workers": 1},
         "output": {
-            "path": f"{folder}/out", "format": "same", "records": f"{folder}/records", "on_bad_rows": "fail",
-            "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
+            "path": f"{folder}/out", "format": "same", "csv_formulas": "keep", "records": f"{folder}/records",
+            "on_bad_rows": "fail", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
         },
         "schedule": {
             "state": f"{folder}/schedule", "compare": "stamp", "prometheus": f"{folder}/metrics.prom",

@@ -21,7 +21,7 @@ import zstandard
 from corpusveil.cli.main import run
 from corpusveil.storage.formats import FORMATS, SUFFIXES, find
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
-from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, manifest, release_files, rows
+from tests.engines.corpora import UNKNOWN, WORDS, Ground, data_files, encode, manifest, release_files, rows
 
 Rows = Sequence[dict[str, Any]]
 NAMES = ("text", "id", "note")
@@ -344,6 +344,37 @@ class TestCsv:
         (tmp_path / "x.csv").write_bytes(b'text\nbababa\n""\nkikiki\n')
         assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out")) == 0
         assert [bool(row["text"]) for row in read(only(tmp_path / "out"))] == [True, False, True]
+
+    def test_formulas_behind_an_apostrophe(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """On request no cell begins with what a spreadsheet runs; nothing else changes, and the draws are the same."""
+        odd = ["=1+1", "+1", "-1", "@a", "\tx", "\rx", "a=1", "", "'=1"]
+        rows = [{"text": f"{mark} {WORDS[0]}", "id": one} for mark, one in zip("=+-@.", odd[:5], strict=True)]
+        rows += [{"text": WORDS[1], "id": one} for one in odd[5:]]
+        source = write(tmp_path / "x.jsonl", rows, ("text", "id"))
+        more = ("--format", "csv", "--keep", "id", "--id", "id", "--other", "keep")
+        found = {}
+        for how in ("keep", "escape"):
+            output = tmp_path / how
+            assert run(ground.arguments(source, output, *more, "--csv-formulas", how)) == 0
+            with open(next((output / "data").iterdir()), newline="", encoding="utf-8") as file:
+                found[how] = list(csv.reader(file))
+            told = json.loads((output / "manifest.json").read_text())
+            assert told["configuration"]["columns"].get("csv_formulas", "keep") == how
+        manifests = [json.loads((tmp_path / how / "manifest.json").read_text())["release"] for how in found]
+        assert manifests[0] == manifests[1]
+        assert found["keep"][0] == found["escape"][0]
+        cells = [cell for row in found["keep"][1:] for cell in row]
+        assert [f"'{one}" if one[:1] in tuple("=+-@\t\r") else one for one in cells] == [
+            cell for row in found["escape"][1:] for cell in row
+        ]
+        assert sum(one.startswith(tuple("=+-@\t\r")) for one in cells) > 6
+        assert run(ground.arguments(source, tmp_path / "keep", *more, "--csv-formulas", "escape")) == 2
+        assert "CSV cells written otherwise" in capsys.readouterr().err
+        assert run(ground.arguments(source, tmp_path / "no", "--csv-formulas", "escape")) == 2
+        assert "this output is no CSV" in capsys.readouterr().err
+        assert not (tmp_path / "no").exists()
 
     def test_a_large_field(self, ground: Ground, tmp_path: Path) -> None:
         """A field has no limit but a document's."""
