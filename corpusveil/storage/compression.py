@@ -97,6 +97,15 @@ def blocks(file: Any, codec: Codec) -> Blocks:
     return kinds[codec](file)
 
 
+def nothing(codec: Codec) -> bytes:
+    """Return a file without content: no compressed one has 0 bytes."""
+    made = io.BytesIO()
+    writer = blocks(made, codec)
+    writer.write(b"")
+    writer.end()
+    return made.getvalue()
+
+
 class PlainBlocks:
     """Blocks without a border."""
 

@@ -149,6 +149,7 @@ class ShardJob:
             counts.quarantined = quarantine.rows
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
+                counting.end_shard(task.suffix)
             input_digest = source.digest()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
@@ -216,6 +217,7 @@ class ShardJob:
             counting = CountingFile(sink)
             addresses = [self.target(piece) for piece in pieces]
             formats.find(whole.suffix).join(addresses, counting, self.columns, content)
+            counting.end_shard(whole.suffix)
         tags = b"".join(files.read_bytes(self.tags(piece)) for piece in pieces)
         files.write_bytes(self.tags(whole), tags, private=True)
         Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)

@@ -169,11 +169,17 @@ class TestUnusualInput:
         assert [list(row) for row in read_shard(shard)] == [["text"]] * count
         assert manifest(tmp_path / "out")["documents"] == count
 
-    def test_an_empty_file_is_no_gzip_member_and_no_rows(self, ground: Ground, tmp_path: Path) -> None:
-        (tmp_path / "one.json.gz").write_bytes(b"")
-        status = run(ground.arguments(tmp_path / "one.json.gz", tmp_path / "out"))
-        assert status == 0
+    @pytest.mark.parametrize("suffix", ["json.gz", "jsonl.zst", "txt.gz", "csv.gz", "parquet"])
+    @pytest.mark.parametrize("more", [(), ("--rows-per-task", 8192)])
+    def test_a_shard_without_rows_is_a_whole_file(
+        self, ground: Ground, tmp_path: Path, suffix: str, more: tuple[object, ...]
+    ) -> None:
+        """Other programs open it, and so does a further release: no compressed file has 0 bytes."""
+        (tmp_path / "one.jsonl").write_bytes(b"\n")
+        assert run(ground.arguments(tmp_path / "one.jsonl", tmp_path / "out", "--format", suffix, *more)) == 0
         assert manifest(tmp_path / "out")["documents"] == 0
+        assert run(ground.arguments(tmp_path / "out" / "data", tmp_path / "again")) == 0
+        assert manifest(tmp_path / "again")["documents"] == 0
 
     def test_another_text_column_keeps_its_name(self, ground: Ground, tmp_path: Path) -> None:
         (tmp_path / "one.json").write_bytes(b'{"text": "kept out", "re\\"view": "bababa bababa"}\n')
