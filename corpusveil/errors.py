@@ -24,6 +24,9 @@ class BadShardsError(UserError):
         super().__init__(first + more)
         self.sentences = sentences
 
+    def __reduce__(self) -> tuple[type[BadShardsError], tuple[dict[int, str]]]:
+        return BadShardsError, (self.sentences,)
+
 
 class WorkError(CorpusveilError):
     """The call was right and the work failed all the same: exit status 1."""
@@ -31,3 +34,7 @@ class WorkError(CorpusveilError):
 
 class NoClosedForm(CorpusveilError):
     """The mechanism's output distribution has no closed form."""
+
+
+TOLD = ("WorkError: ", "UserError: ", "BadShardsError: ")
+"""How a traceback in the words of an engine shows errors whose text may be told."""

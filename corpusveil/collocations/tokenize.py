@@ -134,6 +134,8 @@ class TokenizeShard(ShardStage):
                 told["sentences"] += made.lines.count(b"\n")
                 told["words"] += int(np.count_nonzero(tokens.classes == WORD))
                 told["tokens"] += len(made.flat)
+            if not told["documents"]:
+                lines.write(b"")  # no gzip file is empty
             lines.end()
         url = self.address("made", f"{part}.parquet")
         with files.open_write(url) as sink:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import TOLD, UserError, WorkError
 from corpusveil.jobs.connect import is_connect, run_by_rows
 from corpusveil.jobs.java import ensure_java
 from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python
@@ -104,7 +104,7 @@ class SparkEngine:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             told = str(error)
-            known = [line for line in told.splitlines() if "WorkError: " in line or "UserError: " in line]
+            known = [line for line in told.splitlines() if any(kind in line for kind in TOLD)]
             sentence = known[0].split("Error: ", 1)[-1] if known else f"{type(error).__name__}."
             sentence = python_fault(told) or sentence
             raise WorkError(f"The Spark job failed: {sentence} What was finished is kept; run again.") from None

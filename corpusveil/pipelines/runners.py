@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from corpusveil.errors import CorpusveilError, UserError, WorkError
+from corpusveil.errors import TOLD, CorpusveilError, UserError, WorkError
 
 CONNECT_SECONDS = 10.0
 KILLED = "A worker process was killed"
@@ -115,7 +115,7 @@ def failure(error: BaseException, runner: str) -> CorpusveilError:
             "perhaps with fewer --workers."
         )
     told = f"{type(error).__name__}: {error}".splitlines()
-    known = [line.split("Error: ")[-1] for line in told if "WorkError: " in line or "UserError: " in line]
+    known = [line.split("Error: ")[-1] for line in told if any(kind in line for kind in TOLD)]
     if known:
         sentence = known[-1].split(" [while running")[0]
         return WorkError(f"The Beam pipeline failed: {sentence} What was finished is kept; run again.")

@@ -98,12 +98,12 @@ def blocks(file: Any, codec: Codec) -> Blocks:
 
 
 def nothing(codec: Codec) -> bytes:
-    """Return the bytes of a file without content: of a compressed one that is a whole member or frame."""
-    sink = io.BytesIO()
-    empty = blocks(sink, codec)
-    empty.write(b"")
-    empty.end()
-    return sink.getvalue()
+    """Return a file without content: no compressed one has 0 bytes."""
+    made = io.BytesIO()
+    writer = blocks(made, codec)
+    writer.write(b"")
+    writer.end()
+    return made.getvalue()
 
 
 class PlainBlocks:

@@ -56,7 +56,7 @@ class OfBytes:
     codec: Codec
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        """Put the pieces one behind the other; one without rows has no bytes."""
+        """Put the pieces one behind the other; one without rows is an empty file."""
         for piece in filter(files.size, pieces):
             with files.open_read(piece) as file:
                 while data := file.read(_RAW_BYTES):

@@ -189,14 +189,19 @@ class CountingFile:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.is_empty = True
         self._state = hashlib.blake2b(digest_size=16)
+        self._is_empty = True
 
     def write(self, data: Any) -> int:
         """Write, and add to the digest."""
         self._state.update(data)
-        self.is_empty = self.is_empty and not len(data)
+        self._is_empty = self._is_empty and not len(data)
         return self._file.write(data)
+
+    def end_shard(self, suffix: str) -> None:
+        """Make a shard of a form that ends so whole, also where nothing was written."""
+        if self._is_empty:
+            self.write(compression.nothing(compression.codec_of(suffix)))
 
     @property
     def closed(self) -> bool:

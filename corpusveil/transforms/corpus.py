@@ -186,7 +186,8 @@ def _run(
     """Do what is left of a run whose folders this process holds."""
     whole = _wholes(tasks)
     events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
-    fresh = job.records.read("run.json") is None
+    looks_first = spending is not None or release.duplicates == "drop"
+    fresh = looks_first and job.records.read("run.json") is None
     if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
         _sweep(job)
         outcome = _already(job, tasks, began)

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from corpusveil.choices import OnBadRows
 from corpusveil.errors import CorpusveilError, UserError, WorkError
-from corpusveil.storage import compression, events, files, formats
+from corpusveil.storage import events, files, formats
 from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
@@ -149,11 +149,10 @@ class ShardJob:
             if row % BLOCK_ROWS:
                 writer.end_block()
             writer.close()
-            if task.piece is None:
-                _complete(counting, task.suffix)
             counts.quarantined = quarantine.rows
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
+                counting.end_shard(task.suffix)
             input_digest = source.digest()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
@@ -231,7 +230,7 @@ class ShardJob:
             counting = CountingFile(sink)
             addresses = [self.target(piece) for piece in pieces]
             formats.find(whole.suffix).join(addresses, counting, self.columns, content)
-            _complete(counting, whole.suffix)
+            counting.end_shard(whole.suffix)
         tags = b"".join(files.read_bytes(self.tags(piece)) for piece in pieces)
         files.write_bytes(self.tags(whole), tags, private=True)
         Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
@@ -248,12 +247,6 @@ class ShardJob:
 def _numbers(task: ShardTask) -> dict[str, int | None]:
     """Return what an event says of a task; the name of its input is private."""
     return {"shard": task.shard, "piece": task.piece}
-
-
-def _complete(file: CountingFile, suffix: str) -> None:
-    """Make a shard without rows a file that its readers take: a compressed one of no bytes is a failed upload."""
-    if file.is_empty:
-        file.write(compression.nothing(compression.codec_of(suffix)))
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:

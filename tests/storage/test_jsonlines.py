@@ -176,10 +176,15 @@ class TestUnusualInput:
             assert run(ground.arguments(tmp_path / name, tmp_path / f"out-{name}")) == status
         assert manifest(tmp_path / "out-one.json")["documents"] == 0
 
-    @pytest.mark.parametrize("form", ["jsonl.gz", "jsonl.zst", "csv.gz", "txt.gz", "parquet"])
-    def test_a_release_of_no_documents_can_be_read_again(self, ground: Ground, tmp_path: Path, form: str) -> None:
-        (tmp_path / "one.json").write_bytes(b"")
-        assert run(ground.arguments(tmp_path / "one.json", tmp_path / "out", "--format", form)) == 0
+    @pytest.mark.parametrize("suffix", ["json.gz", "jsonl.zst", "txt.gz", "csv.gz", "parquet"])
+    @pytest.mark.parametrize("more", [(), ("--rows-per-task", 8192)])
+    def test_a_shard_without_rows_is_a_whole_file(
+        self, ground: Ground, tmp_path: Path, suffix: str, more: tuple[object, ...]
+    ) -> None:
+        """Other programs open it, and so does a further release: no compressed file has 0 bytes."""
+        (tmp_path / "one.jsonl").write_bytes(b"\n")
+        assert run(ground.arguments(tmp_path / "one.jsonl", tmp_path / "out", "--format", suffix, *more)) == 0
+        assert manifest(tmp_path / "out")["documents"] == 0
         assert run(ground.arguments(tmp_path / "out" / "data", tmp_path / "again")) == 0
         assert manifest(tmp_path / "again")["documents"] == 0
 
