@@ -286,7 +286,7 @@ class TestRefused:
                 raise error
 
             with monkeypatch.context() as patch:
-                patch.setattr("corpusveil.cli.privatize.privatize_corpus", fail)
+                patch.setattr("corpusveil.transforms.corpus.privatize_corpus", fail)
                 start(ground, 1)
             assert metrics(ground)[-1]["status"] == 1
             capsys.readouterr()
