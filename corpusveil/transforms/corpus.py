@@ -90,8 +90,9 @@ class Finish:
                 by_shard.setdefault(task.shard, []).append(task)
         for pieces in by_shard.values():
             job.assemble(pieces)
-        for name in files.listing(job.records.address("pieces")):  # of a run that was split in another way
-            files.remove(job.records.address("pieces", name))
+        for part in ("pieces", "progress"):  # of a run that was split in another way; of a worker killed at the last
+            for name in files.listing(job.records.address(part)):
+                files.remove(job.records.address(part, name))
         _sweep(job)
         found = write_manifest(self.drafted, job.output, job.records, _wholes(self.tasks), _copies(job, self.tasks))
         self._tidy()

@@ -444,3 +444,16 @@ def test_an_empty_corpus_is_a_release_too(ground: Ground, output: Path, tmp_path
     outcome = privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
     assert outcome.counts.documents == 0
     assert sorted(release_files(output)) == ["data/part-00000-of-00001.json", "manifest.json"]
+
+
+def test_progress_of_a_worker_that_was_killed_at_the_last_moment_goes(
+    ground: Ground, source: Path, output: Path
+) -> None:
+    """Its shard is recorded as done, so nobody does it again and clears up behind it."""
+    with pytest.raises(WorkError, match="halted"):
+        privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
+    progress = output.with_name("out.records") / "progress"
+    progress.mkdir()
+    (progress / "part-00000-of-00004.json").write_text('{"tokens": 1}')
+    privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+    assert list(progress.iterdir()) == []
