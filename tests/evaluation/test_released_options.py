@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.cli import demo
+from corpusveil.cli import demonstration
 from corpusveil.errors import UserError
 from corpusveil.evaluation import finetuning, question, texts
 from corpusveil.evaluation.causal import CausalPerplexity
@@ -358,7 +358,7 @@ def test_the_demo_says_what_its_release_gives_away(
     key.save(tmp_path / "release.key")
     privatize(source, space, tmp_path / "private-local", 1.0, "--key", str(tmp_path / "release.key"))
     asked = Question(epsilons=(1.0, 6.0), seeds=2, space=space, keys=(key,))
-    demo._evaluate([str(source)], tmp_path, asked, demo._Report())
+    demonstration._evaluate([str(source)], tmp_path, asked, demonstration._Report())
     told = capsys.readouterr().out
     for name in ("words unchanged (of all words", "similarity of meaning: ", f"leaked key {key.fingerprint()}: 100.0%"):
         assert name in told
