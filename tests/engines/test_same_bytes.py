@@ -233,9 +233,12 @@ class TestWithAnIdColumn:
             assert_that(out, check)
 
 
-def made(release: cv.Release, source: Path, output: Path) -> tuple[str, dict[str, Any]]:
-    """Privatize a corpus; return its digest and the manifest."""
-    return privatize_corpus(release, [str(source)], str(output), LocalEngine()).content_sha256, manifest(output)
+def made(
+    release: cv.Release, source: Path, output: Path, corpus: str | None = "corpus"
+) -> tuple[str | None, dict[str, Any]]:
+    """Privatize a corpus of this name; return its digest and the manifest."""
+    outcome = privatize_corpus(release, [str(source)], str(output), LocalEngine(), corpus=corpus)
+    return outcome.content_sha256, manifest(output)
 
 
 @pytest.fixture(scope="module")
@@ -284,8 +287,12 @@ class TestWhatChangesTheBytes:
         assert made(release, source, tmp_path / "out")[0] != first[0]
 
     def test_and_the_folder_it_lies_in_does_not(self, release: cv.Release, first: Any, tmp_path: Path) -> None:
+        """Where the corpus has a name. Without one it is called by its folder, which is in each document's identity."""
         source = write_corpus(tmp_path / "deeper" / "in", [rows(300, 5)])
         assert made(release, source, tmp_path / "out") == first
+        unnamed = made(release, source, tmp_path / "unnamed", None)
+        assert unnamed[0] != first[0]
+        assert made(release, source, tmp_path / "named", str(source)) == unnamed
 
 
 class TestAFrameIsRefused:
