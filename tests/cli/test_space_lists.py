@@ -82,7 +82,7 @@ class TestProgress:
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A stage that takes long says so again and again, and no more once it is over."""
-        monkeypatch.setattr(command, "LINE_SECONDS", 0.02)
+        monkeypatch.setattr("corpusveil.cli.progress.LINE_SECONDS", 0.02)
         with command._working("lines", "ordering"):
             time.sleep(0.5)
         said = capsys.readouterr().err.splitlines()
