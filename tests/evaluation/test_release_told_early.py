@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from corpusveil.cli import evaluate as command
 from corpusveil.errors import UserError
 from corpusveil.evaluation import release as evaluation
 from corpusveil.evaluation.language import KneserNey
@@ -40,7 +39,7 @@ def test_what_cannot_be_done_is_told_before_a_document_is_read(
     def read(*_: Any, **__: Any) -> None:
         raise AssertionError("documents were read before the call was looked at")
 
-    monkeypatch.setattr(command, "match", read)
+    monkeypatch.setattr("corpusveil.evaluation.matching.match", read)
     (tmp_path / "file").write_text("x")
     assert evaluate(source, private, Path(str(tmp_path / output).replace("FILE", "file")), *more) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
