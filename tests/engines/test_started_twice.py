@@ -35,6 +35,6 @@ def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, 
             assert text.splitlines()[-1].endswith("); nothing was done.")
         assert "Traceback" not in text
     assert run(*arguments, home=tmp_path, timeout=250).returncode == 0
-    assert run(*ground.arguments(ground.corpus, tmp_path / "once"), home=tmp_path).returncode == 0
+    assert run(*ground.arguments(ground.corpus, tmp_path / "once", "--corpus", "c"), home=tmp_path).returncode == 0
     assert release_files(tmp_path / "out") == release_files(tmp_path / "once")
     assert not list(tmp_path.rglob("lease-*"))
