@@ -81,7 +81,7 @@ def test_sound_rows_keep_their_numbers(ground: Ground, tmp_path: Path) -> None:
         (tmp_path / name / "x.json.gz").write_bytes(b"")
         (tmp_path / name / "y.jsonl").write_bytes(b"".join(lines))
         source = tmp_path / name / "y.jsonl"
-        assert run(ground.arguments(source, tmp_path / f"{name}-out", *QUARANTINE)) == 0
+        assert run(ground.arguments(source, tmp_path / f"{name}-out", "--corpus", "c", *QUARANTINE)) == 0
     whole, part = (read_shard(data_files(tmp_path / f"{name}-out")[0]) for name in ("a", "b"))
     assert part == whole[:4] + whole[5:]
 
