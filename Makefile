@@ -5,9 +5,11 @@ BIN := .venv/bin
 WORKERS ?= 2
 SECONDS ?= 110
 READERS ?= all
+CHECKED := api budget cli contracts golden mechanisms sampling spaces text transforms
+TESTED := not faults and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test browser faults definitions packaged stores studies attacks fuzz dependencies lint bench clean
+.PHONY: help setup demo check test nightly browser faults definitions packaged stores studies attacks fuzz dependencies lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -18,8 +20,15 @@ setup: ## make .venv; nothing when it is there and complete
 demo: setup ## run the whole flow on bundled text and say where the report is
 	@$(BIN)/corpusveil demo
 
-test: lint ## lint, then the whole test suite
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "not faults and not airflow and not packaged and not stores"
+check: lint ## lint, then the quick tests of the rooms that need no Java, cluster, store or browser; about two minutes
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "$(TESTED) and not slow and not spark and not browser" \
+	  tests/test_frame.py $(CHECKED:%=tests/%)
+
+test: lint ## lint, then everything that continuous integration runs
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "$(TESTED)"
+
+nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m nightly
 
 faults: setup ## harm runs at every moment on every engine, compare, and write docs/faults.md; as root, half an hour
 	@rm -f .tools/faults.jsonl
@@ -57,7 +66,9 @@ dependencies: setup ## ask whether a vulnerability of a locked package is known;
 	@sh scripts/group.sh audit
 	@sh scripts/dependencies.sh
 
-lint: setup ## style, types and the direction of imports
+lint: setup ## style, types and the direction of imports; first write the stub of the package's names and the list of errors
+	$(BIN)/python scripts/public_names.py
+	$(BIN)/python scripts/error_codes.py
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

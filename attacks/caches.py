@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.attempt import Attempt
-from corpusveil.mechanisms import kept, make, rows
+from corpusveil.mechanisms import exponential_rows, make, table_cache
 from tests.contracts.mechanism import draws_of
 from tests.mechanisms.spaces import normal, space_of
 
@@ -42,11 +42,11 @@ def _poison(attempt: Attempt, name: str, epsilon: float, seed: int, folder: Path
     space = space_of(normal(WORDS, 4, seed))
 
     def drawn() -> Ids:
-        rows._cache.clear()
+        exponential_rows._cache.clear()
         return make(name, space).privatize(IDS, epsilon, draws_of(IDS.size))
 
     def keep() -> Path:
-        rows._cache.clear()
+        exponential_rows._cache.clear()
         return Path(make(name, space).rows(epsilon).keep())  # type: ignore[attr-defined]
 
     shutil.rmtree(folder / "cache", ignore_errors=True)
@@ -70,18 +70,18 @@ def _poison(attempt: Attempt, name: str, epsilon: float, seed: int, folder: Path
     arrays = _arrays(table)
     arrays[0][:] = np.uint64(2**64 - 1)
     _write(table, arrays)
-    signed = kept._signature(secret, table.name, arrays)
-    (table / kept.ARTIFACT).write_text(json.dumps({"kind": "rows", "signature": signed}))
+    signed = table_cache._signature(secret, table.name, arrays)
+    (table / table_cache.ARTIFACT).write_text(json.dumps({"kind": "rows", "signature": signed}))
     attempt.tried("controls: the user's own signature, taken", int(np.array_equal(drawn(), IDS)))
     attempt.check(bool(np.array_equal(drawn(), IDS)), f"{name}: the control was not taken; these attacks show nothing")
 
 
 def _arrays(table: Path) -> list[npt.NDArray[np.generic]]:
-    return [np.load(table / f"{name}.npy") for name in kept.NAMES]
+    return [np.load(table / f"{name}.npy") for name in table_cache.NAMES]
 
 
 def _write(table: Path, arrays: list[npt.NDArray[np.generic]]) -> None:
-    for name, array in zip(kept.NAMES, arrays, strict=True):
+    for name, array in zip(table_cache.NAMES, arrays, strict=True):
         np.save(table / f"{name}.npy", array)
         (table / f"{name}.npy").chmod(0o600)
 
@@ -93,7 +93,7 @@ def _plain(table: Path) -> None:
 
 
 def _flip(table: Path) -> None:
-    for name in kept.NAMES:
+    for name in table_cache.NAMES:
         data = bytearray((table / f"{name}.npy").read_bytes())
         data[-1] ^= 128
         (table / f"{name}.npy").write_bytes(data)
@@ -111,7 +111,7 @@ def _other_secret(table: Path, folder: Path) -> None:
     with mock.patch.dict(os.environ, {"XDG_CONFIG_HOME": str(folder / "theirs")}):
         arrays = _arrays(table)
         shutil.rmtree(table)
-        kept.keep(table.name, (arrays[0], arrays[1], arrays[2]))  # type: ignore[arg-type]
+        table_cache.save_table(table.name, (arrays[0], arrays[1], arrays[2]))  # type: ignore[arg-type]
 
 
 def _another(table: Path, other: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import corpusveil as cv
 from attacks.attempt import Attempt
 from corpusveil.errors import UserError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
@@ -56,7 +56,7 @@ def _columns(attempt: Attempt, space: Space, folder: Path) -> None:
         release = cv.Release(release_of(space).mechanism, cv.Budget(1.0, "document"), key=release_of(space).key)
         try:
             privatize_corpus(
-                release, [str(source.parent)], str(folder / f"out-{number}"), LocalEngine(),
+                release, [str(source.parent)], str(folder / f"out-{number}"), Local(),
                 columns=Columns(f"col{number}"), corpus="corpus", spending=spending,
             )  # fmt: skip
             released += 1

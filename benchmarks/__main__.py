@@ -9,6 +9,7 @@ from benchmarks import (
     collocations,
     corpus,
     cost,
+    denoise,
     diffractor,
     engines,
     formats,
@@ -38,13 +39,14 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "collocations": collocations.run,
     "quality": quality.run,
     "cost": cost.run,
+    "denoise": denoise.run,
     "tiny": tiny.run,
     "scaling": scaling.run,
     "utility": utility.run,
     "released": released.run,
 }
 
-ONLY_NAMED = {"quality", "scaling", "cost", "tiny", "utility", "released"}
+ONLY_NAMED = {"denoise", "quality", "scaling", "cost", "tiny", "utility", "released"}
 """Take between some minutes and an hour."""
 
 

@@ -22,7 +22,7 @@ from benchmarks.job import peak_mb
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms.on_vectors import BLOCK
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import search
+from corpusveil.spaces import nearest_words
 
 KEY = DrawKey.derive(cv.Key.for_tests(), "00" * 32)  # the same draws in every run
 MANY, DIMENSIONS = 400_000, 300
@@ -175,15 +175,15 @@ def measure(space: str, epsilon: float, tokens: int) -> dict[str, Any]:
     points = np.empty((BLOCK, dimensions))
     part = Draws(KEY, draws.tags, draws.documents[:BLOCK], draws.positions[:BLOCK])
     fill = (ids[:BLOCK], np.full(BLOCK, epsilon), part, points)
-    noise = clocked(lambda: search.in_slices(BLOCK, mechanism._fill, *fill))  # noqa: SLF001
-    _, compared = search.search_of(mechanism.space).search(points)
-    left, tile = points.astype(np.float32), np.empty((BLOCK, search.TILE_COLUMNS), np.float32)
-    starts = range(0, size, search.TILE_COLUMNS)
+    noise = clocked(lambda: nearest_words.in_slices(BLOCK, mechanism._fill, *fill))  # noqa: SLF001
+    _, compared = nearest_words.search_of(mechanism.space).search(points)
+    left, tile = points.astype(np.float32), np.empty((BLOCK, nearest_words.TILE_COLUMNS), np.float32)
+    starts = range(0, size, nearest_words.TILE_COLUMNS)
     vectors = mechanism.space.vectors
 
     def multiply() -> None:
         for first in starts:
-            right = vectors[first : first + search.TILE_COLUMNS]
+            right = vectors[first : first + nearest_words.TILE_COLUMNS]
             np.matmul(left, right.T, out=tile.ravel()[: BLOCK * len(right)].reshape(BLOCK, -1))
 
     bare = clocked(multiply)

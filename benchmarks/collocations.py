@@ -14,17 +14,17 @@ import orjson
 from benchmarks import inputs, peers
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import Scoring
 from corpusveil.collocations.score import score_counts
-from corpusveil.collocations.table import load_collocations
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.tokenizers import METHODS, segment
 from corpusveil.collocations.training import find_tokens, read_token_counts
 from corpusveil.collocations.word2vec import Training, train
-from corpusveil.jobs.spark import SparkEngine, spark_session
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.storage import formats
 from corpusveil.storage.rows import Columns
 from corpusveil.text.sentences import sentence_ends
@@ -74,18 +74,18 @@ def counting(shards: list[str]) -> Table:
     options = CountOptions(3, MIN_COUNT)
     words = inputs.words(shards)
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        told = count_corpus([shards[0]], f"{folder}/warm", LocalEngine(), options)
+        told = count_corpus([shards[0]], f"{folder}/warm", Local(), options)
     session = spark_session("local[2]")
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        count_corpus([shards[0]], f"{folder}/warm", SparkEngine(), options)
+        count_corpus([shards[0]], f"{folder}/warm", Spark(), options)
         plain_spark(session, shards[:1], folder)
     with gzip.open(shards[0], "rb") as file:
         texts = [orjson.loads(line)["text"] for line in file]
     sentences = [line.lower().split() for text in texts for line in text.replace("! ", ". ").split(". ")]
     works: dict[str, Callable[[str], Any]] = {
-        "ours, Spark local[2]": lambda folder: count_corpus(shards, f"{folder}/o", SparkEngine(), options),
-        "ours, 2 local processes": lambda folder: count_corpus(shards, f"{folder}/o", LocalEngine(2), options),
-        "ours, 1 local process": lambda folder: count_corpus(shards, f"{folder}/o", LocalEngine(), options),
+        "ours, Spark local[2]": lambda folder: count_corpus(shards, f"{folder}/o", Spark(), options),
+        "ours, 2 local processes": lambda folder: count_corpus(shards, f"{folder}/o", Local(2), options),
+        "ours, 1 local process": lambda folder: count_corpus(shards, f"{folder}/o", Local(), options),
         "plain PySpark, explode and groupBy, local[2]": lambda folder: plain_spark(session, shards, folder),
         "gensim Phrases, bigrams only, 1 shard in memory": lambda _: gensim_bigrams(sentences),
     }
@@ -132,12 +132,10 @@ def beside_nltk() -> Table:
         session = spark_session("local[2]")
         options = CountOptions(3, MIN_COUNT)
         texts = f"{folder}/*.txt"
-        count_corpus([texts], f"{folder}/warm", SparkEngine(), options)
-        seconds = [
-            timed(lambda made: count_corpus([texts], f"{made}/o", SparkEngine(), options)) for _ in range(REPEATS)
-        ]
+        count_corpus([texts], f"{folder}/warm", Spark(), options)
+        seconds = [timed(lambda made: count_corpus([texts], f"{made}/o", Spark(), options)) for _ in range(REPEATS)]
         session.stop()
-        alone = [timed(lambda made: count_corpus([texts], f"{made}/o", LocalEngine(), options)) for _ in range(REPEATS)]
+        alone = [timed(lambda made: count_corpus([texts], f"{made}/o", Local(), options)) for _ in range(REPEATS)]
     ours = words / statistics.median(seconds)
     table.rows.append(("ours, 1- to 3-grams together", ours, "1.0"))
     one = words / statistics.median(alone)
@@ -157,9 +155,9 @@ def tokenising(shards: list[str]) -> Table:
     )
     form = formats.find(formats.form_of(shards[0]))
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        count_corpus(shards, f"{folder}/counts", LocalEngine(2), CountOptions(3, 20))
+        count_corpus(shards, f"{folder}/counts", Local(2), CountOptions(3, 20))
         scoring = Scoring(connectors=connector_words())
-        score_counts(f"{folder}/counts", f"{folder}/table", LocalEngine(), scoring)
+        score_counts(f"{folder}/counts", f"{folder}/table", Local(), scoring)
         collocations = load_collocations(f"{folder}/table")
     with open(shards[0], "rb") as file:
         batches = [batch.texts for batch in form.batches(file, shards[0], Columns())]
@@ -191,7 +189,7 @@ def training(shards: list[str]) -> Table:
     options = Training(dimensions=300, epochs=5, workers=2)
     table = Table("word2vec, 300 dimensions, five epochs, 2 threads, 1 shard", ("what", "seconds", "words/s"))
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        tokenize_corpus(shards[:1], f"{folder}/tokens", LocalEngine())
+        tokenize_corpus(shards[:1], f"{folder}/tokens", Local())
         found = find_tokens(f"{folder}/tokens")
         counts = read_token_counts(str(found.counts))
         path = Path(folder, "ready.txt")

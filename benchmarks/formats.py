@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks import inputs
 from benchmarks.job import fresh
 from benchmarks.report import Table
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.transforms.corpus import privatize_corpus
 
@@ -20,7 +20,7 @@ def _shard(suffix: str) -> str:
     folder = inputs.work() / "forms" / suffix.strip(".")
     if not (folder / "manifest.json").exists():
         release = inputs.release(inputs.space(), epsilon=30.0)
-        privatize_corpus(release, [inputs.shards()[0]], str(folder), LocalEngine(), format=suffix[1:])
+        privatize_corpus(release, [inputs.shards()[0]], str(folder), Local(), format=suffix[1:])
     return str(next((folder / "data").glob("part-*")))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import corpusveil as cv
 from benchmarks import inputs, stages
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.storage import files, formats
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.transforms.corpus import privatize_corpus
@@ -45,11 +45,11 @@ def privatize(at: str, shards: list[str], *, profile: bool = False) -> Callable[
     """Prepare the whole job on one worker: machine code, tables and word list are loaded by a few documents."""
     release = inputs.release(at)
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        privatize_corpus(release, [warm_shard(folder)], f"{folder}/out", LocalEngine(1))
+        privatize_corpus(release, [warm_shard(folder)], f"{folder}/out", Local(1))
     profiler = stages.install() if profile else None
 
     def run(folder: str) -> dict[str, Any]:
-        outcome = privatize_corpus(release, shards, f"{folder}/out", LocalEngine(1))
+        outcome = privatize_corpus(release, shards, f"{folder}/out", Local(1))
         shares = profiler.seconds if profiler else {}
         return {"tokens": int(outcome.counts.roles.sum()), "digest": outcome.content_sha256, "stages": shares}
 

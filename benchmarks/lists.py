@@ -11,7 +11,7 @@ from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space, Vectors
-from corpusveil.spaces.improve import length
+from corpusveil.spaces.tour_improvement import length
 from corpusveil.storage import formats
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import Release

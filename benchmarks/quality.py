@@ -19,18 +19,19 @@ import pyarrow.parquet as pq
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Skipped, Table
-from corpusveil.collocations.artifact import is_artifact, read_artifact
+from corpusveil.collocations.artifact import read_artifact
+from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import count_corpus
 from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, ordered, scored
 from corpusveil.collocations.score import score_counts
-from corpusveil.collocations.table import load_collocations
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
+from corpusveil.jobs.local import Local
 from corpusveil.jobs.mllib import train_on_spark
 from corpusveil.jobs.spark import spark_session
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.storage.artifacts import is_artifact
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.strategies import follow
 
@@ -56,20 +57,20 @@ def run() -> list[Table]:
 
 def made_flow() -> Path:
     """Make counts, a collocation table and, of words, GST and MST, tokens, vectors and a space, where they are not."""
-    folder, engine = inputs.work() / "flow", LocalEngine(2)
+    folder, engine = inputs.work() / "flow", Local(2)
     shards = inputs.shards()
     if not is_artifact(f"{folder}/counts"):
         count_corpus(shards, f"{folder}/counts", engine)
     if not is_artifact(f"{folder}/table"):
         scoring = Scoring(min_count=LEAST, connectors=connector_words())
-        score_counts(f"{folder}/counts", f"{folder}/table", LocalEngine(), scoring)
+        score_counts(f"{folder}/counts", f"{folder}/table", Local(), scoring)
     for name, method in MODELS.items():
         table = None if method == "word" else f"{folder}/table"
         if not is_artifact(f"{folder}/tokens-{name}"):
             tokenize_corpus(shards, f"{folder}/tokens-{name}", engine, method, table)
         if not is_artifact(f"{folder}/vectors-{name}"):
             training = Training(epochs=1, workers=2)
-            train_vectors(f"{folder}/tokens-{name}", f"{folder}/vectors-{name}", LocalEngine(), training)
+            train_vectors(f"{folder}/tokens-{name}", f"{folder}/vectors-{name}", Local(), training)
         if not is_artifact(f"{folder}/space-{name}"):
             vectors = cv.read_vectors(f"{folder}/vectors-{name}")
             cv.build_space(vectors, lists=0).save(f"{folder}/space-{name}")
@@ -116,7 +117,7 @@ def trainers(flow: Path) -> Table:
     )
     tokens = flow / "tokens-three"
     if not is_artifact(str(tokens)):
-        tokenize_corpus(inputs.shards()[:COMPARED_SHARDS], str(tokens), LocalEngine(2))
+        tokenize_corpus(inputs.shards()[:COMPARED_SHARDS], str(tokens), Local(2))
     total = read_artifact(str(tokens), "tokens")["tokens"]
     alike = {"sg": 1, "hs": 1, "negative": 0}
     works: dict[str, Any] = {
@@ -131,7 +132,7 @@ def trainers(flow: Path) -> Table:
         if is_artifact(str(output)):
             told = read_artifact(str(output), "vectors")
         elif isinstance(how, Training):
-            told = train_vectors(str(tokens), str(output), LocalEngine(), how)
+            told = train_vectors(str(tokens), str(output), Local(), how)
         else:
             told = train_on_spark(str(tokens), str(output), Training(epochs=1), partitions=how)
         seconds = told["seconds"]

@@ -16,18 +16,19 @@ import orjson
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
-from corpusveil.collocations.artifact import is_artifact
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
-from corpusveil.evaluation.bundled import public_texts
-from corpusveil.evaluation.findings import Findings, Measure
 from corpusveil.evaluation.matching import match
-from corpusveil.evaluation.question import Question
-from corpusveil.evaluation.release import evaluate_release
-from corpusveil.evaluation.report import write_report
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.evaluation.report.evaluate_release import evaluate_release
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.report.release_page import write_report
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
+from corpusveil.storage.artifacts import is_artifact
+from corpusveil.studies.bundled_text import public_texts
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.manifest import read_manifest
 
@@ -55,11 +56,11 @@ def run() -> list[Table]:
     key = cv.Key(hashlib.sha256(b"benchmark released").digest())
     release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), key=key)
     out = str(folder / "release")
-    privatize_corpus(release, [str(source)], out, LocalEngine())
+    privatize_corpus(release, [str(source)], out, Local())
     began = time.perf_counter()
     columns = ("source", "article")
     matched = match([str(source)], [out], columns=columns)
-    asked = Question(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, keys=(key,))
+    asked = EvaluationOptions(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, keys=(key,))
     found = evaluate_release(matched, read_manifest(out), asked)
     page = write_report(found, str(folder / "report"))
     taken = time.perf_counter() - began
@@ -67,13 +68,13 @@ def run() -> list[Table]:
     cost.rows.append((len(matched.originals), DOCUMENTS * WORDS, len(space), len(EPSILONS), taken))
     cost.target(f"{DOCUMENTS:,} documents within {SECONDS:.0f} s", met=taken < SECONDS)
     cost.notes.append(f"{Path(page).stat().st_size / 1000:.0f} kB of HTML; {SEEDS} seeds, one mechanism, with a key.")
-    asked = Question(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, mechanisms=(OTHER,))
+    asked = EvaluationOptions(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, mechanisms=(OTHER,))
     return [cost, as_released(found), over(evaluate_release(matched, read_manifest(out), asked))]
 
 
 def made(folder: Path) -> tuple[Path, Space]:
     """Write the passages and train a space on them, where these are not yet."""
-    source, engine = folder / "in", LocalEngine()
+    source, engine = folder / "in", Local()
     if not is_artifact(f"{folder}/space"):
         source.mkdir(parents=True, exist_ok=True)
         (source / "passages.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in passages()))
@@ -127,7 +128,7 @@ def over(found: Findings) -> Table:
 
 def _cell(found: Findings, name: str, epsilon: float, mechanism: str) -> str:
     try:
-        one: Measure = found.at(name, epsilon, mechanism)
+        one: Figure = found.at(name, epsilon, mechanism)
     except KeyError:
         return "–"
     return str(one)

@@ -15,27 +15,28 @@ from scipy import stats
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Skipped, Table
-from corpusveil.collocations.artifact import is_artifact
+from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import count_corpus
 from corpusveil.collocations.measures import Scoring
 from corpusveil.collocations.score import score_counts
-from corpusveil.collocations.table import load_collocations
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
-from corpusveil.evaluation.attribute import infer_attribute
-from corpusveil.evaluation.curve import AtRisk, Point, at_equal_risk, point
-from corpusveil.evaluation.models import Tfidf
-from corpusveil.evaluation.prior import Prior, smoothed
-from corpusveil.evaluation.similarity import AveragedVectors, Encoder, cosine
-from corpusveil.evaluation.tasks import Task, read_task
-from corpusveil.evaluation.utility import MODES, Summary, baselines, utility
+from corpusveil.evaluation.attacks.attribute_inference import infer_attribute
+from corpusveil.evaluation.attacks.risk_curve import AtRisk, Point, at_equal_risk, point
+from corpusveil.evaluation.attacks.word_prior import Prior, smoothed
+from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder
+from corpusveil.evaluation.statistics.similarity import cosine
+from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
+from corpusveil.evaluation.utility.text_classifiers import Tfidf
+from corpusveil.evaluation.utility.training_modes import MODES, Summary, baselines, utility
+from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
-from corpusveil.pipelines.local import LocalEngine
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space, Vectors
-from corpusveil.spaces.improve import neighbors
+from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.strategies import follow
 
 SEEDS, FEWER_SEEDS = 5, 3
@@ -83,7 +84,7 @@ def run() -> list[Table]:
 
 def made_models() -> Path:
     """Make a collocation table and, of words, GST and MST, a space of the same corpus, where they are not."""
-    folder, engine, shards = inputs.work() / "utility", LocalEngine(), inputs.shards()[:SHARDS]
+    folder, engine, shards = inputs.work() / "utility", Local(), inputs.shards()[:SHARDS]
     folder.mkdir(exist_ok=True)
     if not is_artifact(f"{folder}/counts"):
         count_corpus(shards, f"{folder}/counts", engine)
@@ -103,7 +104,7 @@ def made_models() -> Path:
     return folder
 
 
-def subset(shared: Path, name: str, sizes: tuple[int, int]) -> Task:
+def subset(shared: Path, name: str, sizes: tuple[int, int]) -> LabelledTexts:
     """Return so many rows to train on and to test on, drawn by a fixed seed."""
     task = read_task(str(shared / "tasks" / f"{name}.parquet"), split="split", name=name)
     rng = np.random.default_rng(0)
@@ -112,7 +113,7 @@ def subset(shared: Path, name: str, sizes: tuple[int, int]) -> Task:
 
 
 def releases(
-    task: Task,
+    task: LabelledTexts,
     mechanism: Mechanism,
     budget: cv.Budget,
     seeds: int,
@@ -129,7 +130,7 @@ def figure(values: Sequence[float]) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
 
 
-def alike(task: Task, privates: Iterable[Sequence[str]], encoder: Encoder) -> list[float]:
+def alike(task: LabelledTexts, privates: Iterable[Sequence[str]], encoder: Encoder) -> list[float]:
     return [float(np.mean(cosine(task.texts, private, encoder))) for private in privates]
 
 
@@ -253,7 +254,7 @@ def scaled(space: Space, factor: float) -> Space:
     return cv.build_space(Vectors(list(space.vocabulary.words), longer, "scaled", space.counts))
 
 
-def by_strategy(task: Task, strategy: str, mechanism: Mechanism, base: float, joined: Any) -> list[list[str]]:
+def by_strategy(task: LabelledTexts, strategy: str, mechanism: Mechanism, base: float, joined: Any) -> list[list[str]]:
     published = {"GST": "s3", "GST, scaled": "s3", "MST": "s4"}.get(strategy, "s1")
     options, budget = follow(published, {}, (), base, AVERAGE_WORDS[task.name])
     per, allocation = options.pop("per"), options.pop("allocation")

@@ -3,75 +3,75 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from corpusveil.budget import Budget
-    from corpusveil.errors import CorpusveilError, NoClosedForm, UserError, WorkError
-    from corpusveil.mechanisms import Guarantee
-    from corpusveil.mechanisms import make as mechanism
-    from corpusveil.sampling.keys import Key
-    from corpusveil.spaces import Space, build_space, load_space, read_vectors
-    from corpusveil.text.policy import TextPolicy
-    from corpusveil.transforms.identities import RowNumbers
-    from corpusveil.transforms.profiles import find as profile
-    from corpusveil.transforms.release import Release
-    from corpusveil.transforms.table import privatize, privatize_table
-    from corpusveil.transforms.terms import term_vectors
-
-_WHERE = {
-    "Budget": "corpusveil.budget",
-    "CorpusveilError": "corpusveil.errors",
-    "Guarantee": "corpusveil.mechanisms",
-    "Key": "corpusveil.sampling.keys",
-    "NoClosedForm": "corpusveil.errors",
-    "Release": "corpusveil.transforms.release",
-    "RowNumbers": "corpusveil.transforms.identities",
-    "Space": "corpusveil.spaces",
-    "TextPolicy": "corpusveil.text.policy",
-    "UserError": "corpusveil.errors",
-    "WorkError": "corpusveil.errors",
-    "build_space": "corpusveil.spaces",
-    "load_space": "corpusveil.spaces",
-    "mechanism": "corpusveil.mechanisms",
-    "privatize": "corpusveil.transforms.table",
-    "privatize_table": "corpusveil.transforms.table",
-    "profile": "corpusveil.transforms.profiles",
-    "read_vectors": "corpusveil.spaces",
-    "term_vectors": "corpusveil.transforms.terms",
+_PUBLIC = {
+    "corpusveil.budget": ("Budget",),
+    "corpusveil.collocations.count": ("CountOptions", "count_corpus"),
+    "corpusveil.collocations.measures": ("Scoring",),
+    "corpusveil.collocations.model": ("load_model",),
+    "corpusveil.collocations.score": ("score_counts",),
+    "corpusveil.collocations.collocation_table": ("Collocations", "load_collocations"),
+    "corpusveil.collocations.tokenize": ("tokenize_corpus",),
+    "corpusveil.collocations.training": ("train_vectors",),
+    "corpusveil.collocations.word2vec": ("Training",),
+    "corpusveil.errors": ("CorpusveilError", "NoClosedForm", "UserError", "WorkError"),
+    "corpusveil.evaluation.attacks.guarantee_audit": ("Audit", "audit"),
+    "corpusveil.evaluation.report.beside_original": ("evaluate_release",),
+    "corpusveil.evaluation.report.curve_report": ("RiskCurve", "risk_curve"),
+    "corpusveil.evaluation.report.findings": ("Findings",),
+    "corpusveil.evaluation.report.release_page": ("write_report",),
+    "corpusveil.jobs.spark": ("Spark",),
+    "corpusveil.mechanisms": ("Guarantee", "Mechanism", "make as mechanism", "names as mechanism_names"),
+    "corpusveil.jobs.beam": ("Beam",),
+    "corpusveil.jobs.local": ("Local",),
+    "corpusveil.pipelines.python_calls": ("plan", "privatize_corpus"),
+    "corpusveil.sampling.keys": ("Key",),
+    "corpusveil.spaces": ("Space", "Vectors", "build_space", "load_space", "read_vectors"),
+    "corpusveil.text.policy": ("TextPolicy",),
+    "corpusveil.transforms.corpus": ("Outcome",),
+    "corpusveil.transforms.denoise_corpus": ("denoise",),
+    "corpusveil.transforms.identities": ("RowNumbers",),
+    "corpusveil.transforms.ledger": ("Ledger", "LedgerCheck", "LedgerSummary"),
+    "corpusveil.transforms.planning": ("Forecast",),
+    "corpusveil.transforms.profiles": ("find as profile",),
+    "corpusveil.transforms.release": ("Release",),
+    "corpusveil.transforms.table": ("privatize", "privatize_table"),
+    "corpusveil.transforms.term_vectors": ("term_vectors",),
 }
+"""Public names by the module that has them, which is imported when a name is first used.
 
-_CALLED_THERE = {"mechanism": "make", "profile": "find"}
+Mechanisms are not among them: their classes come from the registry, so that a mechanism is one file.
+``scripts/public_names.py`` writes both into ``__init__.pyi``, for type checkers and editors.
+"""
 
-__all__ = [
-    "Budget",
-    "CorpusveilError",
-    "Guarantee",
-    "Key",
-    "NoClosedForm",
-    "Release",
-    "RowNumbers",
-    "Space",
-    "TextPolicy",
-    "UserError",
-    "WorkError",
-    "__version__",
-    "build_space",
-    "load_space",
-    "mechanism",
-    "privatize",
-    "privatize_table",
-    "profile",
-    "read_vectors",
-    "term_vectors",
-]
+
+def _places() -> dict[str, tuple[str, str]]:
+    """Return for each public name but mechanisms the module, and what it is called there."""
+    named = [(module, *one.split(" as ")) for module, several in _PUBLIC.items() for one in several]
+    return {names[-1]: (module, names[0]) for module, *names in named}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    module = importlib.import_module(_WHERE[name])
-    return getattr(module, _CALLED_THERE.get(name, name))
+    if name == "__all__":
+        return [*__dir__(), "__version__"]
+    if name.startswith("_"):
+        raise AttributeError(_unknown(name))
+    if (place := _places().get(name)) is not None:
+        value = getattr(importlib.import_module(place[0]), place[1])
+    else:
+        value = importlib.import_module("corpusveil.mechanisms.registry").classes().get(name)
+        if value is None:
+            raise AttributeError(_unknown(name))
+    globals()[name] = value
+    return value
+
+
+def _unknown(name: str) -> str:
+    return f"module {__name__!r} has no attribute {name!r}"
+
+
+def __dir__() -> list[str]:
+    return sorted([*_places(), *importlib.import_module("corpusveil.mechanisms.registry").classes()])

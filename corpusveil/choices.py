@@ -16,6 +16,9 @@ Codec = Literal["", ".gz", ".zst"]
 """A compression by the suffix of its files."""
 CODECS: tuple[Codec, ...] = get_args(Codec)
 
+Compare = Literal["stamp", "content"]
+"""When a shard counts as changed: by its size and its store's stamp, then by content; or by content alone."""
+
 CsvFormulas = Literal["keep", "escape"]
 """What becomes of a cell of CSV that a spreadsheet would take for a formula: as it is, or an apostrophe before it."""
 CSV_FORMULAS: tuple[CsvFormulas, ...] = get_args(CsvFormulas)

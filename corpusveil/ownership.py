@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from corpusveil.errors import UserError
+from corpusveil.errors import TrustError
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -19,13 +19,13 @@ def refuse_others(path: Path, *, link: bool = False) -> None:
     try:
         found = path.stat() if link else path.lstat()
     except OSError as error:
-        raise UserError(f"{path}: it can't be looked at ({error.strerror}).") from None
+        raise TrustError(f"{path}: it can't be looked at ({error.strerror}).") from None
     if stat.S_ISLNK(found.st_mode):
-        raise UserError(f"{path}: this is a link, and what it leads to is not trusted; remove it.")
+        raise TrustError(f"{path}: this is a link, and what it leads to is not trusted; remove it.")
     if found.st_uid not in (0, os.geteuid()):
-        raise UserError(f"{path}: this belongs to another user, who could put anything there; remove it.")
+        raise TrustError(f"{path}: this belongs to another user, who could put anything there; remove it.")
     if found.st_mode & _OTHERS_WRITE:
-        raise UserError(
+        raise TrustError(
             f"{path}: other users may write to this, and could put anything there; remove it, or take that from them "
             "(chmod -R go-w) if you know what is in it."
         )

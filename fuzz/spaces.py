@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from gensim.models import KeyedVectors
 
 from corpusveil.spaces import build_space
-from corpusveil.spaces.counts import read_counts
 from corpusveil.spaces.importance import read_importance
 from corpusveil.spaces.load import load_space
+from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import LISTS, VECTORS, VOCABULARY, Space, content_digest
 from corpusveil.spaces.vectors import BLANKS, Vectors, read_vectors
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, read_words, write_vocabulary

@@ -18,16 +18,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpusveil.budget import Budget
-from corpusveil.cli.configuration import read_configuration
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
-from corpusveil.collocations.table import load_collocations
+from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import UserError
-from corpusveil.jobs.schedule import Schedule, prometheus
 from corpusveil.mechanisms import make
+from corpusveil.pipelines.schedule import Schedule
+from corpusveil.pipelines.schedule_metrics import prometheus
+from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Vectors, build_space
 from corpusveil.storage import lease
+from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.ledger import ROWS, VERSION, Entry, Ledger, read_entry
 from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
@@ -83,10 +85,10 @@ def check_configuration(data: bytes, folder: Path) -> None:
     """Read a configuration; what it is written out as is read as the same."""
     path, again = folder / "x.toml", folder / "y.toml"
     path.write_bytes(data)
-    found = refused(lambda: read_configuration(str(path)), path, quotes=True)
-    if found is not None and "strategy" not in found.values.get("budget", {}):
-        again.write_text(found.toml(), encoding="utf-8")
-        need(read_configuration(str(again)).values == found.values, "another configuration when it is read again")
+    found = refused(lambda: toml.read(str(path)), path, quotes=True)
+    if found is not None and not (found.settings.value("budget.strategy") or found.settings.value("budget.profile")):
+        again.write_text(toml.written(found), encoding="utf-8")
+        need(toml.read(str(again)).settings == found.settings, "another configuration when it is read again")
 
 
 def check_key(data: bytes, folder: Path) -> None:
@@ -122,7 +124,7 @@ def _records() -> dict[str, bytes]:
         "task": ["f" * 16, 0, None, "text", None, []],
         "input": {"path": f"{CANARY}.jsonl", "bytes": 3, "digest": "0" * 32},
         "output": {"name": "part-00000-of-00001.jsonl", "sha256": "0" * 64, "blake2b": "0" * 32, "bytes": 3},
-        "counts": Counts().private(),
+        "counts": Counts().private().as_dict(),
         "seconds": 0.5,
         "ledger": ["0" * 32],
     }
@@ -141,7 +143,7 @@ def _records() -> dict[str, bytes]:
         "spends": {"name": "r", "metric": "m"}, "content_sha256": "0" * 64, "checksums": "SHA-256",
     }  # fmt: skip
     totals = {
-        **Counts().private(), "copies": {"copies": 0, "documents": 3, "one_in": 1, "most": 1}, "seconds": 0.5
+        **Counts().private().as_dict(), "copies": {"copies": 0, "documents": 3, "one_in": 1, "most": 1}, "seconds": 0.5
     }  # fmt: skip
     return {
         "records/run.json": json.dumps(run).encode(),
@@ -175,7 +177,7 @@ def check_records(data: bytes, folder: Path) -> None:
         refused(lambda: write_pages(str(folder / "out"), records), named)
     _lay(folder, parts | {name: data[1:]})
     with contextlib.suppress(UserError):  # whose sentence is that of the record
-        runs._refuse_failures(records)
+        refuse_failed(records)
 
 
 def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
@@ -50,7 +51,11 @@ def title(example: str) -> str:
     return " ".join(name for name in found if not name.startswith("corpusveil")) or "corpusveil"
 
 
-START, *EXAMPLES = blocks("docs/frames.md")
+STARTS, EXAMPLES = {}, []
+for page in ("docs/frames.md", "docs/python.md"):
+    STARTS[page], *others = blocks(page)
+    EXAMPLES += [(page, one) for one in others]
+START = STARTS["docs/frames.md"]
 
 
 @pytest.fixture
@@ -82,17 +87,23 @@ def run_apart(program: str, place: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("example", [one for one in EXAMPLES if "pyspark" not in one], ids=title)
-def test_an_example_of_frames_runs(example: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each goes on from the first lines, and from nothing that another one made."""
+@pytest.mark.parametrize(("page", "example"), [one for one in EXAMPLES if "pyspark" not in one[1]], ids=title)
+def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each goes on from the first lines of its page, and from nothing that another one made."""
     assert re.search("assert|print", example), "an example shows something"
-    run_here(START + example)
+    run_here(STARTS[page] + example)
     assert ("print" not in example) == (capsys.readouterr().out == "")
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("example", [one for one in EXAMPLES if "pyspark" in one], ids=["classic", "connect"])
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(one, id=kind, marks=[pytest.mark.nightly] if kind == "connect" else [])
+        for kind, one in zip(("classic", "connect"), (one for _, one in EXAMPLES if "pyspark" in one), strict=True)
+    ],
+)
 def test_an_example_with_spark_runs(example: str, place: Path) -> None:
     run_apart(START + example, place)
 
@@ -118,6 +129,8 @@ def test_the_readme_s_python_runs(place: Path) -> None:
     """Where the space, the key and the table that it names are there, every line of it does what it says."""
     (example,) = blocks("README.md")
     table = pa.table({"key": ["a", "b"], "review": ["good wine", "cold river"]})
+    Path("reviews").mkdir()
+    pq.write_table(table, "reviews/part-0.parquet")
     names = run_here(example, table=table)
     assert names["release"].budget == cv.Budget(10, per="document")
 

@@ -72,16 +72,16 @@ def readings(
     return Readings(tokens.astype(np.int64), total, largest, ldp * (1 + (tokens + 2) * 2.0**-52))
 
 
-def unbounded(found: Readings) -> Readings:
+def unbounded(readings: Readings) -> Readings:
     """Return readings of a mechanism that promises nothing: no epsilon bounds what it gives away."""
-    nothing = np.where(found.tokens > 0, np.inf, 0.0)
-    return Readings(found.tokens, nothing, nothing, np.where(found.tokens > 0, np.inf, found.ldp))
+    nothing = np.where(readings.tokens > 0, np.inf, 0.0)
+    return Readings(readings.tokens, nothing, nothing, np.where(readings.tokens > 0, np.inf, readings.ldp))
 
 
 def joined(parts: Sequence[Readings]) -> Readings:
     """Return the readings of several runs of documents as one."""
     if not parts:
         return Readings(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
-    columns = zip(*((one.tokens, one.total, one.largest, one.ldp) for one in parts), strict=True)
+    columns = zip(*((part.tokens, part.total, part.largest, part.ldp) for part in parts), strict=True)
     tokens, total, largest, ldp = (np.concatenate(column) for column in columns)
     return Readings(tokens, total, largest, ldp)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.choices import ALLOCATIONS, Allocation
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
@@ -29,10 +29,12 @@ def parse_weights(text: str) -> tuple[int, ...]:
     for item in text.split(","):
         times, colon, weight = item.rpartition(":")
         if not weight.strip().isdecimal() or not (times.strip().isdecimal() or not colon):
-            raise UserError(f"weights = {text}: write them as 10:3,20:2,1 (ten of weight 3, twenty of 2, then 1).")
+            raise BadValueError(f"weights = {text}: write them as 10:3,20:2,1 (ten of weight 3, twenty of 2, then 1).")
         count = int(times) if colon else 1
         if len(weights) + count > MOST_WEIGHTS:
-            raise UserError(f"weights = {text}: they are for at most {MOST_WEIGHTS:,} tokens, the last for the rest.")
+            raise BadValueError(
+                f"weights = {text}: they are for at most {MOST_WEIGHTS:,} tokens, the last for the rest."
+            )
         weights += [int(weight)] * count
     return tuple(weights)
 
@@ -43,12 +45,12 @@ def dataset_budget(base: float, average_words: float | None) -> float:
     The average has to come from public knowledge: that of the private corpus would disclose something of it.
     """
     if average_words is None:
-        raise UserError(
-            "a document's budget is epsilon times the average words of a text; give that with --average-words, from "
-            "public knowledge and not from this corpus."
+        raise UnsetError(
+            "a document's budget is epsilon times the average words of a text; give that (average_words), from public "
+            "knowledge and not from this corpus."
         )
     if not (math.isfinite(average_words) and average_words > 0):
-        raise UserError(f"--average-words {average_words}: it has to be a number above 0.")
+        raise BadValueError(f"average_words = {average_words}: it has to be a number above 0.")
     return base * average_words
 
 
@@ -62,14 +64,14 @@ def field_budget(epsilon: float, weights: str, field: str) -> float:
     for item in weights.split(","):
         name, _, weight = item.rpartition(":")
         if not name.strip() or not weight.strip().isdecimal() or not 1 <= int(weight) <= MOST_WEIGHT:
-            raise UserError(
-                f"--field-weights {weights}: write them as title:1,body:3, whole numbers from 1 to {MOST_WEIGHT:,}."
+            raise BadValueError(
+                f"field_weights = {weights}: write them as title:1,body:3, whole numbers from 1 to {MOST_WEIGHT:,}."
             )
         if name.strip() in shares:
-            raise UserError(f"--field-weights {weights}: {name.strip()} is named twice; name each column once.")
+            raise ConflictError(f"field_weights = {weights}: {name.strip()} is named twice; name each column once.")
         shares[name.strip()] = int(weight)
     if field not in shares:
-        raise UserError(f"--field-weights {weights}: the text column {field} has no weight there; add it.")
+        raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight there; add it.")
     exact = Fraction(check_epsilon(epsilon)) * shares[field] / sum(shares.values())
     part = float(exact)
     return part if Fraction(part) <= exact else math.nextafter(part, 0.0)
@@ -118,24 +120,24 @@ class Budget:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "weights", tuple(self.weights))
         if self.per not in ("token", "document"):
-            raise UserError(f"per = {self.per!r}: a budget is per token or per document.")
+            raise BadValueError(f"per = {self.per!r}: a budget is per token or per document.")
         if self.per == "document" and self.epsilon < SMALLEST_DOCUMENT:
-            raise UserError(f"epsilon = {self.epsilon}: the smallest budget of a document is {SMALLEST_DOCUMENT}.")
+            raise BadValueError(f"epsilon = {self.epsilon}: the smallest budget of a document is {SMALLEST_DOCUMENT}.")
         if str(self.allocation).lower() in LOOKING_AT_WORDS:
-            raise UserError(
+            raise BadValueError(
                 f"allocation = {self.allocation!r}: budgets that are computed from the words disclose them, outside "
                 f"every bound; use {', '.join(ALLOCATIONS)}, which look at positions and lengths only."
             )
         if self.allocation not in ALLOCATIONS:
-            raise UserError(f"allocation = {self.allocation!r}: it may be {', '.join(ALLOCATIONS)}.")
+            raise BadValueError(f"allocation = {self.allocation!r}: it may be {', '.join(ALLOCATIONS)}.")
         if self.allocation != "uniform" and self.per != "document":
-            raise UserError(f"allocation = {self.allocation!r}: this is for a budget per document.")
+            raise ConflictError(f"allocation = {self.allocation!r}: this is for a budget per document.")
         if bool(self.weights) != (self.allocation == "position"):
-            raise UserError("weights are for allocation = 'position', which needs some; give both or neither.")
-        if not all(isinstance(one, int) and 1 <= one <= MOST_WEIGHT for one in self.weights):
-            raise UserError(f"weights = {list(self.weights)}: they are whole numbers from 1 to {MOST_WEIGHT:,}.")
+            raise ConflictError("weights are for allocation = 'position', which needs some; give both or neither.")
+        if not all(isinstance(weight, int) and 1 <= weight <= MOST_WEIGHT for weight in self.weights):
+            raise BadValueError(f"weights = {list(self.weights)}: they are whole numbers from 1 to {MOST_WEIGHT:,}.")
         if len(set(self.weights)) > DIFFERENT_WEIGHTS:
-            raise UserError(f"weights: {len(set(self.weights))} different ones are given, {DIFFERENT_WEIGHTS} can be.")
+            raise SizeError(f"weights: {len(set(self.weights))} different ones are given, {DIFFERENT_WEIGHTS} can be.")
 
     def shares(self, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1) -> npt.NDArray[np.float64]:
         """Return the epsilon of a token that has ``part`` of ``whole`` shares; int64 [T], float64 [T].

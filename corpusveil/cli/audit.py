@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from corpusveil.cli.options import SpaceOption
 from corpusveil.cli.parameters import mechanism_parameters
-from corpusveil.errors import UserError
+from corpusveil.errors import ConflictError, UnknownError
 from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
-
-if TYPE_CHECKING:
-    from corpusveil.evaluation.curve import AtRisk, Point
-    from corpusveil.mechanisms import Mechanism
-
-WIDTH = 120
-UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
 
 
 def audit_command(
@@ -53,7 +46,9 @@ def audit_command(
 
     Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --mechanism santext --curve --output curve
     """
-    from corpusveil.evaluation.audit import audit
+    from corpusveil.evaluation.attacks.guarantee_audit import audit
+    from corpusveil.evaluation.attacks.risk_curve import EPSILONS
+    from corpusveil.evaluation.report.curve_report import risk_curve
     from corpusveil.mechanisms import make
     from corpusveil.mechanisms.registry import parameters
     from corpusveil.spaces import load_space
@@ -64,12 +59,15 @@ def audit_command(
     known = {name for one in mechanism for name in parameters(one)}
     if curve:
         if unknown := sorted(set(given) - known):
-            raise UserError(f"--parameter {unknown[0]}: none of these mechanisms has it.")
+            raise UnknownError(f"--parameter {unknown[0]}: none of these mechanisms has it.")
         made = [make(one, opened, **{k: v for k, v in given.items() if k in parameters(one)}) for one in mechanism]
-        _curve(made, epsilon, inputs, output)
+        shown = risk_curve(made, epsilon or EPSILONS, inputs=inputs)
+        print(shown)
+        if output is not None:
+            print(shown.save(output))
         return
     if len(mechanism) != 1 or epsilon is None or len(epsilon) != 1:
-        raise UserError("audit checks one mechanism at one epsilon: give each once, or add --curve.")
+        raise ConflictError("audit checks one mechanism at one epsilon: give each once, or add --curve.")
     found = audit(
         make(mechanism[0], opened, **given), epsilon[0], claim=claim, draws=draws, pairs=pairs, level=level, words=words
     )
@@ -79,59 +77,3 @@ def audit_command(
         files.write_bytes(output, (json.dumps(found.as_dict(), indent=1) + "\n").encode())
     if found.refuted:
         raise typer.Exit(1)
-
-
-def _curve(made: list[Mechanism], epsilons: list[float] | None, inputs: int | None, output: str | None) -> None:
-    from corpusveil.evaluation.curve import EPSILONS, at_equal_risk, curve
-    from corpusveil.evaluation.pages import render_curve
-    from corpusveil.evaluation.prior import prior_of
-    from corpusveil.storage import files
-
-    points = curve(made, sorted(epsilons or EPSILONS), inputs)
-    risks = at_equal_risk(points)
-    prior = prior_of(made[0].space, inputs)
-    among = "all {:,} words" if inputs is None else "the {:,} most frequent words"
-    note = (
-        f"Inputs are {among.format(prior.words.size)} "
-        f"({prior.covered:.1%} of public counts); guessing without looking is right in {prior.guess:.1%}."
-    )
-    _print(points, risks)
-    print(note)
-    if output is not None:
-        told = {"note": note, "points": [one.as_dict() for one in points], "at_equal_risk": [_fields(r) for r in risks]}
-        files.write_bytes(files.join(output, "curve.json"), (json.dumps(told, indent=1) + "\n").encode())
-        files.write_bytes(files.join(output, "curve.html"), render_curve(points, risks, note).encode())
-        print(files.join(output, "curve.html"))
-
-
-def _fields(one: AtRisk) -> dict[str, float | str | None]:
-    names = ("risk", "mechanism", "epsilon", "retention", "distance", "plain_ldp")
-    return {name: getattr(one, name) for name in names}
-
-
-def _print(points: list[Point], risks: list[AtRisk]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    columns = ("mechanism", "epsilon", UNCHANGED, "distinct of 100", "distance", RECOVERED, "plain LDP")
-    table = Table(*columns, box=None)
-    for one in points:
-        table.add_row(
-            one.mechanism, f"{one.epsilon:g}", f"{one.retention:.3f}", f"{one.distinct:.1f}", text(one.distance),
-            text(one.risk), text(one.plain_ldp),
-        )  # fmt: skip
-    Console(width=WIDTH).print(table)
-    if risks:
-        print("\nat equal risk:")
-        table = Table(RECOVERED, "mechanism", "epsilon", UNCHANGED, "distance", "plain LDP", box=None)
-        for risk in risks:
-            table.add_row(
-                f"{risk.risk:g}", risk.mechanism, f"{risk.epsilon:.3g}", f"{risk.retention:.3f}", text(risk.distance),
-                text(risk.plain_ldp),
-            )  # fmt: skip
-        Console(width=WIDTH).print(table)
-
-
-def text(value: float | None) -> str:
-    """Write a figure, a dash where there is none."""
-    return "-" if value is None else f"{value:.4g}"

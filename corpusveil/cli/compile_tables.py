@@ -9,7 +9,7 @@ import typer
 
 from corpusveil.cli.options import SpaceOption
 from corpusveil.cli.parameters import mechanism_parameters
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError
 
 
 def compile_command(
@@ -33,7 +33,7 @@ def compile_command(
 
     made = make(mechanism, load_space(space), **mechanism_parameters(parameter or []))
     if not isinstance(made, OnDistances):
-        raise UserError(f"{mechanism}: it has no tables worth keeping; there is nothing to compile.")
+        raise DataError(f"{mechanism}: it has no tables worth keeping; there is nothing to compile.")
     with lease.hold(
         files.join(str(home.cache_folder("leases")), f"{made.space.digest[:16]}-{mechanism}", lease.FOLDER)
     ):

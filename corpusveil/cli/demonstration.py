@@ -14,32 +14,27 @@ import pyarrow.parquet as pq
 import typer
 from isal import igzip
 
-from corpusveil.budget import Budget
-from corpusveil.collocations.connectors import connector_words
-from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.measures import Scoring
-from corpusveil.collocations.score import score_counts
-from corpusveil.collocations.table import Collocations, load_collocations
-from corpusveil.collocations.tokenize import tokenize_corpus
-from corpusveil.collocations.training import train_vectors
-from corpusveil.collocations.word2vec import Training
-from corpusveil.errors import UserError
-from corpusveil.evaluation.bundled import public_texts
+from corpusveil.errors import InUseError
 from corpusveil.evaluation.matching import match
-from corpusveil.evaluation.question import Question
-from corpusveil.evaluation.release import evaluate_release
-from corpusveil.evaluation.report import write_report
+from corpusveil.evaluation.report.evaluate_release import evaluate_release
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.release_page import write_report
+from corpusveil.evaluation.statistics import registry as statistics
 from corpusveil.jobs.java import java_home
-from corpusveil.mechanisms import make
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.pipelines import collocations
+from corpusveil.pipelines.denoise import run as denoise
+from corpusveil.pipelines.model import build as build_model
+from corpusveil.pipelines.privatize import prepare, run
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.space import build as build_space
+from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, build_space, read_vectors
-from corpusveil.spaces.improve import neighbors
-from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.corpus import Engine, Outcome, privatize_corpus
+from corpusveil.spaces import Space
+from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.studies.bundled_text import public_texts
+from corpusveil.transforms.corpus import Outcome
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.manifest import read_manifest
-from corpusveil.transforms.release import Release
 from corpusveil.transforms.table import privatize
 
 MARK = ".corpusveil-demo"
@@ -60,28 +55,37 @@ def demonstrate(output: str) -> None:
     report = _Report()
     public = write_public(folder / "public")
     report.step("Public text: news and encyclopedia articles that gensim ships")
-    space, table = build(public, folder, report)
-    _collocations(space, folder, report)
     inputs = write_shards(folder / "input")
+    Key.generate().save(folder / "release.key")
+    settings = settings_of(folder, public, inputs)
+    space = build(settings, report)
+    _collocations(space, folder, report)
     report.step(f"Private text: {PRIVATE_SHARDS} shards of C4's form, {folder / 'input'}")
-    key = Key.generate()
-    key.save(folder / "release.key")
-    release = release_at(1.0, space, key, table)
+    release = prepare(settings, Watch()).release
     report("\nThe guarantee:")
     for line in release.guarantee().notes:
         report(f"  - {line}")
     outcomes = {}
-    for name, engine in engines().items():
-        outcomes[name] = privatize_corpus(release, inputs, str(folder / f"private-{name}"), engine)
-        report.step(f"Privatized on the {name} engine: {folder / f'private-{name}'}")
+    for name in engines():
+        output = str(folder / f"private-{name}")
+        where = {"name": name, "workers": 2 if name == "spark" else None}
+        outcomes[name] = run(settings.changed(output={"path": output}, engine=where))
+        report.step(f"Privatized on the {name} engine: {output}")
     _compare(outcomes, report)
-    _evaluate(inputs, folder, Question(epsilons=TRIED, seeds=2, space=space, collocations=table, keys=(key,)), report)
-    _before_after(inputs[0], folder / "private-local", space, key, table, report)
+    made = denoise(settings)
+    replaced = made.words - made.unchanged
+    report.step(f"Denoised by the release and public data alone: {replaced:,} of {made.words:,} words were replaced")
+    asked = EvaluationOptions(
+        epsilons=TRIED, seeds=2, space=space, collocations=release.collocations, keys=(release.key,)
+    )
+    _evaluate(inputs, folder, asked, report)
+    _before_after(inputs[0], folder, settings, report)
     report.save(folder / "report.txt")
     print(f"\nEverything is in {folder.absolute()}:")
     print("  report.txt, evaluation/report.html        what is above, and what the release gives away: they show")
     print("                                            original text, so both are private")
     print("  private-*/data, private-*/manifest.json   the releases (these two are what may be published)")
+    print("  readable/data, readable/manifest.json     the same, denoised; may be published, too")
     print("  private-*.records, release.key, input     private: keep or destroy, never publish")
 
 
@@ -111,7 +115,7 @@ def _fresh(folder: Path) -> Path:
     """Return an empty folder; only an earlier demo's is emptied."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).exists():
-            raise UserError(f"{folder}: this folder is not empty and not an earlier demo's; name another --output.")
+            raise InUseError(f"{folder}: this folder is not empty and not an earlier demo's; name another --output.")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
@@ -131,29 +135,45 @@ def write_public(folder: Path) -> list[str]:
     return paths
 
 
-def build(public: list[str], folder: Path, report: _Report) -> tuple[Space, Collocations]:
+def settings_of(folder: Path, public: list[str], inputs: list[str]) -> Settings:
+    """Return the demonstration's settings: words joined by GST, a balanced list, epsilon a unit."""
+    made = ("counts", "collocations", "tokens", "vectors", "space", "model", "readable")
+    at = {name: str(folder / name) for name in made}
+    sections = {
+        "collocations": {
+            "input": public, "counts": at["counts"], "table": at["collocations"], "tokens": at["tokens"],
+            "min_count": 3,
+        },
+        "embeddings": {"vectors": at["vectors"], "dimensions": 100, "min_count": 3, "epochs": 8, "sg": 1},
+        "model": {"path": at["model"]},
+        "space": {"path": at["space"], "balance": 1.0, "order": "improved"},
+        "corpus": {"input": inputs},
+        "mechanism": {"name": "ring-geometric"},
+        "budget": {"epsilon": 1.0},
+        "text": {"tokenizer": "gst", "collocations": at["collocations"]},
+        "key": {"path": str(folder / "release.key")},
+        "output": {"path": str(folder / "private-local")},
+        "denoise": {"path": at["readable"]},
+    }  # fmt: skip
+    return Settings.model_validate(sections)
+
+
+def build(settings: Settings, report: _Report) -> Space:
     """Count n-grams, score them, join the public text's words to collocations, train on it, build a space."""
-    engine = LocalEngine()
-    parts = {name: str(folder / name) for name in ("counts", "collocations", "tokens", "vectors", "space")}
-    counted = count_corpus(public, parts["counts"], engine, CountOptions(3, 3))
-    report.step(
-        f"Counts: {counted['ngrams']:,} n-grams of 1 to 3 words in {counted['words']:,} words, {parts['counts']}"
-    )
-    scored = score_counts(parts["counts"], parts["collocations"], engine, Scoring(connectors=connector_words()))
-    found = sum(scored["collocations"].values())
-    report.step(f"PMI: {found:,} collocations that score 2 and more, {parts['collocations']}")
-    told = tokenize_corpus(public, parts["tokens"], engine, "gst", parts["collocations"])
-    report.step(f"GST: {told['words']:,} words became {told['tokens']:,} tokens, {parts['tokens']}")
-    train_vectors(parts["tokens"], parts["vectors"], engine, Training(dimensions=100, min_count=3, epochs=8, sg=1))
-    report.step(f"word2vec: {parts['vectors']}")
-    space = build_space(read_vectors(parts["vectors"])).save(parts["space"])
-    report.step(f"Space: {len(space):,} words and collocations on one list, {parts['space']}")
-    return space, load_collocations(parts["collocations"])
-
-
-def release_at(epsilon: float, space: Space, key: Key, table: Collocations) -> Release:
-    """Return the demonstration's release: words joined by GST, epsilon a unit."""
-    return Release(make("ring-geometric", space), Budget(epsilon), TextPolicy(tokenizer="gst"), key, table)
+    flow, quiet = settings.needed("collocations")[0], Watch()
+    counted = collocations.count(settings, quiet)
+    report.step(f"Counts: {counted['ngrams']:,} n-grams of 1 to 3 words in {counted['words']:,} words, {flow.counts}")
+    found = sum(collocations.score(settings, quiet)["collocations"].values())
+    report.step(f"PMI: {found:,} collocations that score 2 and more, {flow.table}")
+    told = collocations.tokenize(settings, quiet)
+    report.step(f"GST: {told['words']:,} words became {told['tokens']:,} tokens, {flow.tokens}")
+    collocations.train(settings, quiet)
+    report.step(f"word2vec: {settings.value('embeddings.vectors')}")
+    space = build_space(settings, quiet)
+    report.step(f"Space: {len(space):,} words and collocations on one balanced list, {settings.value('space.path')}")
+    sizes = build_model(settings, quiet)
+    report.step(f"Language model: {sizes['bigrams']:,} bigrams, {sizes['trigrams']:,} trigrams, {flow.counts}")
+    return space
 
 
 def _collocations(space: Space, folder: Path, report: _Report) -> None:
@@ -186,17 +206,13 @@ def write_shards(folder: Path) -> list[str]:
     return paths
 
 
-def engines() -> dict[str, Engine]:
+def engines() -> list[str]:
     """Return the engines that this machine can run."""
-    found: dict[str, Engine] = {"local": LocalEngine()}
+    found = ["local"]
     if importlib.util.find_spec("pyspark") and java_home():
-        from corpusveil.jobs.spark import SparkEngine
-
-        found["spark"] = SparkEngine(workers=2)
+        found.append("spark")
     if importlib.util.find_spec("apache_beam"):
-        from corpusveil.pipelines.beam import BeamEngine
-
-        found["beam"] = BeamEngine()
+        found.append("beam")
     return found
 
 
@@ -208,7 +224,7 @@ def _compare(outcomes: dict[str, Outcome], report: _Report) -> None:
     report(f"\nSame bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
 
 
-def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Report) -> None:
+def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, report: _Report) -> None:
     """Hold the release against its original, write the page, and say the figures that matter most."""
     released = str(folder / "private-local")
     found = evaluate_release(match(inputs, [released]), read_manifest(released), question)
@@ -217,18 +233,22 @@ def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Repo
     for name in TOLD:
         for one in found.measures:
             if one.name == name and one.epsilon is None:
-                of = f" ({one.of})" if one.of else ""
+                of = f" ({words})" if (words := statistics.find(name).of) else ""
                 report(f"  {name}{of}{f', {one.model}' if 'key' in one.model else ''}: {one}")
 
 
-def _before_after(source: str, released: Path, space: Space, key: Key, table: Collocations, report: _Report) -> None:
-    with igzip.open(source) as file:
-        before = orjson.loads(file.readline())["text"]
-    shard = min((released / "data").iterdir())
-    with igzip.open(shard) as file:
-        after = orjson.loads(file.readline())["text"]
+def _before_after(source: str, folder: Path, settings: Settings, report: _Report) -> None:
+    before = _first_text(source)
+    after, readable = (_first_text(min((folder / name / "data").iterdir())) for name in ("private-local", "readable"))
     report(f"\nBefore:            {before[:SHOWN]}")
     for epsilon in EPSILONS:
-        release = release_at(epsilon, space, key, table)
+        release = prepare(settings.changed(budget={"epsilon": epsilon}), Watch()).release
         text = after if epsilon == 1 else privatize([before], release, ids=RowNumbers("demo"))[0]
         report(f"After, epsilon {epsilon:g}: {text[:SHOWN]}")
+    report(f"Epsilon 1, denoised: {readable[:SHOWN]}")
+
+
+def _first_text(shard: str | Path) -> str:
+    with igzip.open(shard) as file:
+        text: str = orjson.loads(file.readline())["text"]
+    return text

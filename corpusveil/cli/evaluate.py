@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from corpusveil.cli.options import OutputOption
 from corpusveil.cli.study import study
-from corpusveil.errors import UserError
+from corpusveil.errors import OverlapError
 from corpusveil.evaluation.defaults import DOCUMENTS
-from corpusveil.storage.shapes import fits, line
 
 if TYPE_CHECKING:
-    from corpusveil.evaluation.findings import Measure
+    from corpusveil.evaluation.statistics.figure import Figure
 
 app = typer.Typer(
     help="What a release gives away, and what it is still good for.",
@@ -126,12 +125,11 @@ def release(
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
-    from corpusveil.collocations.table import load_collocations
-    from corpusveil.evaluation.matching import match
-    from corpusveil.evaluation.question import Question
-    from corpusveil.evaluation.release import evaluate_release
-    from corpusveil.evaluation.report import write_report
-    from corpusveil.evaluation.similarity import SentenceEncoder
+    from corpusveil.collocations.collocation_table import load_collocations
+    from corpusveil.evaluation.report.beside_original import evaluate_release
+    from corpusveil.evaluation.report.release_page import write_report
+    from corpusveil.evaluation.statistics import registry
+    from corpusveil.evaluation.statistics.encoders import SentenceEncoder
     from corpusveil.sampling.keys import Key
     from corpusveil.spaces import load_space, read_vectors
     from corpusveil.storage import files
@@ -139,41 +137,30 @@ def release(
 
     for folder in (original, private, *([] if second_private is None else [second_private])):
         if lies_in_input(output, folder, ("report.csv", "report.json", "report.html")):
-            raise UserError(
+            raise OverlapError(
                 f"--output {output}: this is in {folder}, which the report is no part of; name another folder."
             )
-    if second is None and second_private is not None:
-        raise UserError("--second-private: these are the second texts of pairs; name their column with --second.")
-    manifest = _manifest(private)
-    columns = [name for name in (label, attribute, second) if name is not None]
-    if len(set(columns)) < len(columns):
-        raise UserError("--label, --attribute and --second are different columns; one is named twice.")
-    question = Question(
-        label, attribute, second, tuple(epsilon or ()), seeds, tuple(model or ("tfidf",)),
-        None if space is None else load_space(space),
-        None if collocations is None else load_collocations(collocations),
-        None if encoder is None else SentenceEncoder(encoder),
-        None if similarity_vectors is None else read_vectors(similarity_vectors), counts,
-        tuple(mechanism or ()), tuple(Key.load(path) for path in leaked_key or ()), words, tuple(causal or ()),
-    )  # fmt: skip
-    pairs = None if second is None or second_private is None else (second, [second_private])
     files.check_folder(output)  # what can't be written is told now, and not after all the work
-    matched = match(
-        [original], [private], text=text, private_text=private_text, id=id, columns=columns, second=pairs,
-        most=documents, corpus=corpus,
+    found = evaluate_release(
+        original, private, text=text, private_text=private_text, id=id, label=label, attribute=attribute, second=second,
+        second_private=second_private, space=None if space is None else load_space(space),
+        collocations=None if collocations is None else load_collocations(collocations), epsilons=epsilon or (),
+        mechanisms=mechanism or (), models=model or ("tfidf",), keys=[Key.load(path) for path in leaked_key or ()],
+        seeds=seeds, documents=documents, corpus=corpus, counts=counts,
+        encoder=None if encoder is None else SentenceEncoder(encoder),
+        vectors=None if similarity_vectors is None else read_vectors(similarity_vectors), causal=causal or (),
+        words=words,
     )  # fmt: skip
-    others = None if second_private is None else _manifest(second_private)
-    found = evaluate_release(matched, manifest, question, others)
     for one in (found.publishable() if publishable else found).measures:
-        print(_line(one))
+        print(_line(one, registry.find(one.name).of))
     page = write_report(found, output, publishable=publishable)
     print(f"{page}{'' if publishable else ' (private: it shows original text)'}, {found.seconds:.0f} s")
 
 
-def _line(one: Measure) -> str:
-    """Return a figure as the terminal shows it."""
+def _line(one: Figure, of: str) -> str:
+    """Return a figure as the terminal shows it; ``of`` says what words it is a share of."""
     where = [
-        f" ({one.of})" if one.of else "",
+        f" ({of})" if of else "",
         "" if one.epsilon is None else f" at epsilon {one.epsilon:.4g}",
         f" by {one.mechanism}" if one.mechanism else "",
         "" if one.risk is None else f" at risk {one.risk:g}",
@@ -182,27 +169,6 @@ def _line(one: Measure) -> str:
     floor = "" if one.floor is None else f" (floor {one.floor:.1%})"
     less = f"; less original {one.less} points" if one.less else ""
     return f"{one.name}{''.join(where)}: {one}{floor}{less}"
-
-
-_SHAPE = {
-    "configuration": {"space": line, "mechanism": {"name": line}, "budget": dict, "text": dict},
-    "guarantee_in_words": [str],
-    "guarantee": {"disclosed": [str]},
-}
-
-
-def _manifest(private: str) -> dict[str, Any] | None:
-    """Return the manifest, None where the private texts are no release. Raises UserError when it is damaged."""
-    from corpusveil.storage import files
-    from corpusveil.transforms.manifest import read_manifest
-
-    address = files.join(private, "manifest.json")
-    if not files.exists(address):
-        return None
-    manifest = read_manifest(private)
-    if not fits(manifest, _SHAPE):
-        raise UserError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
-    return manifest
 
 
 app.command("study")(study)

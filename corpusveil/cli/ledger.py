@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.errors import WorkError
+from corpusveil.errors import LedgerDiffersError
 
 app = typer.Typer(
     help="What was spent on which documents, release by release.",
@@ -14,7 +14,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-NAMES = {"total": "sum of epsilons", "largest": "largest epsilon of a token", "ldp": "plain LDP, nats"}
 
 
 @app.command("show")
@@ -23,27 +22,9 @@ def show(url: Annotated[str, typer.Argument(help="The ledger.", metavar="URL")])
 
     Example: corpusveil ledger show s3://bucket/ledger
     """
-    from rich.console import Console
-    from rich.table import Table
+    from corpusveil.transforms.ledger import Ledger
 
-    from corpusveil.budget.budget import written
-    from corpusveil.storage.ledger import Ledger
-    from corpusveil.transforms.spending import READINGS, summary, worst
-
-    ledger = Ledger.existing(url)
-    columns = ("corpus", "release", "column", "mechanism", "metric", "documents", "tokens", "total", "largest", "ldp")
-    table = Table(*columns)
-    for line in summary(ledger.entries()):
-        table.add_row(*(f"{line[name]:,}" if isinstance(line[name], int) else str(line[name]) for name in columns))
-    console = Console(width=160)
-    console.print(table)
-    most: dict[tuple[str, str], float] = {}
-    for spent in worst(ledger.entries(), READINGS):
-        place = spent.reading, spent.metric
-        most[place] = max(most.get(place, 0.0), spent.value)
-    for (reading, metric), value in sorted(most.items()):
-        within = f" in metric {metric}" if metric else " over all metrics"
-        print(f"The worst document: {written(value)} {NAMES[reading]}{within}")
+    print(Ledger(url).spent())
 
 
 @app.command("verify")
@@ -57,15 +38,11 @@ def verify(
 
     Example: corpusveil ledger verify s3://bucket/ledger --records s3://private/2026-11.records
     """
-    from corpusveil.storage.ledger import Ledger
-    from corpusveil.storage.records import Records
-    from corpusveil.transforms.spending import differences
+    from corpusveil.transforms.ledger import Ledger
 
-    ledger = Ledger.existing(url)
-    found = list(differences(ledger, [Records(one) for one in records or ()]))
-    for difference in found:
+    found = Ledger(url).verify(records or ())
+    for difference in found.differences:
         print(difference.sentence)
-    low = [difference for difference in found if difference.too_low]
-    if low:
-        raise WorkError(f"{url}: {len(low)} differences mean that more was spent than the ledger says.")
-    print(f"{url}: {len(ledger.names()):,} entries are whole" + (", the records agree." if records else "."))
+    if found.too_low:
+        raise LedgerDiffersError(f"{url}: {found.too_low} differences mean that more was spent than the ledger says.")
+    print(found.verdict)

@@ -6,10 +6,11 @@ import importlib
 import logging
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import corpusveil
 from corpusveil.errors import CorpusveilError
@@ -17,11 +18,13 @@ from corpusveil.errors import CorpusveilError
 INTERRUPTED = 130
 COMMANDS = {
     "count": ("count:count", "Count the n-grams of a corpus."),
+    "model": ("model:model", "Make a language model of counted n-grams."),
     "score": ("score:score", "Find the collocations among counted n-grams."),
     "tokenize": ("tokenize:tokenize", "Split a corpus into words or collocations."),
     "train": ("train:train", "Train word vectors on a tokenised corpus."),
     "space": ("space:space", "Build a space from word vectors."),
     "privatize": ("privatize:privatize", "Privatize a corpus."),
+    "denoise": ("denoise:denoise", "Make a release readable, by public data alone."),
     "run": ("run:run_file", "Do everything that a configuration file asks for."),
     "plan": ("run:plan_file", "Say what a release would read, write, take and spend."),
     "schedule": ("schedule:schedule", "Privatize what is new since the last run."),
@@ -57,9 +60,14 @@ def command(name: str) -> Any:
     found = getattr(importlib.import_module(f"corpusveil.cli.{module}"), attribute)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name)(found)
+        alone.command(name, cls=_kind(found))(found)
         found = alone
     return typer.main.get_command(found)
+
+
+def _kind(function: Any) -> type[TyperCommand]:
+    """Return the kind of a command: one whose options are settings has headings in its help."""
+    return getattr(function, "kind", TyperCommand)
 
 
 app = typer.Typer(
@@ -108,14 +116,18 @@ def perform(arguments: list[str]) -> Any:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
-    debug = split_arguments(arguments)[2]
     logging.getLogger("py4j").setLevel(logging.ERROR)
+    return ended(lambda: perform(arguments), debug=split_arguments(arguments)[2])
+
+
+def ended(work: Callable[[], Any], *, debug: bool = False) -> int:
+    """Do something that returns its exit status, None for 0; say in one sentence what goes wrong, and return that."""
     try:
-        result = perform(arguments)
+        result = work()
     except CorpusveilError as error:
         if debug:
             traceback.print_exc()
-        print(f"corpusveil: {error}", file=sys.stderr)
+        print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
         result = INTERRUPTED

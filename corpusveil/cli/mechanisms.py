@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.cli.parameters import mechanism_parameters
-from corpusveil.errors import UserError
+from corpusveil.errors import ConflictError, UserError
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.profiles import PROFILES
 
@@ -51,9 +51,9 @@ def mechanisms(
     from corpusveil.spaces import load_space
 
     if space is None and (epsilon or parameter):
-        raise UserError("--epsilon and --parameter are for --space; add it or leave them out.")
+        raise ConflictError("--epsilon and --parameter are for --space; add it or leave them out.")
     if name is None and space is not None:
-        raise UserError("--space is for one mechanism: name it.")
+        raise ConflictError("--space is for one mechanism: name it.")
     if name is None:
         table = Table("mechanism", "guarantee", "summary", "paper", box=None, pad_edge=False)
         for known in names():
@@ -88,7 +88,7 @@ def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from corpusveil.evaluation.curve import curve
+    from corpusveil.evaluation.attacks.risk_curve import curve
 
     points = curve([mechanism], epsilons)
     heads = ("epsilon", "known words unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats")
@@ -103,7 +103,7 @@ def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
 def _guarantee(mechanism: Mechanism, epsilon: float) -> None:
     """Print what the mechanism guarantees for one word at an epsilon, or why it has none there."""
     from corpusveil.budget.budget import written
-    from corpusveil.transforms.statement import upward
+    from corpusveil.display import rounded_up
 
     print(f"\nguarantee at epsilon {epsilon:g}:")
     try:
@@ -113,7 +113,7 @@ def _guarantee(mechanism: Mechanism, epsilon: float) -> None:
         return
     if guarantee.holds:
         print(f"  {written(epsilon)} times the distance, the distance being {guarantee.metric}")
-        print(f"  for {guarantee.neighbors}; for any two words at most {upward(guarantee.plain_ldp)} nats")
+        print(f"  for {guarantee.neighbors}; for any two words at most {rounded_up(guarantee.plain_ldp)} nats")
     else:
         print("  none")
     print(f"disclosed, besides what a text policy keeps: {'; '.join(guarantee.disclosed)}")

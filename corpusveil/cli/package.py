@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from corpusveil.cli.options import OutputOption
-from corpusveil.errors import UserError
+from corpusveil.errors import ConflictError, UnsetError
 
 
 def package(
@@ -34,12 +34,12 @@ def package(
     """
     from corpusveil.cli import dataflow
     from corpusveil.jobs import package as spark
-    from corpusveil.pipelines import dataflow as template
+    from corpusveil.jobs import template
 
     if kind == "dataflow" and image is None:
-        raise UserError("package dataflow needs --image REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
+        raise UnsetError("package dataflow needs --image REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
     if (kind == "spark") != (image is None) or (kind == "dataflow" and extra):
-        raise UserError("--image is for package dataflow, --extra for package spark; leave out the other.")
+        raise ConflictError("--image is for package dataflow, --extra for package spark; leave out the other.")
     print(f"building for {kind}", file=sys.stderr)
     if image is None:
         made, commands = spark.package_spark(output, extra or []), spark.commands(output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError
 
 
 def mechanism_parameters(given: list[str]) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def mechanism_parameters(given: list[str]) -> dict[str, Any]:
     for pair in given:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UserError(f"--parameter {pair}: write it as NAME=VALUE.")
+            raise BadValueError(f"--parameter {pair}: write it as NAME=VALUE.")
         try:
             values[name] = orjson.loads(value)
         except orjson.JSONDecodeError:

@@ -11,12 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from corpusveil.collocations.stages import Watch
 from corpusveil.errors import CorpusveilError
+from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import events, files
-from corpusveil.storage.records import Records
+from corpusveil.storage.durable import Watch as StageWatch
+from corpusveil.storage.records import Beat, Records, Shard
 from corpusveil.storage.tasks import ShardTask
 
 POLL_SECONDS = 0.5
@@ -54,9 +63,10 @@ class State:
 
 
 Show = Callable[[State], None]
+Shards = Callable[[Records, Sequence[ShardTask], str], contextlib.AbstractContextManager[None]]
 
 
-def watcher(how: str) -> Callable[[Records, Sequence[ShardTask], str], contextlib.AbstractContextManager[None]] | None:
+def watcher(how: str) -> Shards | None:
     """Return what shows progress in the manner ``how`` (auto, bar, lines, none) on standard error, and in the log."""
     if how == "auto":
         how = "bar" if sys.stderr.isatty() else "lines"
@@ -85,16 +95,16 @@ class _Progress:
     def read(self) -> State:
         """Return how far this run is."""
         for name in self._records.names("shards"):
-            if name in self._waiting and (record := self._records.read(f"shards/{name}")):
+            if name in self._waiting and (record := self._records.read(f"shards/{name}", Shard)):
                 self._waiting.remove(name)
-                counts = record["counts"]
+                counts = record.counts
                 self._done.update(
-                    tasks=1, tokens=counts["tokens_written"], privatized=counts["privatized"], changed=counts["changed"]
+                    tasks=1, tokens=counts.tokens_written, privatized=counts.privatized, changed=counts.changed
                 )
         now = self._done - self._before
         for name in self._records.names("progress"):
-            if name in self._waiting and (beat := self._records.read(f"progress/{name}")):
-                now.update({word: int(beat[word]) for word in ("tokens", "privatized", "changed")})
+            if name in self._waiting and (beat := self._records.read(f"progress/{name}", Beat)):
+                now.update({word: getattr(beat, word) for word in ("tokens", "privatized", "changed")})
         failed = len(self._records.names("failed"))
         seconds = time.monotonic() - self._began
         return State(self._total, now["tasks"], failed, now["tokens"], now["privatized"], now["changed"], seconds)
@@ -182,7 +192,7 @@ def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[Non
             yield
 
 
-def stage_watcher(how: str) -> Watch | None:
+def stage_watcher(how: str) -> StageWatch | None:
     """Return what shows the progress of a flow of stages in the manner ``how`` (auto, bar, lines, none)."""
     if how == "auto":
         how = "bar" if sys.stderr.isatty() else "lines"
@@ -223,3 +233,78 @@ def stage_watcher(how: str) -> Watch | None:
                 show()
 
     return watch
+
+
+class Shown(Watch):
+    """Says what a flow says on standard output and error, and shows how far it is in the manner ``how``."""
+
+    def __init__(self, how: str) -> None:
+        if how == "auto":
+            how = "bar" if sys.stderr.isatty() else "lines"
+        self.how = how
+
+    def say(self, line: str) -> None:
+        print(line)
+
+    def warn(self, line: str) -> None:
+        print(line, file=sys.stderr)
+
+    def working(self, what: str) -> contextlib.AbstractContextManager[None]:
+        if self.how == "none":
+            return contextlib.nullcontext()
+        return _spinning(what) if self.how == "bar" else _said(what)
+
+    @property
+    def stage(self) -> StageWatch | None:
+        return stage_watcher(self.how)
+
+    @property
+    def shards(self) -> Shards | None:
+        return watcher(self.how)
+
+    @property
+    def training(self) -> Callable[[float, float], None] | None:
+        return None if self.how == "none" else _training(on_terminal=self.how == "bar")
+
+
+def _training(*, on_terminal: bool) -> Callable[[float, float], None]:
+    """Return what prints the share that is done, on one line of a terminal, else a line now and then."""
+    last = [0.0]
+
+    def show(share: float, rate: float) -> None:
+        now = time.monotonic()
+        if not on_terminal and now - last[0] < LINE_SECONDS:
+            return
+        last[0] = now
+        line = f"training: {share:.1%}, {rate:,.0f} words/s"
+        print(f"\r{line}   " if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
+
+    return show
+
+
+@contextlib.contextmanager
+def _spinning(what: str) -> Iterator[None]:
+    named = TextColumn("{task.description}", markup=False)  # a name may hold braces and brackets
+    with Progress(SpinnerColumn(), named, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        bar.add_task(what, total=None)
+        yield
+
+
+@contextlib.contextmanager
+def _said(what: str) -> Iterator[None]:
+    """Say on standard error what is going on, and every few seconds for how long it has been."""
+    print(what, file=sys.stderr, flush=True)
+    began = time.monotonic()
+    stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(LINE_SECONDS):
+            print(f"{what}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

@@ -7,17 +7,21 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.options import ProgressOption
-from corpusveil.errors import UserError
+from corpusveil.errors import InUseError, NoFileError, UnsetError
 
-STEPS = ("count", "score", "tokenize", "train", "space", "privatize")
+STEPS = ("count", "score", "tokenize", "model", "train", "space", "privatize", "denoise")
 
 
 def run_file(
-    file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
+    file: Annotated[str | None, typer.Argument(help="The configuration.", metavar="FILE.toml")] = None,
     only: Annotated[str | None, typer.Option(help=f"Do one step: {', '.join(STEPS)}.", metavar="STEP")] = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print the configuration with all its defaults, and do nothing.")
     ] = False,
+    init: Annotated[
+        bool, typer.Option("--init", help="Write a complete, commented template there, and its schema beside it.")
+    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
     progress: ProgressOption = "auto",
 ) -> None:
     """Do what a configuration file asks for: from raw corpus to collocations, vectors, a space and a release.
@@ -26,22 +30,44 @@ def run_file(
 
     Example: corpusveil run release.toml
     """
-    from corpusveil.cli.configuration import read_configuration
-    from corpusveil.cli.main import run
-    from corpusveil.cli.steps import behind, do, steps
+    from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.run import run
+    from corpusveil.pipelines.settings import toml
+    from corpusveil.pipelines.settings.schema import text
 
-    configuration = read_configuration(file)
-    if print_config:
-        print(configuration.toml(), end="")
+    if schema:
+        print(text(), end="")
         return
-    planned = list(steps(configuration))
-    names = [step.name for step in planned]
-    if only is not None and only not in names:
-        raise UserError(f"--only {only}: {file} has the steps {', '.join(names)}.")
-    for step in planned:
-        if only in (None, step.name):
-            last = ["--progress", progress, *(behind(configuration) if step.name == "privatize" else [])]
-            do(step, run, last)
+    if file is None:
+        raise UnsetError("FILE.toml is missing; 'corpusveil run --init FILE.toml' writes a template.")
+    if init:
+        _init(file)
+        return
+    document = toml.read(file)
+    if print_config:
+        print(toml.written(document), end="")
+        return
+    run(document, Shown(progress), only=only)
+
+
+def _init(file: str) -> None:
+    """Write a template and the schema beside it; neither goes over what is there."""
+    from pathlib import Path
+
+    from corpusveil.pipelines.settings import toml
+    from corpusveil.pipelines.settings.schema import text
+
+    path = Path(file)
+    if path.exists():
+        raise InUseError(f"{file}: a file is here already; name another one.")
+    if not path.parent.is_dir():
+        raise NoFileError(f"{path.parent}: there is no such folder; make it first.")
+    path.write_text(toml.template(), encoding="utf-8")
+    print(path)
+    beside = path.with_name(toml.SCHEMA)
+    if not beside.exists() or beside.read_text(encoding="utf-8") != text():
+        beside.write_text(text(), encoding="utf-8")
+        print(beside)
 
 
 def plan_file(
@@ -56,13 +82,11 @@ def plan_file(
 
     Example: corpusveil plan release.toml
     """
-    from corpusveil.cli.configuration import read_configuration
-    from corpusveil.cli.main import run
-    from corpusveil.cli.steps import planning
+    from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.plan import plan
+    from corpusveil.pipelines.settings.toml import read
 
-    configuration = read_configuration(file)
-    if "output" not in configuration.values:
-        raise UserError(f"{file}: there is no release in it to plan; add [output] and the sections that it needs.")
-    status = run([*planning(configuration), "--plan-duplicates" if duplicates else "--plan"])
-    if status:
-        raise typer.Exit(status)
+    document = read(file)
+    if document.settings.output is None:
+        raise UnsetError(f"{file}: there is no release in it to plan; add [output] and the sections that it needs.")
+    plan(document.settings, Shown("none"), duplicates=duplicates)

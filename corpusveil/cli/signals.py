@@ -8,6 +8,7 @@ run survives that as it survives a loss of power. Nothing but the standard libra
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -29,7 +30,8 @@ class _State:
 
     working = False
     received = 0
-    said = threading.Lock()
+    has_said = False
+    saying = threading.RLock()
 
 
 def install() -> None:
@@ -40,6 +42,13 @@ def install() -> None:
     threading.Thread(target=_watch, args=(reading,), daemon=True, name="signals").start()
     for number in _SENTENCES:
         signal.signal(number, _handle)
+    atexit.register(_ignore)  # the first to be registered is the last to be called
+
+
+def _ignore() -> None:
+    """Let no signal change the status of a command that is done: what is left is the interpreter's own end."""
+    for number in _SENTENCES:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def work_begins() -> None:
@@ -75,11 +84,16 @@ def _watch(reading: int) -> None:
 
 
 def _say(number: int) -> None:
-    """Say the sentence, once; what this process complains of afterwards is of no use to anybody."""
-    if _State.said.acquire(blocking=False):
-        with contextlib.suppress(OSError):
-            os.write(2, _SENTENCES[signal.Signals(number)])
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    """Say the sentence, once; what this process complains of afterwards is of no use to anybody.
+
+    The signal and the thread that hears of it may come here at once: whoever is second waits until nothing is heard.
+    """
+    with _State.saying:
+        if not _State.has_said:
+            _State.has_said = True
+            with contextlib.suppress(OSError):
+                os.write(2, _SENTENCES[signal.Signals(number)])
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _leave(number: int) -> NoReturn:

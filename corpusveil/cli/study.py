@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import MasterOption, ProgressOption, WorkersOption
-from corpusveil.errors import UserError
+from corpusveil.cli.options import EngineOption, MasterOption, ProgressOption, WorkersOption
+from corpusveil.errors import UnsetError
 
 
 def study(
@@ -42,7 +42,7 @@ def study(
     config: Annotated[str | None, typer.Option(help="Keys of the grid that are other.", metavar="FILE")] = None,
     print_config: Annotated[bool, typer.Option("--print-config", help="Print the grid and end.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Prepare, say what is left and what it takes, and end.")] = False,
-    engine: Annotated[Literal["local", "spark"], typer.Option(help="What runs the cells.")] = "local",
+    engine: EngineOption = "local",
     workers: WorkersOption = None,
     master: MasterOption = None,
     progress: ProgressOption = "auto",
@@ -51,33 +51,33 @@ def study(
 
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """
-    from corpusveil.cli.engines import make_engine
     from corpusveil.cli.progress import stage_watcher
-    from corpusveil.evaluation.studies.grids import read_grid, written
-    from corpusveil.evaluation.studies.ground import Sources
-    from corpusveil.evaluation.studies.pages import lines
-    from corpusveil.evaluation.studies.run import held, ready, run_study
-    from corpusveil.evaluation.studies.run import plan as plan_lines
-    from corpusveil.evaluation.studies.study import STUDIES, find
+    from corpusveil.pipelines.engines import make_engine
+    from corpusveil.pipelines.settings import EngineSettings
+    from corpusveil.studies.grids import grid_as_toml, read_grid
+    from corpusveil.studies.run_study import lease_of, plan_lines, prepare_study, run_study
+    from corpusveil.studies.study import STUDIES, find
+    from corpusveil.studies.study_data import Sources
+    from corpusveil.studies.study_page import lines
 
     if list_all:
         for known in STUDIES:
             print(f"{known}: {find(known).paper}")
         return
     if name is None:
-        raise UserError("Which study? 'corpusveil evaluate study --list' names them.")
+        raise UnsetError("Which study? 'corpusveil evaluate study --list' names them.")
     chosen = find(name)
     grid = read_grid(chosen, quick=quick, file=config)
     if print_config:
-        print(written(grid))
+        print(grid_as_toml(grid))
         return
     if output is None:
-        raise UserError("--output is missing: the folder for cells, tables and page.")
+        raise UnsetError("--output is missing: the folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
-    made = make_engine(engine, workers, master)
+    made = make_engine(EngineSettings(name=engine, workers=workers, master=master))
     watch = stage_watcher(progress)
-    with held(output, sources):
-        one = ready(chosen, grid, sources, output, made, watch)
+    with lease_of(output, sources):
+        one = prepare_study(chosen, grid, sources, output, made, watch)
         if plan:
             for line in plan_lines(one):
                 print(line)

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
-import re
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
-from corpusveil.errors import UserError
-from corpusveil.spaces.formats.table import BROKEN_ARRAY
+from corpusveil.errors import BadRecordError, InUseError, UserError
+from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY
 from corpusveil.storage import files
-from corpusveil.storage.shapes import Each, fits, parsed, row
+from corpusveil.storage.records import Record, Records
 
 STATE = "state.json"
 
 
-def _is_name(value: Any) -> bool:
-    """Say whether a name is one that ``keep`` gives: it becomes a part of paths that are read and removed."""
-    return isinstance(value, str) and re.fullmatch("epoch-[0-9]{4,9}-segment-[0-9]{6,12}", value) is not None
+class State(Record):
+    """``state.json``: the arrays of a model by their digests, and NumPy's random state; ``name`` is a part of paths."""
 
-
-def _are_arrays(value: Any) -> bool:
-    return fits(value, Each(str)) and set(value) <= {"vectors", "syn1neg", "syn1"}
-
-
-_STATE = {
-    "mark": str, "epoch": int, "segment": int, "name": _is_name, "arrays": _are_arrays,
-    "random": row(str, [int], int, int, float),
-}  # fmt: skip
+    mark: str
+    epoch: int
+    segment: int
+    name: Annotated[str, Field(pattern="^epoch-[0-9]{4,9}-segment-[0-9]{6,12}$")]
+    arrays: dict[Annotated[str, Field(pattern="^(vectors|syn1neg|syn1)$")], str]
+    random: tuple[str, list[int], int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +60,10 @@ class Checkpoint:
             files.write_bytes(files.join(self.url, f"{name}.{part}.npy"), data.getvalue())
             digests[part] = hashlib.sha256(array.tobytes()).hexdigest()
         kind, keys, position, has_gauss, cached = model.random.get_state()
-        random = [kind, keys.tolist(), position, has_gauss, cached]
-        state = {"mark": self.mark, "epoch": epoch, "segment": segment, "name": name, "arrays": digests}
-        files.write_bytes(files.join(self.url, STATE), json.dumps({**state, "random": random}).encode())
-        if before is not None and before["name"] != name:
+        random = (kind, keys.tolist(), position, has_gauss, cached)
+        state = State(mark=self.mark, epoch=epoch, segment=segment, name=name, arrays=digests, random=random)
+        self._records.write(STATE, state)
+        if before is not None and before.name != name:
             self._remove(before)
 
     def restore(self, model: Any) -> tuple[int, int]:
@@ -76,12 +71,12 @@ class Checkpoint:
         state = self._state()
         if state is None:
             return 0, 0
-        if state["mark"] != self.mark:
-            raise UserError(
-                f"{self.url}: this is the state of another training; run that, remove it, or choose another --output."
+        if state.mark != self.mark:
+            raise InUseError(
+                f"{self.url}: this is the state of another training; run that, remove it, or choose another output."
             )
         for part, array in _arrays(model).items():
-            address = files.join(self.url, f"{state['name']}.{part}.npy")
+            address = files.join(self.url, f"{state.name}.{part}.npy")
             try:
                 kept = np.load(io.BytesIO(files.read_bytes(address)), allow_pickle=False)
             except BROKEN_ARRAY:
@@ -89,16 +84,18 @@ class Checkpoint:
             if (
                 kept.dtype != array.dtype
                 or kept.shape != array.shape
-                or hashlib.sha256(kept.tobytes()).hexdigest() != state["arrays"].get(part)
+                or hashlib.sha256(kept.tobytes()).hexdigest() != state.arrays.get(part)
             ):
-                raise UserError(f"{address}: this state of a training is damaged; remove its folder and train again.")
+                raise BadRecordError(
+                    f"{address}: this state of a training is damaged; remove its folder and train again."
+                )
             array[:] = kept
-        kind, keys, position, has_gauss, cached = state["random"]
+        kind, keys, position, has_gauss, cached = state.random
         try:
             model.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
         except (ValueError, TypeError, LookupError, OverflowError):
             raise self._damaged() from None
-        return int(state["epoch"]), int(state["segment"])
+        return state.epoch, state.segment
 
     def remove(self) -> None:
         """Remove the state, once the vectors are saved."""
@@ -107,20 +104,22 @@ class Checkpoint:
             files.remove(files.join(self.url, STATE))
             self._remove(state)
 
-    def _state(self) -> dict[str, Any] | None:
-        if not files.exists(files.join(self.url, STATE)):
-            return None
-        state: dict[str, Any] = parsed(files.read_bytes(files.join(self.url, STATE)))
-        if not fits(state, _STATE):
-            raise self._damaged()
-        return state
+    @property
+    def _records(self) -> Records:
+        return Records(self.url, private=False)
+
+    def _state(self) -> State | None:
+        try:
+            return self._records.read(STATE, State)
+        except BadRecordError:
+            raise self._damaged() from None
 
     def _damaged(self) -> UserError:
-        return UserError(f"{self.url}: this state of a training is damaged; remove it and train again.")
+        return BadRecordError(f"{self.url}: this state of a training is damaged; remove it and train again.")
 
-    def _remove(self, state: dict[str, Any]) -> None:
-        for part in state["arrays"]:
-            files.remove(files.join(self.url, f"{state['name']}.{part}.npy"))
+    def _remove(self, state: State) -> None:
+        for part in state.arrays:
+            files.remove(files.join(self.url, f"{state.name}.{part}.npy"))
 
 
 def _arrays(model: Any) -> dict[str, Any]:

@@ -17,13 +17,14 @@ import pyarrow.compute as pc
 
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, remove_others, write_artifact
+from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
+from corpusveil.collocations.counted_words import Earlier, choose_vocabulary, read_vocabulary
+from corpusveil.collocations.counting_stages import AddNgrams, AddWords, CountNgrams, CountWords, table_of, write_part
 from corpusveil.collocations.ngrams import most_words
-from corpusveil.collocations.passes import AddNgrams, AddWords, CountNgrams, CountWords, table_of, write_part
-from corpusveil.collocations.reading import inputs_of, refuse_changed
-from corpusveil.collocations.stages import Engine, PartTask, Watch, mark_of, run_stage
-from corpusveil.collocations.vocabulary import Earlier, choose_vocabulary, read_vocabulary
-from corpusveil.errors import UserError
+from corpusveil.errors import ArtefactError, BadValueError, ConflictError, VersionError
 from corpusveil.storage import files
+from corpusveil.storage.durable import PartTask, Watch, mark_of, run
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -48,9 +49,9 @@ class CountOptions:
     def __post_init__(self) -> None:
         most_words(self.max_n)
         if self.min_count < 1:
-            raise UserError(f"min_count = {self.min_count}: it has to be at least 1.")
+            raise BadValueError(f"min_count = {self.min_count}: it has to be at least 1.")
         if self.hyphens not in HYPHENS:
-            raise UserError(f"hyphens = {self.hyphens!r}: it may be {' or '.join(HYPHENS)}.")
+            raise BadValueError(f"hyphens = {self.hyphens!r}: it may be {' or '.join(HYPHENS)}.")
 
 
 def count_corpus(
@@ -77,7 +78,7 @@ def count_corpus(
     if add_to is not None and before is not None:
         hyphens, over_stops = reading_of(add_to, before)
         if not over_stops:
-            raise UserError(
+            raise VersionError(
                 f"{add_to}: an earlier version counted these, which ended n-grams at abbreviations; count all again."
             )
         options = CountOptions(**before["options"], hyphens=hyphens)
@@ -108,35 +109,33 @@ def _count(
     """Count in ``number`` parts, and describe what was counted."""
     work, state = files.join(output, WORK), files.join(output, "state")
     words = CountWords(work, mark_of(settings), options.text, number, options.hyphens)
-    counted = run_stage(words, tasks, engine, watch)
+    counted = run(words, tasks, engine, watch)
     inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
-    made = [url for told in counted for url in told["made"]] + _state(add_to, "words", before)
+    made = [url for told in counted for url in told.made] + _state(add_to, "words", before)
     part_tasks = [PartTask(part, number) for part in range(number)]
-    mark = mark_of(settings, [told["digest"] for told in counted])
-    added = run_stage(AddWords(work, mark, tuple(made), files.join(state, "words")), part_tasks, engine, watch)
+    mark = mark_of(settings, [told.digest for told in counted])
+    added = run(AddWords(work, mark, tuple(made), files.join(state, "words")), part_tasks, engine, watch)
     vocabulary = files.join(state, "vocabulary.parquet")
     earlier = None
     if add_to is not None:
         earlier = Earlier(files.join(add_to, "state", "vocabulary.parquet"), _state(add_to, "words", before))
-    left_out = choose_vocabulary(
-        [told["made"] for told in added], vocabulary, options.max_n, options.min_count, earlier
-    )
+    left_out = choose_vocabulary([told.made for told in added], vocabulary, options.max_n, options.min_count, earlier)
     ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n, options.hyphens)
-    gathered = run_stage(ngrams, tasks, engine, watch)
-    made = [url for told in gathered for url in told["made"]] + _state(add_to, "ngrams", before)
+    gathered = run(ngrams, tasks, engine, watch)
+    made = [url for told in gathered for url in told.made] + _state(add_to, "ngrams", before)
     mark_kept = mark_of(mark, options.min_count)
     added_state = files.join(state, "ngrams")
     adding = AddNgrams(work, mark_kept, tuple(made), added_state, vocabulary, options.max_n, options.min_count, output)
-    ended = run_stage(adding, part_tasks, engine, watch)
+    ended = run(adding, part_tasks, engine, watch)
     kept = _write_unigrams(vocabulary, output, options, number)
     remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
     for name in ("words", "ngrams"):
         remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
     totals = {
-        "documents": sum(told["documents"] for told in counted),
-        "sentences": sum(told["sentences"] for told in gathered),
-        "words": sum(told["words"] for told in counted),
+        "documents": sum(told.documents for told in counted),
+        "sentences": sum(told.sentences for told in gathered),
+        "words": sum(told.words for told in counted),
     }
     for name in totals:
         totals[name] += before[name] if before else 0
@@ -145,8 +144,8 @@ def _count(
         "hyphens": options.hyphens,
         "over_stops": True,
         **totals,
-        "different_words": sum(told["different"] for told in added),
-        "ngrams": kept + sum(told["kept"] for told in ended),
+        "different_words": sum(told.different for told in added),
+        "ngrams": kept + sum(told.kept for told in ended),
         "words_left_out": left_out,
         "parts": number,
         "digest": mark_kept,
@@ -165,7 +164,7 @@ def _refuse_counted(before: dict[str, Any] | None, inputs: Sequence[dict[str, st
     known = {one["digest"]: one["path"] for one in before["inputs"]} if before else {}
     for one in inputs:
         if one["digest"] in known:
-            raise UserError(
+            raise ConflictError(
                 f"{one['path']}: this shard is in the counts already, as {known[one['digest']]}; leave it out."
             )
 
@@ -176,7 +175,7 @@ def _state(url: str | None, folder: str, before: dict[str, Any] | None) -> list[
     address = files.join(url, "state", folder)
     found = [files.join(address, name) for name in files.listing(address)]
     if len(found) != before["parts"]:
-        raise UserError(f"{url}: its state, which shards are added to, is not complete; count everything again.")
+        raise ArtefactError(f"{url}: its state, which shards are added to, is not complete; count everything again.")
     return found
 
 

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from corpusveil.choices import MEASURES, Measure
 from corpusveil.collocations.connectors import Rule
-from corpusveil.errors import UserError
+from corpusveil.errors import ArtefactError, BadValueError
 
 SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64()), ("score", pa.float64())])
 
@@ -48,13 +48,13 @@ class Scoring:
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
-            raise UserError(f"measure = {self.measure!r}: it may be {', '.join(MEASURES)}.")
+            raise BadValueError(f"measure = {self.measure!r}: it may be {', '.join(MEASURES)}.")
         if not np.isfinite(self.threshold):
-            raise UserError(f"threshold = {self.threshold}: it has to be a finite number.")
+            raise BadValueError(f"threshold = {self.threshold}: it has to be a finite number.")
         if self.min_count < 1:
-            raise UserError(f"min_count = {self.min_count}: it has to be at least 1.")
+            raise BadValueError(f"min_count = {self.min_count}: it has to be at least 1.")
         if self.rule not in ("strict", "edges"):
-            raise UserError(f"connectors rule = {self.rule!r}: it may be strict or edges.")
+            raise BadValueError(f"connectors rule = {self.rule!r}: it may be strict or edges.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,17 @@ def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connecto
     ngrams = ngrams if isinstance(ngrams, pa.Array) else pa.concat_arrays(ngrams.chunks)
     words = pc.split_pattern(ngrams, " ")
     if not pc.all(pc.equal(pc.list_value_length(words), n)).as_py():
-        raise UserError("The counts are not sound: an n-gram does not have as many words as its row says; count again.")
+        raise ArtefactError(
+            "The counts are not sound: an n-gram does not have as many words as its row says; count again."
+        )
     parts = [pc.list_element(words, k) for k in range(n)]
     counts = rows["count"].to_numpy()
     single = np.empty((n, len(counts)), dtype=np.int64)
     for k, part in enumerate(parts):
-        found = pc.index_in(part, value_set=unigrams.words)
-        if found.null_count:
-            raise UserError("The counts are not sound: an n-gram has a word that is not counted; count again.")
-        single[k] = unigrams.counts[found.to_numpy()]
+        positions = pc.index_in(part, value_set=unigrams.words)
+        if positions.null_count:
+            raise ArtefactError("The counts are not sound: an n-gram has a word that is not counted; count again.")
+        single[k] = unigrams.counts[positions.to_numpy()]
     scores = score(counts, single, unigrams.total, scoring.measure)
     keep = scores >= scoring.threshold
     looked_at = parts if scoring.rule == "strict" else [parts[0], parts[-1]]
@@ -127,7 +129,7 @@ def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
         first, second = words
         cells = (expected, total - first - second + expected, first - expected, second - expected)
     if measure == "chi2":
-        return np.asarray(sign * more * more * sum(_inverse(one) for one in cells))
+        return np.asarray(sign * more * more * sum(_inverse(cell) for cell in cells))
     signs = (1, 1, -1, -1) if k == 2 else (1, -1)
     return np.asarray(2 * sign * sum(_divergence(e, d * more) for e, d in zip(cells, signs, strict=True)))
 

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import compiled
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError, SizeError
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens
 
 KEY_BITS = 63
 LARGEST_N = 5
-_MULTIPLIER = 0x9E3779B97F4A7C15
-_INVERSE = pow(_MULTIPLIER, -1, 1 << 64)
+MULTIPLIER = 0x9E3779B97F4A7C15
+_INVERSE = pow(MULTIPLIER, -1, 1 << 64)
 BUFFER_KEYS = 8 << 20
 """Keys that are gathered before they are sorted: 64 MiB."""
 MOST_KEYS = 24 << 20
@@ -35,7 +35,7 @@ Counts = npt.NDArray[np.int64]
 def most_words(max_n: int) -> int:
     """Return how many words a vocabulary may have for n-grams of up to ``max_n`` words."""
     if not 1 <= max_n <= LARGEST_N:
-        raise UserError(f"max_n = {max_n}: n-grams have 1 to {LARGEST_N} words.")
+        raise BadValueError(f"max_n = {max_n}: n-grams have 1 to {LARGEST_N} words.")
     return int((1 << KEY_BITS // max_n) - 2)
 
 
@@ -45,7 +45,7 @@ def _gather(
     unigrams: Any, buffer: Any, used: int,
 ) -> Any:  # fmt: skip
     """Add the n-grams that end at each token from ``token`` on; return (document, token, used) where room ran out."""
-    multiplier = np.uint64(_MULTIPLIER)
+    multiplier = np.uint64(MULTIPLIER)
     shift = np.uint64(bits)
     keep = np.uint64((1 << (bits * max_n)) - 1)
     for d in range(document, offsets.size - 1):
@@ -198,9 +198,9 @@ class NgramCounter:
 
     def __post_init__(self) -> None:
         if self.words > most_words(self.max_n):
-            raise UserError(
+            raise SizeError(
                 f"{self.words:,} words occur often enough, and {self.max_n}-grams can have {most_words(self.max_n):,}; "
-                "raise --min-count or lower --max-n."
+                "raise min_count or lower max_n."
             )
         self.unigrams = np.zeros(self.words, dtype=np.int64)
         self._buffer = np.empty(self.buffer_keys, dtype=np.uint64)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import UserError
+from corpusveil.errors import ArtefactError, MismatchError
 from corpusveil.storage import files
 from corpusveil.storage.parquet import opened
-from corpusveil.storage.shapes import parsed
+from corpusveil.storage.records import Record
 
 _STARTS = b"corpusveil.parts"
+
+
+class Starts(Record):
+    """Into how many parts the key space is parted, and which of them each row group is."""
+
+    parts: int
+    groups: list[int]
 
 
 def part_of(keys: npt.NDArray[np.uint64], parts: int) -> npt.NDArray[np.int64]:
@@ -29,7 +34,7 @@ def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -
     """Write a table whose rows are sorted by ``keys`` uint64 [rows], a row group a part that has rows."""
     starts = np.searchsorted(part_of(keys, parts), np.arange(parts + 1))
     full = [part for part in range(parts) if starts[part] < starts[part + 1]]
-    schema = table.schema.with_metadata({_STARTS: json.dumps({"parts": parts, "groups": full}).encode()})
+    schema = table.schema.with_metadata({_STARTS: Starts(parts=parts, groups=full).data()})
     plain = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}  # keys are as good as random
     with files.open_write(url) as file, pq.ParquetWriter(file, schema, **plain) as writer:
         for part in full:
@@ -43,16 +48,16 @@ def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
         with files.open_read(url) as file:
             try:
                 parquet = opened(file)
-                told: dict[str, Any] = parsed(parquet.schema_arrow.metadata[_STARTS])
-                groups = told["groups"] if told["parts"] == parts else None
+                starts = Starts.model_validate_json(parquet.schema_arrow.metadata[_STARTS])
+                groups = starts.groups if starts.parts == parts else None
                 table = None
                 if groups and part in groups:
                     table = parquet.read_row_group(groups.index(part), use_threads=False)
             except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise
-                raise UserError(f"{url}: these counts are damaged; remove them and count again.") from None
+                raise ArtefactError(f"{url}: these counts are damaged; remove them and count again.") from None
         if groups is None:
-            raise UserError(f"{url}: these counts are in {told['parts']} parts, {parts} are needed; count again.")
+            raise MismatchError(f"{url}: these counts are in {starts.parts} parts, {parts} are needed; count again.")
         if table is not None:
             yield table

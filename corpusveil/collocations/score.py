@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 
 from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
-from corpusveil.collocations.stages import Engine, PartTask, Stage, Watch, mark_of, run_stage
-from corpusveil.errors import UserError
+from corpusveil.errors import ArtefactError, DataError, MismatchError, NotMadeError
 from corpusveil.storage import files
+from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import opened, read_table
 
 VERSION = 1
@@ -39,27 +40,31 @@ def _tables(url: str) -> Iterator[pa.Table]:
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            raise UserError(f"{url}: these counts are damaged; count again.") from None
+            raise ArtefactError(f"{url}: these counts are damaged; count again.") from None
+
+
+class Scored(Done):
+    """A part of the counts that is scored, and where."""
+
+    made: str
 
 
 @dataclass(frozen=True, slots=True)
-class ScorePart(Stage):
+class ScorePart(Stage[Scored]):
     """Score one part of the counts."""
+
+    name: ClassVar[str] = "scores"
 
     counts: str
     total: int
     scoring: Scoring
 
-    @property
-    def name(self) -> str:
-        return "scores"
-
-    def do(self, task: PartTask) -> dict[str, Any]:
+    def make(self, task: PartTask) -> dict[str, Any]:
         unigrams = _unigrams(self.counts, self.total, self.mark)
         folder = files.join(self.counts, "ngrams")
         tables = _tables(files.join(folder, files.listing(folder)[task.part]))
         kept = [SCHEMA.empty_table(), *scored(tables, unigrams, self.scoring)]
-        url = self.address("made", f"{task.record_name.removesuffix('.json')}.parquet")
+        url = self.address("made", f"{stem(task)}.parquet")
         with files.open_write(url) as file:
             pq.write_table(pa.concat_tables(kept), file, compression="zstd")
         return {"made": url}
@@ -79,10 +84,10 @@ def score_counts(
     counts = files.absolute(counts)
     told = read_artifact(counts, "counts")
     if told["options"]["max_n"] < 2:
-        raise UserError(f"{counts}: these are counts of single words; count again with --max-n 2 or more.")
+        raise MismatchError(f"{counts}: these are counts of single words; count again with max_n 2 or more.")
     parts = len(files.listing(files.join(counts, "ngrams")))
     if parts != told["parts"] + 1:
-        raise UserError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
+        raise NotMadeError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
     settings = [scoring.measure, scoring.threshold, scoring.min_count, sorted(scoring.connectors), scoring.rule]
     stage = ScorePart(
         files.join(output, WORK), mark_of(VERSION, told["digest"], settings), counts, told["words"], scoring
@@ -97,12 +102,12 @@ def _score(
     """Score all parts of the counts that ``told`` describes, and write the table and its description."""
     scoring = stage.scoring
     hyphens, over_stops = reading_of(stage.counts, told)
-    records = run_stage(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
-    table = ordered(pa.concat_tables([_read(record["made"]) for record in records]))
+    records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
+    table = ordered(pa.concat_tables([_read(record.made) for record in records]))
     if not table.num_rows:
-        raise UserError(
+        raise DataError(
             f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and {scoring.min_count} occurrences; "
-            "lower --threshold or --min-count."
+            "lower the threshold or the least count."
         )
     with files.open_write(files.join(output, TABLE)) as file:
         pq.write_table(table, file, compression="zstd")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, remove_others, write_artifact
-from corpusveil.collocations.reading import ShardStage, inputs_of, refuse_changed
-from corpusveil.collocations.stages import Engine, Watch, mark_of, run_stage
-from corpusveil.collocations.table import Collocations, load_collocations
+from corpusveil.collocations.collocation_table import Collocations, load_collocations
+from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.tokenizers import METHODS, units
 from corpusveil.compiled import compiled
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError, ConflictError, DataError, MismatchError
 from corpusveil.storage import files
 from corpusveil.storage.compression import GzipBlocks
+from corpusveil.storage.durable import Watch, mark_of, run
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import ShardTask, plan
@@ -101,20 +102,27 @@ def written(tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[n
     return Written(out[:size].tobytes(), lists, flat)
 
 
+class Tokenized(Read):
+    """The tokens of a shard."""
+
+    sentences: int
+    words: int
+    tokens: int
+    made: str
+
+
 @dataclass(frozen=True, slots=True)
-class TokenizeShard(ShardStage):
+class TokenizeShard(ShardStage[Tokenized]):
     """Tokenise a shard."""
+
+    name: ClassVar[str] = "tokens"
 
     method: How
     collocations: str | None
     output: str
     hyphens: Hyphens = "split"
 
-    @property
-    def name(self) -> str:
-        return "tokens"
-
-    def do(self, task: ShardTask) -> dict[str, Any]:
+    def make(self, task: ShardTask) -> dict[str, Any]:
         part = f"part-{task.shard:05d}-of-{task.shards:05d}"
         told: dict[str, Any] = {"sentences": 0, "words": 0, "tokens": 0}
         counts: list[pa.Table] = []
@@ -193,17 +201,17 @@ def tokenize_corpus(
     """
     output = files.absolute(output)
     if method not in ("word", *METHODS):
-        raise UserError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
+        raise BadValueError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
     if (method == "word") != (collocations is None):
-        need = "needs none" if method == "word" else "needs one: --collocations URL"
-        raise UserError(f"--tokenizer {method}: a collocation table is what it {need}.")
+        need = "needs none" if method == "word" else "needs one"
+        raise ConflictError(f"tokenizer = {method}: a collocation table is what it {need}.")
     digest = None
     if collocations is not None:
         collocations = files.absolute(collocations)
         table = load_collocations(collocations)
         digest = table.digest
         if hyphens not in (None, table.hyphens):
-            raise UserError(f"--hyphens {hyphens}: the collocations were counted with --hyphens {table.hyphens}.")
+            raise MismatchError(f"hyphens = {hyphens}: the collocations were counted with {table.hyphens}.")
         hyphens = table.hyphens
     hyphens = hyphens or "split"
     shards = find_shards(inputs)
@@ -223,13 +231,15 @@ def _tokenize(
 ) -> dict[str, Any]:
     """Tokenise all shards by the collocation table of this digest, and describe them."""
     output = stage.output
-    records = run_stage(stage, tasks, engine, watch)
+    records = run(stage, tasks, engine, watch)
     for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
         remove_others(files.join(output, folder), f"-of-{len(tasks):05d}.{suffix}")
-    totals = {name: sum(record[name] for record in records) for name in ("documents", "sentences", "words", "tokens")}
+    totals = {
+        name: sum(getattr(record, name) for record in records) for name in ("documents", "sentences", "words", "tokens")
+    }
     if not totals["tokens"]:
-        raise UserError("The corpus has no words; name one with text, or the column that holds it with --text.")
-    counts = _added([_read(record["made"]) for record in records])
+        raise DataError("The corpus has no words; name one with text, or the column (text) that holds it.")
+    counts = _added([_read(record.made) for record in records])
     with files.open_write(files.join(output, "counts.parquet")) as file:
         pq.write_table(counts, file, compression="zstd")
     told = {

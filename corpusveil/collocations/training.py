@@ -8,23 +8,25 @@ import io
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import WORK, claimed, is_artifact, read_artifact, reading_of, write_artifact
+from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
-from corpusveil.collocations.defaults import SPOOL_BYTES
-from corpusveil.collocations.stages import Engine, Stage, Watch, mark_of, run_stage
+from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.collocations.word2vec import Training, train
 from corpusveil.collocations.word2vec import Watch as Progress
-from corpusveil.errors import UserError
+from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
 from corpusveil.spaces import Vectors, Vocabulary
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
+from corpusveil.storage.artifacts import is_artifact
+from corpusveil.storage.durable import Done, Stage, Watch, mark_of, run
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import keyed_digest
 
@@ -57,7 +59,7 @@ def find_tokens(url: str) -> TokenFiles:
     found = [files.join(url, name) for name in files.listing(url)] if fs.isdir(path) else sorted(fs.glob(path))
     shards = tuple(files.absolute(name) for name in found if posixpath.basename(name).endswith(LINES))
     if not shards:
-        raise UserError(
+        raise NotMadeError(
             f"{url}: no tokens are here; name an artefact of 'corpusveil tokenize', or text of a sentence a line."
         )
     return TokenFiles(shards)
@@ -69,7 +71,7 @@ def read_token_counts(url: str) -> dict[str, int]:
         try:
             table = read_table(file, ["token", "count"])
         except (pa.ArrowException, KeyError):
-            raise UserError(f"{url}: these counts are damaged; tokenise again.") from None
+            raise ArtefactError(f"{url}: these counts are damaged; tokenise again.") from None
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
 
@@ -81,9 +83,17 @@ class TrainTask:
     record_name: str = "training.json"
 
 
+class Trained(Done):
+    """Vectors that are written, and what training says of itself."""
+
+    told: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
-class Train(Stage):
+class Train(Stage[Trained]):
     """Train on one machine and write the vectors."""
+
+    name: ClassVar[str] = "training"
 
     tokens: TokenFiles
     training: Training
@@ -91,11 +101,7 @@ class Train(Stage):
     spool_bytes: int = SPOOL_BYTES
     progress: Progress | None = dataclasses.field(default=None, compare=False)
 
-    @property
-    def name(self) -> str:
-        return "training"
-
-    def do(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
+    def make(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
         counts = None if self.tokens.counts is None else read_token_counts(self.tokens.counts)
         checkpoint = Checkpoint(self.address("checkpoint"), self.mark)
         vectors, told = train(
@@ -135,7 +141,7 @@ def describe(output: str, trainer: str, call: str, told: dict[str, Any], tokens:
 def refuse_changed(output: str, told: dict[str, Any], shards: Sequence[str]) -> None:
     """Raise UserError when the tokens are not those that the finished vectors ``output`` were trained on."""
     if told["tokens_digest"] != _digest(shards):
-        raise UserError(f"{output}: the tokens changed after these vectors were trained; choose another --output.")
+        raise ChangedError(f"{output}: the tokens changed after these vectors were trained; choose another output.")
 
 
 def _digest(shards: Sequence[str]) -> str:
@@ -168,6 +174,6 @@ def train_vectors(
         if finished is not None:
             refuse_changed(output, finished, found.shards)
             return finished
-        (record,) = run_stage(stage, [TrainTask()], engine, watch)
-        told = {"training": dataclasses.asdict(training), **record["told"]}
+        (record,) = run(stage, [TrainTask()], engine, watch)
+        told = {"training": dataclasses.asdict(training), **record.told}
         return describe(output, "gensim", mark, told, found)

@@ -24,8 +24,8 @@ import numpy as np
 
 from corpusveil.choices import CODECS, Codec
 from corpusveil.collocations.checkpoint import Checkpoint
-from corpusveil.collocations.defaults import SPOOL_BYTES
-from corpusveil.errors import UserError
+from corpusveil.collocations.training_defaults import SPOOL_BYTES
+from corpusveil.errors import ArtefactError, BadValueError, DataError
 from corpusveil.spaces import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
@@ -63,14 +63,14 @@ class Training:
         for name in ("dimensions", "window", "negative", "epochs", "min_count", "seed", "workers"):
             least = 0 if name in {"negative", "seed"} else 1
             if getattr(self, name) < least:
-                raise UserError(f"{name} = {getattr(self, name)}: it has to be at least {least}.")
+                raise BadValueError(f"{name} = {getattr(self, name)}: it has to be at least {least}.")
         for name in ("hs", "sg", "cbow_mean"):
             if getattr(self, name) not in (0, 1):
-                raise UserError(f"{name} = {getattr(self, name)}: it has to be 0 or 1.")
+                raise BadValueError(f"{name} = {getattr(self, name)}: it has to be 0 or 1.")
         if not self.negative and not self.hs:
-            raise UserError("negative = 0 and hs = 0: nothing would be trained; set one of them.")
+            raise BadValueError("negative = 0 and hs = 0: nothing would be trained; set one of them.")
         if not 0 < self.min_alpha <= self.alpha < 1 or not 0 <= self.sample < 1:
-            raise UserError("0 < min_alpha <= alpha < 1 and 0 <= sample < 1 are needed.")
+            raise BadValueError("0 < min_alpha <= alpha < 1 and 0 <= sample < 1 are needed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def count_tokens(shards: Sequence[str]) -> dict[str, int]:
     try:
         return {token.decode(): count for token, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))}
     except UnicodeDecodeError:
-        raise UserError(f"{shards[0]}: the tokens are not valid UTF-8; tokenise the corpus again.") from None
+        raise ArtefactError(f"{shards[0]}: the tokens are not valid UTF-8; tokenise the corpus again.") from None
 
 
 def segments(shards: Sequence[str], folder: str, spool_bytes: int) -> Iterator[Segment]:
@@ -165,7 +165,7 @@ def _model(training: Training, counts: dict[str, int]) -> Any:
     with _told(None, 0, 0):
         kept = {token: count for token, count in counts.items() if count >= training.min_count}
         if len(kept) < 2:
-            raise UserError(
+            raise DataError(
                 f"min_count = {training.min_count}: {len(kept)} tokens occur so often; give a smaller one or more text."
             )
         model.build_vocab_from_freq(dict(counts))
@@ -190,7 +190,7 @@ def train(
     counted = count_tokens(shards) if counts is None else counts
     total = sum(counted.values())
     if not total:
-        raise UserError("The tokens are empty; there is nothing to train on.")
+        raise DataError("The tokens are empty; there is nothing to train on.")
     model = _model(training, counted)
     epoch, segment = checkpoint.restore(model)
     began, trained, lines = time.monotonic(), 0, 0
@@ -212,14 +212,14 @@ def train(
                 else:
                     whole = part if number == 1 else None
             if seen != total:
-                raise UserError(f"{seen:,} tokens were read and {total:,} are counted; tokenise the corpus again.")
+                raise ArtefactError(f"{seen:,} tokens were read and {total:,} are counted; tokenise the corpus again.")
             epoch, segment = epoch + 1, 0
             checkpoint.offer(model, epoch, 0)
     seconds = time.monotonic() - began
     words = list(model.wv.index_to_key)
     counts_kept = np.array([model.wv.get_vecattr(word, "count") for word in words], dtype=np.int64)
-    told = {"tokens": total, "epochs": training.epochs, "seconds": round(seconds, 3), "trained": trained}
-    return Vectors(words, model.wv.vectors.astype(np.float32, copy=False), "word2vec", counts_kept), told
+    figures = {"tokens": total, "epochs": training.epochs, "seconds": round(seconds, 3), "trained": trained}
+    return Vectors(words, model.wv.vectors.astype(np.float32, copy=False), "word2vec", counts_kept), figures
 
 
 def _pass(model: Any, part: Segment, training: Training, first: float, share: float) -> int:

@@ -1,1 +1,1 @@
-"""Privacy statistics, attacks, utility tasks and the report (next release)."""
+"""What a release gives away and is still good for: one room a question, and the report that asks them all."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
 from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
@@ -69,28 +69,30 @@ def match(
     that can't be read are passed over, as a quarantine does. A folder that is a release is read at its ``data``. Raises
     UserError when these do not fit, and for an id that is there twice.
     """
-    kept = tuple(dict.fromkeys(columns))
-    if text in kept:
-        raise UserError(f"{text}: this is the column with the text; a label, attribute or second text is another one.")
+    named = tuple(dict.fromkeys(columns))
+    if text in named:
+        raise ColumnError(
+            f"{text}: this is the column with the text; a label, attribute or second text is another one."
+        )
     bad: list[str] = []
     chosen, documents = _reservoir(
-        _rows(original, Columns(text, id, kept), bad, corpus), most, np.random.default_rng(seed)
+        _rows(original, Columns(text, id, named), bad, corpus), most, np.random.default_rng(seed)
     )
     if not documents:
-        raise UserError(bad[0] if bad else f"{original[0]}: there is no document here.")
+        raise DataError(bad[0] if bad else f"{original[0]}: there is no document here.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
-        raise UserError(f"{original[0]}: two documents have the same {id}; name a column that tells them apart.")
-    found = _found(private, Columns(private_text or text, id), wanted, documents, bad)
+        raise BadRowError(f"{original[0]}: two documents have the same {id}; name a column that tells them apart.")
+    privates = _found(private, Columns(private_text or text, id), wanted, documents, bad)
     seconds = None if second is None else _found(second[1], Columns(second[0], id), wanted, documents, bad)
-    places = sorted(found if seconds is None else found.keys() & seconds.keys())
+    places = sorted(privates if seconds is None else privates.keys() & seconds.keys())
     if not places:
-        raise UserError(f"{private[0]}: no document has the {id} of one in the original.")
+        raise MismatchError(f"{private[0]}: no document has the {id} of one in the original.")
     return Matched(
         [chosen[place].text for place in places],
-        [found[place] for place in places],
+        [privates[place] for place in places],
         documents,
-        {name: [chosen[place].values[number] for place in places] for number, name in enumerate(kept)},
+        {name: [chosen[place].values[number] for place in places] for number, name in enumerate(named)},
         len(chosen),
         len(bad),
         None if seconds is None else [seconds[place] for place in places],
@@ -103,27 +105,27 @@ def _found(
     private: Sequence[str], columns: Columns, wanted: Mapping[Any, int], documents: int, bad: Sequence[str]
 ) -> dict[int, str]:
     """Return the private texts of the documents that are wanted, by their places."""
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     there = 0
-    for row in _rows([_data(one) for one in private], columns):
+    for row in _rows([_data(url) for url in private], columns):
         there += 1
         place = wanted.get(row.identity)
-        if place in found:
-            raise UserError(
+        if place in texts:
+            raise BadRowError(
                 f"{private[0]}: two documents have the same {columns.id}; name a column that tells them apart."
             )
         if place is not None:
-            found[place] = row.text
+            texts[place] = row.text
     if columns.id is None and bad and there != documents:
-        raise UserError(
+        raise MismatchError(
             f"{private[0]}: {there:,} documents, and {documents:,} that can be read in the original; {bad[0]}"
         )
     if columns.id is None and there != documents:
-        raise UserError(
+        raise MismatchError(
             f"{private[0]}: {there:,} documents, and {documents:,} in the original; where some were left out or set "
-            "aside, keep a column that tells them apart (privatize --keep) and name it with --id."
+            "aside, keep a column that tells them apart (keep) and name it (id)."
         )
-    return found
+    return texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +153,17 @@ def _rows(
     for shard in shards:
         suffix = formats.form_of(shard.url)
         for name in columns.named[1:] if suffix.startswith(".txt") else ():
-            raise UserError(f"{shard.url}: plain text has no column {name!r}; leave it out, or use a form that has it.")
+            raise ColumnError(
+                f"{shard.url}: plain text has no column {name!r}; leave it out, or use a form that has it."
+            )
         form = formats.find(suffix)
         with files.open_read(shard.url) as file:
             for batch in form.batches(file, shard.url, columns):
                 for bad in batch.bad:
-                    said = f"{shard.url}, row {bad.number + 1}: {bad.why}"
+                    sentence = f"{shard.url}, row {bad.number + 1}: {bad.why}"
                     if unreadable is None:
-                        raise UserError(said)
-                    unreadable.append(said)
+                        raise BadRowError(sentence)
+                    unreadable.append(sentence)
                 values = [_values(column) for column in batch.kept]
                 identities = batch.ids if batch.ids is not None else range(number, number + len(batch.numbers))
                 texts = zip(identities, batch.texts.to_pylist(), batch.numbers, strict=True)
@@ -176,12 +180,17 @@ def _values(column: pa.Array) -> list[Any]:
 
 def _reservoir(rows: Iterator[_Row], most: int, rng: np.random.Generator) -> tuple[list[_Row], int]:
     """Return an even sample of at most so many rows, in their order, and how many there were."""
-    kept: list[tuple[int, _Row]] = []
+    reservoir: list[tuple[int, _Row]] = []
     number = 0
     for row in rows:
         if number < most:
-            kept.append((number, row))
+            reservoir.append((number, row))
         elif (place := int(rng.integers(number + 1))) < most:
-            kept[place] = (number, row)
+            reservoir[place] = (number, row)
         number += 1
-    return [row for _, row in sorted(kept, key=lambda one: one[0])], number
+    return [row for _, row in sorted(reservoir, key=lambda one: one[0])], number
+
+
+def spread(rows: int, most: int) -> list[int]:
+    """Return at most so many row numbers, evenly spread: a corpus can be sorted by its labels."""
+    return [at * rows // min(rows, most) for at in range(min(rows, most))]

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.collocations.words import WordCounter
-from corpusveil.errors import UserError
+from corpusveil.collocations.word_counter import WordCounter
+from corpusveil.errors import BadTypeError, ShapeError
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import MASKS
 from corpusveil.text.tokens import Tokenizer, Tokens
-from corpusveil.text.words import WordTable
+from corpusveil.text.word_table import WordTable
 
 BATCH = 1 << 14
 """Texts that are tokenised at once."""
@@ -65,7 +65,7 @@ class Terms:
 def check_texts(texts: Sequence[str], name: str = "texts") -> Sequence[str]:
     """Return the texts. Raises UserError where they are one text, or not all of them are text."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise UserError(
+        raise BadTypeError(
             f"{name}: a list of texts is needed, each of them text; give an empty one where one is missing."
         )
     return texts
@@ -76,7 +76,9 @@ def check_pairs(originals: Sequence[str], privates: Sequence[str]) -> None:
     check_texts(originals, "originals")
     check_texts(privates, "privates")
     if len(originals) != len(privates) or not len(originals):
-        raise UserError(f"{len(originals):,} originals and {len(privates):,} privates; give one private text for each.")
+        raise ShapeError(
+            f"{len(originals):,} originals and {len(privates):,} privates; give one private text for each."
+        )
 
 
 def batches(texts: Sequence[str], tokenizer: Tokenizer) -> Iterator[Tokens]:

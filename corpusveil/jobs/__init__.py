@@ -1,1 +1,1 @@
-"""Whole flows on Spark."""
+"""What runs tasks: local processes, Spark, Spark Connect, Beam, Dataflow; one file an engine."""

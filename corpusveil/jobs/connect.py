@@ -1,14 +1,52 @@
-"""Shard tasks through Spark Connect, whose client has no context: the rows of a range, mapped on the workers."""
+"""The Spark Connect engine, whose client has no context: the rows of a range, mapped on the workers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
-from corpusveil.transforms.metrics import total
+from corpusveil.errors import BadValueError, PackageError
+from corpusveil.storage.engine import total
+from corpusveil.transforms.handshake import SameVersions, spark_failure
+
+SCHEME = "sc://"
+MOST_SPARK_TASKS = 8192
+"""Where there are more shard tasks, several are one Spark task: its driver keeps kilobytes for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Runs tasks on the Spark Connect server ``master``, ``sc://HOST[:PORT]``.
+
+    ``workers`` is how many tasks it does at once, which a client is not told.
+    """
+
+    master: str
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.master.startswith(SCHEME):
+            raise BadValueError(f"master = {self.master}: a Spark Connect server is {SCHEME}HOST[:PORT].")
+
+    def session(self) -> Any:
+        """Return a session on the server. Raises UserError without PySpark."""
+        try:
+            from pyspark.sql import SparkSession
+        except ImportError:
+            raise PackageError("engine connect needs PySpark: pip install 'corpusveil[connect]'.") from None
+        return SparkSession.builder.remote(self.master).getOrCreate()
+
+    def slots(self) -> int:
+        """Return how many tasks can be done at once."""
+        return self.workers
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+        """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when the job fails."""
+        return run_by_rows(self.session(), function, tasks)
 
 
 def is_connect(session: Any) -> bool:
@@ -16,12 +54,23 @@ def is_connect(session: Any) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
-def run_by_rows(session: Any, function: Callable[[Any], Any], tasks: Sequence[Any], slices: int) -> dict[str, int]:
+def slices_of(tasks: Sequence[Any]) -> int:
+    """Return into how many tasks of Spark these tasks are parted."""
+    return max(1, min(len(tasks), MOST_SPARK_TASKS))
+
+
+def run_by_rows(session: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
     """Run ``function`` on every task; return the sums of what it measured, which workers return as rows.
 
-    The tasks travel in the closure, a hundred bytes each; a row is the number of one.
+    The tasks travel in the closure, a hundred bytes each; a row is the number of one. Raises WorkError when the job
+    fails.
     """
-    rows = session.range(0, len(tasks), 1, slices).mapInArrow(_each(function, list(tasks)), "measured string").collect()
+    checked = SameVersions.of(function)
+    try:
+        numbers = session.range(0, len(tasks), 1, slices_of(tasks))
+        rows = numbers.mapInArrow(_each(checked, list(tasks)), "measured string").collect()
+    except Exception as error:  # noqa: BLE001 - engines raise what they like
+        raise spark_failure(error) from None
     return total(orjson.loads(row.measured) for row in rows)
 
 

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpusveil.errors import UserError
+from corpusveil.errors import AddressError, PackageError, TrustError
 from corpusveil.ownership import refuse_others
 from corpusveil.storage.home import cache_folder
 
@@ -56,7 +56,7 @@ def ensure_java() -> Path:
     """
     home = java_home()
     if home is None:
-        raise UserError(MISSING)
+        raise PackageError(MISSING)
     os.environ["JAVA_HOME"] = str(home)
     first = shutil.which("java")
     if first is None or not Path(first).samefile(home / "bin" / "java"):
@@ -85,12 +85,12 @@ def _home(java: Path) -> Path | None:
     try:
         wrapped = _wrapped(real)
     except OSError as error:
-        raise UserError(
+        raise AddressError(
             f"The Java in {home} has to be started through a script, which could not be written ({error}): "
             "set CORPUSVEIL_CACHE to a folder of yours."
         ) from error
     if not _probe(wrapped / "bin" / "java", _VECTOR_MODULE):
-        raise UserError(
+        raise AddressError(
             f"The script {wrapped}/bin/java, through which the Java in {home} is started, does not run: "
             "set CORPUSVEIL_CACHE to a folder from which programs may be run."
         )
@@ -132,7 +132,7 @@ def _wrapped(java: Path) -> Path:
         for path in (home, started.parent, started):
             refuse_others(path)
         if started.read_text() != script:
-            raise UserError(f"{started}: this is not the script that was put here; remove the folder {home}.")
+            raise TrustError(f"{started}: this is not the script that was put here; remove the folder {home}.")
         return home
     with tempfile.TemporaryDirectory(dir=home.parent) as folder:
         made = Path(folder, "home")

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from corpusveil.collocations.artifact import claimed
-from corpusveil.collocations.stages import mark_of
 from corpusveil.collocations.training import TokenFiles, describe, find_tokens, refuse_changed, write_vectors
 from corpusveil.collocations.word2vec import Training, codec_of
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import DataError, EngineError, UnknownError, UserError
 from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
+from corpusveil.storage.durable import mark_of
 from corpusveil.transforms.handshake import python_fault, refuse_other_python
 
 _SENTENCE_TOKENS = 10_000
@@ -40,7 +40,7 @@ def _sentences(shards: Any) -> Any:
 
 def _refuse_nothing(counts: dict[str, int], training: Training) -> None:
     if len(counts) < 2:
-        raise UserError(f"min_count = {training.min_count}: {len(counts)} tokens occur so often; give a smaller one.")
+        raise DataError(f"min_count = {training.min_count}: {len(counts)} tokens occur so often; give a smaller one.")
 
 
 def train_on_spark(
@@ -54,7 +54,7 @@ def train_on_spark(
     output = files.absolute(output)
     usual = Training()
     if changed := [name for name in _ONLY_GENSIM if getattr(training, name) != getattr(usual, name)]:
-        raise UserError(f"{changed[0]}: --trainer spark has no such parameter; leave it out or train with gensim.")
+        raise UnknownError(f"{changed[0]}: the trainer spark has no such parameter; leave it out or train with gensim.")
     found = find_tokens(tokens)
     sizes = [files.size(shard) for shard in found.shards]
     call = mark_of("spark", dataclasses.asdict(training), list(found.shards), sizes, partitions)
@@ -95,7 +95,7 @@ def _train(
         raise
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes, with text in it
         sentence = python_fault(str(error)) or f"{type(error).__name__}; run it again."
-        raise WorkError(f"Training on Spark failed: {sentence}") from None
+        raise EngineError(f"Training on Spark failed: {sentence}") from None
     rows.sort(key=lambda row: (-counts[row["word"]], row["word"]))
     vectors = Vectors(
         [row["word"] for row in rows],

@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpusveil.errors import UserError, WorkError
-from corpusveil.transforms.environment import installed, requirement
+from corpusveil.errors import BadValueError, InstallationError, PackageError
+from corpusveil.jobs.environment import installed, requirement
 
 ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
 EXTRAS = ("s3", "gcs", "azure")
@@ -30,10 +30,10 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
     with pex's last line when it fails, as it does without the package index.
     """
     if importlib.util.find_spec("pex") is None:
-        raise UserError("package spark needs pex: pip install 'corpusveil[package]'.")
+        raise PackageError("package spark needs pex: pip install 'corpusveil[package]'.")
     for extra in extras:
         if extra not in EXTRAS:
-            raise UserError(f"--extra {extra}: it may be {', '.join(EXTRAS)}.")
+            raise BadValueError(f"extra = {extra}: it may be {', '.join(EXTRAS)}.")
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".packing-", dir=folder) as work:
@@ -45,7 +45,7 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not made.exists():
             last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-            raise WorkError(f"pex could not build {ENVIRONMENT}: {last}")
+            raise InstallationError(f"pex could not build {ENVIRONMENT}: {last}")
         made.replace(folder / ENVIRONMENT)
     shutil.copyfile(Path(__file__).with_name(SUBMIT), folder / SUBMIT)
     return [folder / ENVIRONMENT, folder / SUBMIT]

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import TOLD, UserError, WorkError
-from corpusveil.jobs.connect import is_connect, run_by_rows
+from corpusveil.errors import PackageError, UserError
+from corpusveil.jobs.connect import SCHEME, Connect, is_connect, run_by_rows, slices_of
 from corpusveil.jobs.java import ensure_java
-from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python
-from corpusveil.transforms.metrics import NAMES
-
-MOST_SPARK_TASKS = 8192
-"""Where there are more shard tasks, several are one Spark task: its driver keeps kilobytes for each."""
+from corpusveil.storage.engine import NAMES
+from corpusveil.transforms.handshake import SameVersions, refuse_other_python, spark_failure
 
 
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
@@ -30,12 +27,12 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise UserError("--engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
+        raise PackageError("the engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if master is not None and master.startswith("sc://"):
-        return SparkSession.builder.remote(master).getOrCreate()
+    if master is not None and master.startswith(SCHEME):
+        return Connect(master).session()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
@@ -74,7 +71,7 @@ def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Ca
 
 
 @dataclass(frozen=True, slots=True)
-class SparkEngine:
+class Spark:
     """Runs tasks as a Spark job, on the active session or one made for ``master``."""
 
     master: str | None = None
@@ -91,21 +88,16 @@ class SparkEngine:
         The sums are accumulators, one a name; Spark adds what a task measured once, however often it was tried.
         """
         session = spark_session(self.master, self.workers)
-        slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
-        checked = SameVersions.of(function)
+        if is_connect(session):
+            return run_by_rows(session, function, tasks)
         try:
-            if is_connect(session):
-                return run_by_rows(session, checked, tasks, slices)
             context = session.sparkContext
             refuse_other_python(context)
             accumulators = {name: context.accumulator(0) for name in NAMES}
-            context.parallelize(list(tasks), slices).foreachPartition(_each(checked, accumulators))
+            checked = SameVersions.of(function)
+            context.parallelize(list(tasks), slices_of(tasks)).foreachPartition(_each(checked, accumulators))
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            told = str(error)
-            known = [line for line in told.splitlines() if any(kind in line for kind in TOLD)]
-            sentence = known[0].split("Error: ", 1)[-1] if known else f"{type(error).__name__}."
-            sentence = python_fault(told) or sentence
-            raise WorkError(f"The Spark job failed: {sentence} What was finished is kept; run again.") from None
+            raise spark_failure(error) from None
         return {name: accumulator.value for name, accumulator in accumulators.items()}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
+from corpusveil.display import Card, Shown, rounded_up
+from corpusveil.errors import BadTypeError, BadValueError, ShapeError, UnknownError
 from corpusveil.sampling import grid, weights
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -18,8 +20,8 @@ from corpusveil.spaces import Space
 from corpusveil.text.policy import DOCUMENT_LENGTH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guarantee:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Guarantee(Shown):
     """What holds for one token at one epsilon, or for a release.
 
     ``epsilon`` and ``plain_ldp`` (nats) are None where nothing holds. ``metric`` says what distance is, ``neighbors``
@@ -44,6 +46,24 @@ class Guarantee:
         """Return the fields by name, for a manifest."""
         return dataclasses.asdict(self)
 
+    def card(self) -> Card:
+        """Return what holds, under which conditions, and what stands in the clear."""
+        if not self.holds or self.epsilon is None:
+            fields: list[tuple[str, str | Sequence[str]]] = [("why", self.notes), ("claimed", self.claim)]
+            return Card(f"No guarantee: {self.mechanism}", [*fields, ("in the clear", "; ".join(self.disclosed))])
+        return Card(
+            f"Guarantee: {self.mechanism}, epsilon {self.epsilon:g} a {self.per}",
+            [
+                ("distance", self.metric),
+                ("between", self.neighbors),
+                ("any two words", f"at most {rounded_up(self.plain_ldp)} nats of plain LDP"),
+                *([("in words", self.notes)] if self.notes else []),
+                ("in the clear", "; ".join(self.disclosed)),
+                ("assuming", self.assumptions),
+                *([("claimed", self.claim)] if self.claim else []),
+            ],
+        )
+
 
 COMPUTATIONAL = (
     "The draws come from AES-128 and BLAKE2b under a secret key, so the promise holds against readers who do not have "
@@ -67,7 +87,7 @@ class Mechanism(abc.ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
-            raise UserError(f"space: this is of type {type(self.space).__name__}; give cv.load_space(URL).")
+            raise BadTypeError(f"space: this is of type {type(self.space).__name__}; give cv.load_space(URL).")
 
     @abc.abstractmethod
     def privatize(
@@ -131,13 +151,13 @@ class Mechanism(abc.ABC):
     def check_id(self, word: int) -> int:
         """Return the id as int. Raises UserError when the vocabulary has no such id."""
         if not 0 <= int(word) < len(self.space):
-            raise UserError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}.")
+            raise UnknownError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}.")
         return int(word)
 
     def check_tokens(self, ids: npt.NDArray[np.int32], draws: Draws) -> None:
         """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not look."""
         if len(draws) != ids.size:
-            raise UserError(f"{len(draws)} draws for {ids.size} tokens; give one a token.")
+            raise ShapeError(f"{len(draws)} draws for {ids.size} tokens; give one a token.")
         if ids.size:
             self.check_id(ids.min())
             self.check_id(ids.max())
@@ -193,14 +213,14 @@ def nothing_holds(mechanism: Mechanism, claim: str, why: str) -> Guarantee:
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise UserError unless a parameter is a whole number from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise UserError(f"{name} = {value}: {name} is a whole number from {least} to {most:,}.")
+        raise BadValueError(f"{name} = {value}: {name} is a whole number from {least} to {most:,}.")
 
 
 def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
     """Raise UserError unless a parameter is a number between 0 and 1, or with ``ends`` one of these."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not good or not (0 < value < 1 or (ends and value in (0, 1))):
-        raise UserError(f"{name} = {value}: {name} is a number {'from 0 to' if ends else 'between 0 and'} 1.")
+        raise BadValueError(f"{name} = {value}: {name} is a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
 def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:
@@ -209,8 +229,8 @@ def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[
         return [check_epsilon(float(epsilon))], None
     values = np.asarray(epsilon, dtype=np.float64)
     if values.shape != (tokens,):
-        raise UserError(f"epsilon has shape {values.shape} for {tokens} tokens; give one number or one a token.")
+        raise ShapeError(f"epsilon has shape {values.shape} for {tokens} tokens; give one number or one a token.")
     if not (np.isfinite(values).all() and (values > 0).all()):
-        raise UserError("epsilon: each is a finite number above 0.")
+        raise BadValueError("epsilon: each is a finite number above 0.")
     distinct, which = np.unique(grid.round_down(values), return_inverse=True)
     return distinct.tolist(), which.astype(np.int32)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.mechanisms.metrics import euclidean
+from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
-from corpusveil.mechanisms.metrics import discrete
+from corpusveil.mechanisms.distances import discrete
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, partition, set_table
 from corpusveil.mechanisms.registry import register

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import Guarantee, nothing_holds
-from corpusveil.mechanisms.metrics import discrete
+from corpusveil.mechanisms.distances import discrete
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, nearest_sets, set_table
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.weights import check_epsilon

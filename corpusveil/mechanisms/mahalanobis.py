@@ -21,7 +21,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy import linalg
 
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.cmp import Cmp
 from corpusveil.mechanisms.on_vectors import OnVectors
@@ -29,8 +29,8 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.spaces import Space
-from corpusveil.spaces.exits import exits
-from corpusveil.spaces.search import in_slices
+from corpusveil.spaces.cell_boundaries import exits
+from corpusveil.spaces.nearest_words import in_slices
 
 
 @register
@@ -130,18 +130,18 @@ def shape_of(space: Space, lam: float) -> Shape:
     covariance = _covariance(space) if lam else np.zeros((space.dimensions, space.dimensions))
     mean = float(np.trace(covariance)) / space.dimensions
     if lam and not mean > 0:
-        raise UserError("mahalanobis: all vectors are equal, so they have no covariance; use cmp.")
+        raise DataError("mahalanobis: all vectors are equal, so they have no covariance; use cmp.")
     matrix = (lam / mean if lam else 0.0) * covariance
     matrix[np.diag_indices_from(matrix)] += 1 - lam
     factor = np.zeros_like(matrix)
     if not _cholesky(matrix, factor):
-        raise UserError(
+        raise DataError(
             f"lam = {lam:g}: the vectors lie in a flat part of the space, where this noise would be none; use a "
             "smaller lam."
         )
     least = math.sqrt(max(float(np.linalg.eigvalsh(matrix)[0]), 0.0)) * (1 - 2.0**-20)
     if not least > 0:
-        raise UserError(f"lam = {lam:g}: the least eigenvalue is 0 in float64; use a smaller lam.")
+        raise DataError(f"lam = {lam:g}: the least eigenvalue is 0 in float64; use a smaller lam.")
     return Shape(np.ascontiguousarray(factor.T), least)
 
 

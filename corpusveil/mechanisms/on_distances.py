@@ -2,7 +2,7 @@
 
 For ``P[w, u]`` proportional to ``exp(-(epsilon/2) d(w, u))`` over the whole vocabulary, ``ln P`` of two inputs differs
 by ``(epsilon/2) d(w, w')`` in the exponent and by as much in the normaliser at most: ``epsilon d``-private. That needs
-one vocabulary of outputs for every input, so no word is left out (``rows.py``).
+one vocabulary of outputs for every input, so no word is left out (``exponential_rows.py``).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import Mechanism, levels
+from corpusveil.mechanisms.exponential_rows import ExponentialRows
 from corpusveil.mechanisms.on_vectors import diameter_bound
-from corpusveil.mechanisms.rows import Rows
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -44,7 +44,7 @@ class OnDistances(Mechanism):
         self.space.require_vectors(self.name)
 
     @abc.abstractmethod
-    def rows(self, epsilon: float) -> Rows:
+    def rows(self, epsilon: float) -> ExponentialRows:
         """Return the rows of integer weights at one epsilon; cached."""
 
     @abc.abstractmethod

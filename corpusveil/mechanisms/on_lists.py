@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Mechanism, levels
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
@@ -44,7 +44,7 @@ class OnLists(Mechanism):
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         if len(self.space.lists) < 1:
-            raise UserError(f"{self.name} needs a space with a list; build it with 'corpusveil space --lists 1'.")
+            raise DataError(f"{self.name} needs a space with a list; build it with lists = 1 or more.")
 
     @property
     def sizes(self) -> list[int]:
@@ -127,24 +127,24 @@ class OnLists(Mechanism):
         self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
     ) -> npt.NDArray[np.float64]:
         """Return ``P[input, output]`` of words, as in ``distribution``, where each list has all words; broadcast."""
-        found = sum(self.cells(place[inputs], place[outputs], epsilon) for place in self.space.positions)
-        return np.asarray(found / len(self.space.lists))
+        total = sum(self.cells(place[inputs], place[outputs], epsilon) for place in self.space.positions)
+        return np.asarray(total / len(self.space.lists))
 
     def outside(self, epsilon: float) -> npt.NDArray[np.float64]:
         """Return the probability that each word gives one particular word out of reach; float64 [V]."""
         size = len(self.space)
-        found = sum(self.cells(place, (place + size // 2) % size, epsilon) for place in self.space.positions)
-        return np.asarray(found / len(self.space.lists))
+        total = sum(self.cells(place, (place + size // 2) % size, epsilon) for place in self.space.positions)
+        return np.asarray(total / len(self.space.lists))
 
     def near(self, outputs: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.int64]:
         """Return the words within reach of each output on any list, int64 [U, W]; -1 for none and for one again."""
         size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
         steps = np.arange(-reach, min(reach, size - reach - 1) + 1)
-        found: list[npt.NDArray[np.int64]] = []
+        neighbors: list[npt.NDArray[np.int64]] = []
         for number, (order, place) in enumerate(zip(self.space.lists, self.space.positions, strict=True)):
             words = order[(place[outputs][:, None] + steps) % size].astype(np.int64)
-            found.append(np.where(self.in_reach(words, outputs[:, None], epsilon, number), -1, words))
-        return np.concatenate(found, axis=1)
+            neighbors.append(np.where(self.in_reach(words, outputs[:, None], epsilon, number), -1, words))
+        return np.concatenate(neighbors, axis=1)
 
     def in_reach(
         self,

@@ -21,14 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import Mechanism, check_whole, levels
-from corpusveil.mechanisms.blocks import LANES, Blocks, blocks_of, exponential, squared_distances
-from corpusveil.mechanisms.rows import TOGETHER
+from corpusveil.mechanisms.exponential_rows import TOGETHER
+from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest import squared_distance
-from corpusveil.spaces.search import in_slices
+from corpusveil.spaces.nearest_words import in_slices
+from corpusveil.spaces.nominations import squared_distance
 
 MOST = 256
 """Candidates of a word at most."""
@@ -70,7 +70,7 @@ def partition(space: Space, size: int) -> npt.NDArray[np.int32]:
     return _partition_of(blocks_of(space), size)
 
 
-def _partition_of(blocks: Blocks, size: int) -> npt.NDArray[np.int32]:
+def _partition_of(blocks: VectorBlocks, size: int) -> npt.NDArray[np.int32]:
     groups = np.full(blocks.words, -1, dtype=np.int32)
     _divide(blocks.vectors, blocks.chunks, size, groups)
     return groups
@@ -114,13 +114,13 @@ def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: A
     point = np.zeros(chunks.shape[1])
     for j in range(vectors.shape[1]):
         point[j] = vectors[word, j]
-    found = np.empty(LANES)
+    squares = np.empty(LANES)
     count = 0
     for k in range(chunks.shape[0]):
-        squared_distances(chunks[k], point, found)
+        squared_distances(chunks[k], point, squares)
         for u in range(k * LANES, min((k + 1) * LANES, n)):
             if u != word and groups[u] < 0:
-                count = _offer(kept, ids, count, found[u - k * LANES], u)
+                count = _offer(kept, ids, count, squares[u - k * LANES], u)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -129,7 +129,7 @@ def _nearest(vectors: Any, chunks: Any, members: Any, low: int, high: int) -> No
     kept = np.empty((TOGETHER, members.shape[1] - 1))
     points = np.zeros((TOGETHER, chunks.shape[1]))
     counts = np.empty(TOGETHER, dtype=np.int64)
-    found = np.empty(LANES)
+    squares = np.empty(LANES)
     for start in range(low, high, TOGETHER):
         group = min(TOGETHER, high - start)
         counts[:] = 0
@@ -138,10 +138,10 @@ def _nearest(vectors: Any, chunks: Any, members: Any, low: int, high: int) -> No
             points[r, : vectors.shape[1]] = vectors[start + r]
         for k in range(chunks.shape[0]):
             for r in range(group):
-                squared_distances(chunks[k], points[r], found)
+                squared_distances(chunks[k], points[r], squares)
                 for u in range(k * LANES, min((k + 1) * LANES, n)):
                     if u != start + r:
-                        counts[r] = _offer(kept[r], members[start + r, 1:], counts[r], found[u - k * LANES], u)
+                        counts[r] = _offer(kept[r], members[start + r, 1:], counts[r], squares[u - k * LANES], u)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -24,8 +24,8 @@ from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, promise
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.exits import RAYS, exits
-from corpusveil.spaces.search import TILE_ROWS, in_slices, search_of
+from corpusveil.spaces.cell_boundaries import RAYS, exits
+from corpusveil.spaces.nearest_words import TILE_ROWS, in_slices, search_of
 
 BLOCK = TILE_ROWS
 """Tokens worked on at a time: 2.4 MiB of noise for each 300 dimensions."""
@@ -112,7 +112,7 @@ class OnVectors(Mechanism):
     def retention(self, epsilon: float) -> float:
         """Return an estimate of the mean probability that a word comes back unchanged.
 
-        It is a mean over 1,024 words with one direction each (``spaces/exits.py``), the same in every run;
+        It is a mean over 1,024 words with one direction each (``spaces/cell_boundaries.py``), the same in every run;
         ``retention_error`` says how far off it may be.
         """
         shares = special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits())

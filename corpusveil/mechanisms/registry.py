@@ -7,10 +7,11 @@ import difflib
 import functools
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import corpusveil.mechanisms as package
-from corpusveil.errors import UserError
+from corpusveil.errors import BadTypeError, UnknownError
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
@@ -39,28 +40,38 @@ def names() -> list[str]:
     return sorted(_BY_NAME)
 
 
+def classes() -> dict[str, type[Mechanism]]:
+    """Return the classes of all mechanisms by their own names, which the package has as its attributes."""
+    _load_all()
+    return {cls.__name__: cls for cls in _BY_NAME.values()}
+
+
 def find(name: str) -> type[Mechanism]:
     """Return the class of a mechanism. Raises UserError for an unknown name, with the nearest known one."""
     _load_all()
     if not isinstance(name, str):
-        raise UserError(f"mechanism: this is of type {type(name).__name__}; give a name, then the space.")
+        raise BadTypeError(f"mechanism: this is of type {type(name).__name__}; give a name, then the space.")
     if name not in _BY_NAME:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists those there are."
-        raise UserError(f"{name}: no mechanism has this name; {hint}")
+        raise UnknownError(f"{name}: no mechanism has this name; {hint}")
     return _BY_NAME[name]
 
 
 def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:
     """Return a mechanism over a space. Raises UserError for an unknown name or parameter."""
-    cls = find(name)
-    known = [field.name for field in dataclasses.fields(cls) if field.name != "space"]
-    for given in parameters:
-        if given not in known:
-            near = difflib.get_close_matches(given, known, n=1)
+    check(name, parameters)
+    return find(name)(space=space, **parameters)
+
+
+def check(name: str, given: Iterable[str]) -> None:
+    """Raise UserError for an unknown mechanism, and for parameters that it does not have."""
+    known = parameters(name)
+    for one in given:
+        if one not in known:
+            near = difflib.get_close_matches(one, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known) or 'none'}."
-            raise UserError(f"{given}: {name} has no such parameter; {hint}")
-    return cls(space=space, **parameters)
+            raise UnknownError(f"{one}: {name} has no such parameter; {hint}")
 
 
 def parameters(name: str) -> list[str]:

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
-from corpusveil.mechanisms.metrics import euclidean
+from corpusveil.mechanisms.distances import euclidean
+from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.rows import Rows, rows_of
 from corpusveil.sampling.weights import check_epsilon
 
 
@@ -33,7 +33,7 @@ class SanText(OnDistances):
     paper: ClassVar[str] = "SanText (Yue, Du, Wang, Li, Sun, Chow 2021)"
     summary: ClassVar[str] = "exponential mechanism on vectors: epsilon times Euclidean distance"
 
-    def rows(self, epsilon: float) -> Rows:
+    def rows(self, epsilon: float) -> ExponentialRows:
         return rows_of(self.space, check_epsilon(epsilon) / 2)
 
     def reach(self, epsilon: float) -> float:

@@ -19,12 +19,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
-from corpusveil.mechanisms.metrics import discrete
+from corpusveil.mechanisms.distances import discrete
+from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.rows import Rows, rows_of
 from corpusveil.sampling.weights import check_epsilon
 
 LONGEST = 4.0
@@ -44,9 +44,9 @@ class SynTf(OnDistances):
         OnDistances.__post_init__(self)
         zero = np.flatnonzero(~self.space.vectors.any(axis=1))
         if zero.size:
-            raise UserError(f"syntf: the vector of {self.space.word(int(zero[0]))!r} is 0 and has no direction.")
+            raise DataError(f"syntf: the vector of {self.space.word(int(zero[0]))!r} is 0 and has no direction.")
 
-    def rows(self, epsilon: float) -> Rows:
+    def rows(self, epsilon: float) -> ExponentialRows:
         return rows_of(self.space, check_epsilon(epsilon) / 2 / LONGEST, LONGEST, squared=True)
 
     def reach(self, epsilon: float) -> float:

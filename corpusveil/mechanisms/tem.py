@@ -23,12 +23,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
-from corpusveil.mechanisms.metrics import euclidean
+from corpusveil.mechanisms.distances import euclidean
+from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.rows import Rows, rows_of
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
 
@@ -53,11 +53,11 @@ class Tem(OnDistances):
         check_fraction("beta", self.beta)
         if self.gamma is None:
             if self._outside() <= 1:
-                raise UserError(
+                raise BadValueError(
                     f"beta = {self.beta}: with {len(self.space)} words beta is below 1 - 1/{len(self.space)}."
                 )
         elif isinstance(self.gamma, bool) or not isinstance(self.gamma, (int, float)) or not 0 < self.gamma < math.inf:
-            raise UserError(f"gamma = {self.gamma}: gamma is a distance, a finite number above 0.")
+            raise BadValueError(f"gamma = {self.gamma}: gamma is a distance, a finite number above 0.")
 
     def _outside(self) -> decimal.Decimal:
         b = decimal.Decimal(self.beta)
@@ -69,7 +69,7 @@ class Tem(OnDistances):
             return float(self.gamma)
         return float(weights.divide(2 * weights.ln(self._outside()), decimal.Decimal(check_epsilon(epsilon))))
 
-    def rows(self, epsilon: float) -> Rows:
+    def rows(self, epsilon: float) -> ExponentialRows:
         gamma = self.gamma_at(epsilon)
         return rows_of(self.space, check_epsilon(epsilon) / 2, math.inf if gamma >= self.diameter() else gamma)
 

@@ -28,11 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
-from corpusveil.mechanisms.blocks import Blocks, blocks_of
-from corpusveil.mechanisms.metrics import euclidean
+from corpusveil.mechanisms.distances import euclidean
+from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, rows_of, steepest
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.rows import Rows, kernel_sums, rows_of, steepest
+from corpusveil.mechanisms.vector_blocks import VectorBlocks, blocks_of
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
@@ -63,7 +63,7 @@ def _dot(a: Any, b: Any) -> float:
     return total
 
 
-def solve(blocks: Blocks, epsilon: float) -> npt.NDArray[np.float64] | None:
+def solve(blocks: VectorBlocks, epsilon: float) -> npt.NDArray[np.float64] | None:
     """Return weights c with all normalisers within ``RESIDUAL`` of 1; None where none above 0 are found."""
     ones = np.ones(blocks.words)
     first = kernel_sums(blocks, epsilon)
@@ -89,12 +89,12 @@ def solve(blocks: Blocks, epsilon: float) -> npt.NDArray[np.float64] | None:
     return guess if float(np.abs(certificate - 1).max()) <= RESIDUAL else None
 
 
-def realised(blocks: Blocks, s: float) -> float:
+def realised(blocks: VectorBlocks, s: float) -> float:
     """Return the epsilon that the plain exponential of exponent s realises: exact, from its normalisers."""
     return s + steepest(blocks, np.log(kernel_sums(blocks, s)), SLACK)
 
 
-def calibrate(blocks: Blocks, epsilon: float) -> Solution:
+def calibrate(blocks: VectorBlocks, epsilon: float) -> Solution:
     """Return the largest s found in ``[epsilon / 2, epsilon]`` that realises at most epsilon."""
     if realised(blocks, epsilon) <= epsilon:
         return Solution(epsilon, None, epsilon)
@@ -102,9 +102,9 @@ def calibrate(blocks: Blocks, epsilon: float) -> Solution:
     best = min(realised(blocks, low), epsilon)  # never more than 2 s, but for rounding
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        found = realised(blocks, middle)
-        if found <= epsilon:
-            low, best = middle, found
+        loss = realised(blocks, middle)
+        if loss <= epsilon:
+            low, best = middle, loss
         else:
             high = middle
     return Solution(low, None, best)
@@ -127,9 +127,9 @@ class TightExponential(OnDistances):
     paper: ClassVar[str] = "ours; after ElSalamouny, Chatzikokolakis, Palamidessi 2014"
     summary: ClassVar[str] = "exponential on vectors with solved weights: the full epsilon in the exponent"
 
-    def rows(self, epsilon: float) -> Rows:
-        found = solution_of(self.space, check_epsilon(epsilon))
-        return rows_of(self.space, found.s, factors=found.factors)
+    def rows(self, epsilon: float) -> ExponentialRows:
+        solution = solution_of(self.space, check_epsilon(epsilon))
+        return rows_of(self.space, solution.s, factors=solution.factors)
 
     def reach(self, epsilon: float) -> float:
         return solution_of(self.space, check_epsilon(epsilon)).s * self.diameter()
@@ -153,12 +153,13 @@ class TightExponential(OnDistances):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         epsilon = check_epsilon(epsilon)
-        found = solution_of(self.space, epsilon)
+        solution = solution_of(self.space, epsilon)
         used = (
             "The weights were solved: all of epsilon stands in the exponent, and all normalisers are 1 within 2^-22."
-            if found.factors is not None
+            if solution.factors is not None
             else "No positive weights were found at this epsilon, so the calibrated exponential is used: "
-            f"{found.s / epsilon:.4f} of epsilon stands in the exponent and {found.realised / epsilon:.4f} is realised."
+            f"{solution.s / epsilon:.4f} of epsilon stands in the exponent and "
+            f"{solution.realised / epsilon:.4f} is realised."
         )
         return promise(
             self,

@@ -25,17 +25,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, nothing_holds
-from corpusveil.mechanisms.blocks import LANES, blocks_of, squared_distances
-from corpusveil.mechanisms.metrics import euclidean
+from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.on_sets import nearest_sets
 from corpusveil.mechanisms.registry import register
+from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distances
 from corpusveil.sampling.draws import MECHANISM, NOISE, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest import squared_distance
-from corpusveil.spaces.search import in_slices
+from corpusveil.spaces.nearest_words import in_slices
+from corpusveil.spaces.nominations import squared_distance
 
 NEAR = 64
 """Words that are kept as the nearest; a larger K sorts the whole vocabulary."""
@@ -64,17 +64,17 @@ def extent(space: Space) -> tuple[float, float]:
 def _extent(vectors: Any, chunks: Any, least: Any, most: Any, low: int, high: int) -> None:
     n = vectors.shape[0]
     point = np.zeros(chunks.shape[1])
-    found = np.empty(LANES)
+    squares = np.empty(LANES)
     for word in range(low, high):
         point[: vectors.shape[1]] = vectors[word]
         least[word] = np.inf
         most[word] = 0.0
         for k in range(chunks.shape[0]):
-            squared_distances(chunks[k], point, found)
+            squared_distances(chunks[k], point, squares)
             for u in range(k * LANES, min((k + 1) * LANES, n)):
                 if u != word:
-                    least[word] = min(least[word], found[u - k * LANES])
-                    most[word] = max(most[word], found[u - k * LANES])
+                    least[word] = min(least[word], squares[u - k * LANES])
+                    most[word] = max(most[word], squares[u - k * LANES])
 
 
 def floor_of(n: int, least: float) -> float:
@@ -151,14 +151,14 @@ class TruncatedGumbel(Mechanism):
         Mechanism.__post_init__(self)
         self.space.require_vectors(self.name)
         if extent(self.space)[0] == 0:
-            raise UserError(f"{self.name}: two words of the space have the same vector; b is then not defined.")
+            raise DataError(f"{self.name}: two words of the space have the same vector; b is then not defined.")
 
     def check(self, epsilon: float) -> float:
         """Return epsilon. Raises UserError where b does not exist."""
         epsilon = check_epsilon(epsilon)
         floor = floor_of(len(self.space), extent(self.space)[0])
         if not epsilon > floor:
-            raise UserError(
+            raise DataError(
                 f"epsilon = {epsilon:g}: {self.name} is defined above (2 (1 + ln n) + 3) / D0 = {floor:.6g} in this "
                 "space only; choose a larger epsilon or another mechanism."
             )
@@ -206,9 +206,9 @@ class TruncatedGumbel(Mechanism):
         P[w, u] = int f(x - d_u) sum_{k >= rank u} p_k prod_{j <= k, j != u} (1 - F(x - d_j)) dx
         """
         near = self._nearest(self.check_id(word), len(self.space))
-        found = self._law(near, counts_law(len(self.space)), epsilon)
+        near_law = self._law(near, counts_law(len(self.space)), epsilon)
         law = np.zeros(len(self.space))
-        law[near] = found / found.sum()
+        law[near] = near_law / near_law.sum()
         return law
 
     def _law(
@@ -219,7 +219,7 @@ class TruncatedGumbel(Mechanism):
         apart = self._distances(int(near[0]), near)
         low, high = math.exp(-math.exp(most / b)), math.exp(-math.exp(-most / b))
         x, weight = _nodes(apart, b, most)
-        found = np.zeros(near.size)
+        law = np.zeros(near.size)
         block = max(1, BLOCK // near.size)
         for start in range(0, x.size, block):
             some = slice(start, start + block)
@@ -229,8 +229,8 @@ class TruncatedGumbel(Mechanism):
             density = np.where(gaps == inside, np.exp(-inside / b - np.exp(-inside / b)) / b / (high - low), 0.0)
             survival = np.cumsum(np.log(left), axis=0)
             tails = np.cumsum((counts[:, None] * np.exp(survival))[::-1], axis=0)[::-1]
-            found += (density * tails / left) @ weight[some]
-        return found
+            law += (density * tails / left) @ weight[some]
+        return law
 
     def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
         return euclidean(self.space, self.check_id(word))

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Guarantee, nothing_holds
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
 from corpusveil.sampling.gamma import uniforms
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.spaces.exits import RAYS
-from corpusveil.spaces.search import search_of
+from corpusveil.spaces.cell_boundaries import RAYS
+from corpusveil.spaces.nearest_words import search_of
 
 SUMMARY = "of the two words nearest to the noisy vector, at times the second"
 
@@ -69,7 +69,7 @@ class Excluding(TwoNearest):
 
     def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         if len(self.space) < 3:
-            raise UserError(f"{self.name}: it needs three words, one of which is left out.")
+            raise DataError(f"{self.name}: it needs three words, one of which is left out.")
         three = search_of(self.space).several(points, 3)
         at = np.argmax(three == ids[:, None], axis=1)
         out = np.where((three == ids[:, None]).any(axis=1), at, 2)

@@ -1,1 +1,1 @@
-"""Whole flows for Beam (locally, on a cluster, on Dataflow) and the local engine."""
+"""What is run: whole flows, the same on every engine."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from corpusveil.compiled import compiled
-from corpusveil.errors import UserError
+from corpusveil.errors import BadTypeError
 from corpusveil.sampling.keys import Key
 
 AES_BYTES = 16
@@ -51,7 +51,7 @@ def _encode_id(identity: Any) -> bytes:
         return b"r" + struct.pack("<Q", row) + b"".join(_prefixed(_utf8(str(name))) for name in place)
     if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
         return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
-    raise UserError(f"A document id is of type {type(identity).__name__}; use text, bytes, numbers, dates or UUIDs.")
+    raise BadTypeError(f"A document id is of type {type(identity).__name__}; use text, bytes, numbers, dates or UUIDs.")
 
 
 def _utf8(name: str) -> bytes:

@@ -59,8 +59,8 @@ def share(
     if isinstance(part, int):
         index = np.searchsorted(_largest_counts(budget, part), whole, side="left")
         return grid()[::-1][np.minimum(index, grid().size - 1)]
-    found = np.empty(whole.shape, dtype=np.float64)
-    for one in np.unique(part).tolist():
-        rows = part == one
-        found[rows] = share(budget, whole[rows], int(one))
-    return found
+    shares = np.empty(whole.shape, dtype=np.float64)
+    for step in np.unique(part).tolist():
+        rows = part == step
+        shares[rows] = share(budget, whole[rows], int(step))
+    return shares

@@ -15,7 +15,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from corpusveil.errors import UserError
+from corpusveil.errors import AddressError, InUseError, NoFileError, SecretError
 
 KEY_BYTES = 32
 FEWEST_BYTES = 8
@@ -37,16 +37,16 @@ def _is_text(secret: bytes) -> bool:
 
 def _check(secret: bytes, source: str) -> bytes:
     if not isinstance(secret, bytes):
-        raise UserError(
+        raise SecretError(
             f"{source}: this is of type {type(secret).__name__}; give 32 bytes, or read a file by Key.load."
         )
     if len(secret) != KEY_BYTES:
-        raise UserError(
+        raise SecretError(
             f"{source}: a key is exactly {KEY_BYTES} random bytes and this has {len(secret)}; "
             "make one with 'corpusveil key new PATH'."
         )
     if len(set(secret)) < FEWEST_BYTES or _is_text(secret):
-        raise UserError(
+        raise SecretError(
             f"{source}: this looks like a passphrase, and a passphrase can be guessed; "
             "make a random key with 'corpusveil key new PATH'."
         )
@@ -93,29 +93,31 @@ class Key:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
                 secret = file.read(KEY_BYTES + 1)
         except FileNotFoundError:
-            raise UserError(f"{name}: there is no such key file; make one with 'corpusveil key new {name}'.") from None
+            raise NoFileError(
+                f"{name}: there is no such key file; make one with 'corpusveil key new {name}'."
+            ) from None
         except IsADirectoryError:
-            raise UserError(f"{name}: this is a folder; name the key file in it.") from None
+            raise SecretError(f"{name}: this is a folder; name the key file in it.") from None
         except OSError as error:
-            raise UserError(f"{name}: the key file could not be read ({error.strerror}).") from None
-        found = cls(secret if secret == _TEST_SECRET else _check(secret, name))
+            raise SecretError(f"{name}: the key file could not be read ({error.strerror}).") from None
+        key = cls(secret if secret == _TEST_SECRET else _check(secret, name))
         if os.name == "posix" and mode & OTHERS:
-            raise UserError(
+            raise SecretError(
                 f"{name}: others may read or write this key file (its mode is {mode:04o}); keep it to yourself: "
                 f"chmod 600 {name}"
             )
-        return found
+        return key
 
     @classmethod
     def from_environment(cls, name: str) -> Key:
         """Read a key of 64 hexadecimal digits from an environment variable. Raises UserError when it is none."""
         text = os.environ.get(name)
         if not text:
-            raise UserError(f"{name}: this environment variable is not set; it should hold a key as 64 hex digits.")
+            raise SecretError(f"{name}: this environment variable is not set; it should hold a key as 64 hex digits.")
         try:
             secret = bytes.fromhex(text.strip())
         except ValueError:
-            raise UserError(f"{name}: this environment variable should hold a key as 64 hex digits.") from None
+            raise SecretError(f"{name}: this environment variable should hold a key as 64 hex digits.") from None
         return cls(secret if secret == _TEST_SECRET else _check(secret, name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -125,9 +127,9 @@ class Key:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise UserError(f"{target}: a file is here already, and a key is never overwritten.") from None
+            raise InUseError(f"{target}: a file is here already, and a key is never overwritten.") from None
         except OSError as error:
-            raise UserError(f"{target}: the key could not be written ({error.strerror}).") from None
+            raise AddressError(f"{target}: the key could not be written ({error.strerror}).") from None
         with os.fdopen(descriptor, "wb") as file:
             file.write(self.secret)
             file.flush()

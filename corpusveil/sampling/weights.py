@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import compiled
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError
 
 TOTAL = 1 << 64
 FLOOR = 1 << 20
@@ -32,11 +32,11 @@ def check_epsilon(epsilon: float) -> float:
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
-        raise UserError("epsilon: one number is needed.") from None
+        raise BadValueError("epsilon: one number is needed.") from None
     if not (0 < value < float("inf")):
-        raise UserError(f"epsilon = {value:g}: epsilon is a finite number above 0.")
+        raise BadValueError(f"epsilon = {value:g}: epsilon is a finite number above 0.")
     if value < SMALLEST_EPSILON:
-        raise UserError(f"epsilon = {epsilon}: the smallest that is supported is {SMALLEST_EPSILON}.")
+        raise BadValueError(f"epsilon = {epsilon}: the smallest that is supported is {SMALLEST_EPSILON}.")
     return value
 
 

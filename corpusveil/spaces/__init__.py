@@ -1,8 +1,8 @@
 """Vocabulary, vectors and one-dimensional lists: built once, frozen, hashed, memory-mapped."""
 
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.counts import read_counts
 from corpusveil.spaces.load import load_space
+from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import Space
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import Vocabulary

@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
-from corpusveil.spaces import maps
-from corpusveil.spaces.order import ORDERS
+from corpusveil.errors import (
+    BadTypeError,
+    BadValueError,
+    ConflictError,
+    DataError,
+    MismatchError,
+    ShapeError,
+    UnsetError,
+)
+from corpusveil.spaces import vocabulary_maps
+from corpusveil.spaces.balance import balanced, check_balance
+from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
@@ -28,12 +37,14 @@ def build_space(
     order: str = "greedy",
     union: bool = False,
     only: Collection[str] | None = None,
+    balance: float = 0.0,
 ) -> Space:
     """Build a space of one embedding, or of several.
 
     Of several, the vocabulary is the words that all have, and every list holds all of it. With ``union`` it is every
     word that one of them has: a list then holds the words of its embedding, and the others stand where a near word
-    stands (``maps.py``); choosing a list among those that hold a word would void the guarantee (``mechanisms.md`` §4).
+    stands (``vocabulary_maps.py``); choosing a list among those that hold a word would void the guarantee
+    (``mechanisms.md`` §4).
 
     Args:
         vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
@@ -43,32 +54,50 @@ def build_space(
         order: how lists are ordered, a name in ``ORDERS``.
         union: keep words that only some of the embeddings have.
         only: keep none but these words.
+        balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given.
 
     Raises:
-        UserError: an argument is out of range, or the embeddings share fewer than two words.
+        UserError: an argument is out of range, a balance is given without counts, or the embeddings share fewer than
+            two words.
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
-    if not all(isinstance(one, Vectors) for one in embeddings):
-        raise UserError("vectors: a space is built of what cv.read_vectors(URL) returns, not of addresses or arrays.")
+    if not all(isinstance(embedding, Vectors) for embedding in embeddings):
+        raise BadTypeError(
+            "vectors: a space is built of what cv.read_vectors(URL) returns, not of addresses or arrays."
+        )
     _check(embeddings, seed, order)
-    call = call_of(embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only)
+    check_balance(balance)
+    call = call_of(
+        embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only, balance=balance
+    )
     public = _public_counts(embeddings[0], counts)
     if only is not None:
         embeddings, public = _restricted(embeddings, public, only)
     if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
+        if balance:
+            raise ConflictError(
+                "balance: public counts are of the words that all embeddings have; leave union out, or balance."
+            )
         return _united(embeddings, public, lists, seed, order, call)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
-        raise UserError(f"lists={lists}: 0 to {len(words)}, since each starts from another word.")
+        raise BadValueError(f"lists={lists}: 0 to {len(words)}, since each starts from another word.")
     vocabulary = Vocabulary.from_words(words, None if public is None else public[rows[0]])
     bits = np.random.PCG64(seed)
     starts = [_starts(bits, lists, len(words)) for _ in embeddings]
     restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
+    weighed = {}
+    if balance:
+        named = [Vectors(words, v, e.source) for e, v in zip(embeddings, restricted, strict=True)]
+        made = [balanced(one, vocabulary.counts, balance) for one in named]
+        restricted = [one.vectors for one, _ in made]
+        weighed = {"balance": float(balance), "scales": [scale for _, scale in made]}
     orders = np.concatenate([ORDERS[order](v, s) for v, s in zip(restricted, starts, strict=True)])
     digest = content_digest(vocabulary, restricted[0], orders)
-    chosen = [[words[start] for start in one] for one in starts]
+    chosen = [[words[start] for start in ids] for ids in starts]
     info = _info(embeddings, chosen, order, seed, digest, restricted[0], orders, call, counted=public is not None)
+    info["made"] |= weighed
     return Space(vocabulary, restricted[0], orders, digest, None, info)
 
 
@@ -81,13 +110,16 @@ def call_of(
     order: str,
     union: bool,
     only: Collection[str] | None,
+    balance: float = 0.0,
 ) -> str:
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
     chosen = None if only is None else sorted(only)
-    for told in ([VERSION, lists, seed, order, union, chosen], *(one.words for one in embeddings)):
-        sha.update(json.dumps(told).encode() + b"\n")
-    for array in (counts, *(array for one in embeddings for array in (one.vectors, one.counts))):
+    weighed = [float(balance)] if balance else []
+    decided = [VERSION, lists, seed, order, union, chosen, *weighed]
+    for part in (decided, *(embedding.words for embedding in embeddings)):
+        sha.update(json.dumps(part).encode() + b"\n")
+    for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):
         sha.update(b"none\n" if array is None else f"{array.shape}\n".encode())
         sha.update(b"" if array is None else np.ascontiguousarray(array).data.cast("B"))
     return sha.hexdigest()
@@ -134,9 +166,9 @@ def _info(
 
 def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
     """Return whether hyphens join words in the text of the embeddings, where they say so. All have to agree."""
-    known = {one.hyphens: one.source for one in embeddings if one.hyphens is not None}
+    known = {embedding.hyphens: embedding.source for embedding in embeddings if embedding.hyphens is not None}
     if len(known) > 1:
-        raise UserError(
+        raise MismatchError(
             f"Hyphens join words in the text of {known['join']} and part them in that of {known['split']}; use "
             "embeddings of text that was read alike."
         )
@@ -149,12 +181,22 @@ def _restricted(
     """Return the embeddings with no words but these, and the counts of the first."""
     kept = set(only)
     made, counts = [], public
-    for number, one in enumerate(embeddings):
-        rows = [row for row, word in enumerate(one.words) if word in kept]
+    for number, embedding in enumerate(embeddings):
+        rows = [row for row, word in enumerate(embedding.words) if word in kept]
         if len(rows) < 2:
-            raise UserError(f"{one.source}: {len(rows)} of the words asked for are in it; at least two are needed.")
-        counted = None if one.counts is None else one.counts[rows]
-        made.append(Vectors([one.words[row] for row in rows], one.vectors[rows], one.source, counted, one.hyphens))
+            raise DataError(
+                f"{embedding.source}: {len(rows)} of the words asked for are in it; at least two are needed."
+            )
+        counted = None if embedding.counts is None else embedding.counts[rows]
+        made.append(
+            Vectors(
+                [embedding.words[row] for row in rows],
+                embedding.vectors[rows],
+                embedding.source,
+                counted,
+                embedding.hyphens,
+            )
+        )
         if number == 0 and public is not None:
             counts = public[rows]
     return made, counts
@@ -166,9 +208,9 @@ def _united(
     """Build a space of every word that an embedding has."""
     smallest = min(len(e) for e in embeddings)
     if not 1 <= lists <= smallest:
-        raise UserError(f"lists={lists}: 1 to {smallest}, since each starts from another word of its embedding.")
-    words = maps.united_words(embeddings)
-    rows = [maps.rows_of(words, embedding) for embedding in embeddings]
+        raise BadValueError(f"lists={lists}: 1 to {smallest}, since each starts from another word of its embedding.")
+    words = vocabulary_maps.united_words(embeddings)
+    rows = [vocabulary_maps.rows_of(words, embedding) for embedding in embeddings]
     bits = np.random.PCG64(seed)
     starts = [_starts(bits, lists, len(e)) for e in embeddings]
     orders: list[npt.NDArray[np.int32]] = []
@@ -177,10 +219,10 @@ def _united(
         ids = np.empty(len(embedding), np.int32)  # row -> id
         own = np.flatnonzero(rows[number] >= 0)
         ids[rows[number][own]] = own
-        orders += [ids[one] for one in ORDERS[order](embedding.vectors, chosen)]
-        standing += [maps.stand_ins(embeddings, rows, number)] * lists
-    table = maps.padded(orders, len(words))
-    places = maps.places(table, standing)
+        orders += [ids[row] for row in ORDERS[order](embedding.vectors, chosen)]
+        standing += [vocabulary_maps.stand_ins(embeddings, rows, number)] * lists
+    table = vocabulary_maps.padded(orders, len(words))
+    places = vocabulary_maps.places(table, standing)
     vectors = np.zeros((len(words), embeddings[0].vectors.shape[1]), np.float32)
     vectors[: len(embeddings[0])] = embeddings[0].vectors
     counts = None
@@ -207,18 +249,18 @@ def _united(
 
 def _check(embeddings: Sequence[Vectors], seed: int, order: str) -> None:
     if not embeddings:
-        raise UserError("No embedding is given; a space needs at least one.")
+        raise UnsetError("No embedding is given; a space needs at least one.")
     if order not in ORDERS:
-        raise UserError(f"order={order!r} is not known; it may be {', '.join(ORDERS)}.")
+        raise BadValueError(f"order={order!r} is not known; it may be {', '.join(ORDERS)}.")
     if seed < 0:
-        raise UserError(f"seed={seed}: a seed is 0 or more.")
+        raise BadValueError(f"seed={seed}: a seed is 0 or more.")
 
 
-def _public_counts(first: Vectors, given: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
+def _public_counts(first: Vectors, other: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
     """Return the counts to store, None when there are none (or all are 0, which is the same)."""
-    counts = first.counts if given is None else np.asarray(given, np.int64)
+    counts = first.counts if other is None else np.asarray(other, np.int64)
     if counts is not None and counts.shape != (len(first),):
-        raise UserError(f"{len(counts)} counts for {len(first)} words; give one for each word of the first embedding.")
+        raise ShapeError(f"{len(counts)} counts for {len(first)} words; give one for each word of the first embedding.")
     return counts if counts is not None and counts.any() else None
 
 
@@ -230,7 +272,7 @@ def _common_rows(embeddings: Sequence[Vectors]) -> list[npt.NDArray[np.int64]]:
     common = [word for word in embeddings[0].words if all(word in index for index in indices)]
     if len(common) < 2:
         names = ", ".join(e.source for e in embeddings)
-        raise UserError(f"{names}: {len(common)} words are in all of them; a space needs at least two.")
+        raise DataError(f"{names}: {len(common)} words are in all of them; a space needs at least two.")
     return [np.array([index[word] for word in common]) for index in indices]
 
 

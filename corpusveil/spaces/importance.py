@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadFileError, BadRowError, DataError, FormatError
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 
@@ -24,8 +24,8 @@ def read_importance(url: str) -> dict[str, float]:
     try:
         lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise UserError(f"{url}: not valid UTF-8; write a word, a tab and a number a line.") from None
-    found: dict[str, float] = {}
+        raise BadFileError(f"{url}: not valid UTF-8; write a word, a tab and a number a line.") from None
+    factors: dict[str, float] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -35,15 +35,15 @@ def read_importance(url: str) -> dict[str, float]:
         except ValueError:
             factor = math.nan
         if not tab or not word.strip() or not 1 / LARGEST <= factor <= LARGEST:
-            raise UserError(
+            raise BadRowError(
                 f"{url}, line {number}: write a word, a tab and a number from 1/{LARGEST:g} to {LARGEST:g}."
             )
-        if word.strip() in found:
-            raise UserError(f"{url}, line {number}: this word has a factor already; delete one of them.")
-        found[word.strip()] = factor
-    if not found:
-        raise UserError(f"{url}: holds no words; write a word, a tab and a number a line.")
-    return found
+        if word.strip() in factors:
+            raise BadRowError(f"{url}, line {number}: this word has a factor already; delete one of them.")
+        factors[word.strip()] = factor
+    if not factors:
+        raise FormatError(f"{url}: holds no words; write a word, a tab and a number a line.")
+    return factors
 
 
 def scaled(vectors: Vectors, importance: Mapping[str, float]) -> Vectors:
@@ -53,5 +53,5 @@ def scaled(vectors: Vectors, importance: Mapping[str, float]) -> Vectors:
     """
     factors = np.array([importance.get(word, 1.0) for word in vectors.words])
     if not any(word in importance for word in vectors.words):
-        raise UserError(f"{vectors.source}: not one of the words with a factor is in it; look at their spelling.")
+        raise DataError(f"{vectors.source}: not one of the words with a factor is in it; look at their spelling.")
     return dataclasses.replace(vectors, vectors=(vectors.vectors * factors[:, None]).astype(np.float32))

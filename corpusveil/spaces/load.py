@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+import json
 import os
 import re
 import threading
@@ -11,10 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
-from corpusveil.spaces.formats.table import BROKEN_ARRAY
+from corpusveil.errors import (
+    AccessError,
+    ArtefactError,
+    BadRecordError,
+    ChangedError,
+    MismatchError,
+    NotMadeError,
+    UserError,
+    VersionError,
+)
+from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY
 from corpusveil.spaces.space import (
-    ARTIFACT,
     KIND,
     LISTS,
     PARTIAL_VERSION,
@@ -29,7 +39,7 @@ from corpusveil.spaces.space import (
 from corpusveil.spaces.vectors import BLANKS, BLOCK
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files, home
-from corpusveil.storage.shapes import fits, line, parsed
+from corpusveil.storage.artifacts import ARTIFACT, described
 
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 _opened: dict[tuple[str, str], Space] = {}
@@ -59,9 +69,9 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         space = Space(vocabulary, vectors, lists, info["digest"], url, info, places)
     except UserError as error:
         raise _damaged(where, str(error)) from None
-    found = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
-    if wrong := [name for name, size in found.items() if info.get(name) != size]:
-        raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}, the files hold {found[wrong[0]]}.")
+    sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
+    if wrong := [name for name, size in sizes.items() if info.get(name) != size]:
+        raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}, the files hold {sizes[wrong[0]]}.")
     if verify and content_digest(vocabulary, space.vectors, space.lists, space.places) != info["digest"]:
         raise _damaged(where, "its content does not have the digest that it was saved with.")
     if verify:
@@ -85,22 +95,33 @@ def reopen(url: str, digest: str) -> Space:
         if (url, digest) not in _opened:
             space = load_space(url)
             if space.digest != digest:
-                raise UserError(f"{url}: another space than when this work was started; put it back or start again.")
+                raise ChangedError(f"{url}: another space than when this work was started; put it back or start again.")
             _opened[url, digest] = space
         return _opened[url, digest]
 
 
+def _reduced(space: Space) -> tuple[Any, ...]:
+    """Return what pickle sends: the address of a saved space, so that each process maps it, else the arrays."""
+    if space.url is not None:
+        return reopen, (space.url, space.digest)
+    return Space, (space.vocabulary, space.vectors, space.lists, space.digest, None, space.info, space.places)
+
+
+copyreg.pickle(Space, _reduced)  # beside the reader and not in Space, which would import what imports it
+
+
 def _read_info(url: str) -> dict[str, Any]:
-    artifact = files.join(url, ARTIFACT)
-    if not files.exists(artifact):
-        raise UserError(f"{url}: there is no space here (no {ARTIFACT}); make one with 'corpusveil space'.")
-    info: dict[str, Any] = parsed(files.read_bytes(artifact))
-    if not fits(info, {"kind": line, "version": int}):
-        raise _damaged(url, f"{ARTIFACT} is no description.")
-    if info["kind"] != KIND:
-        raise UserError(f"{url}: this is not a space but {info['kind'][:40]}; make one with 'corpusveil space'.")
+    try:
+        found = described(url)
+    except BadRecordError:
+        raise _damaged(url, f"{ARTIFACT} is no description.") from None
+    if found is None:
+        raise NotMadeError(f"{url}: there is no space here (no {ARTIFACT}); make one with 'corpusveil space'.")
+    info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))  # in its order
+    if found.kind != KIND:
+        raise MismatchError(f"{url}: this is not a space but {found.kind[:40]}; make one with 'corpusveil space'.")
     if info["version"] not in (VERSION, PARTIAL_VERSION):
-        raise UserError(
+        raise VersionError(
             f"{url}: a space of another version ({info.get('version')}, this release reads 1 and 2); "
             "build it again, or use the release of corpusveil that built it."
         )
@@ -113,13 +134,13 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
     try:
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except PermissionError:
-        raise UserError(f"there is no permission to read {path.name}.") from None
+        raise AccessError(f"there is no permission to read {path.name}.") from None
     except BROKEN_ARRAY:
-        raise UserError(f"{path.name} is missing or cut short.") from None
+        raise ArtefactError(f"{path.name} is missing or cut short.") from None
     return array
 
 
 def _damaged(where: str, how: str) -> UserError:
-    return UserError(
+    return ArtefactError(
         f"{where}: this space is damaged ({how.rstrip('.')}); copy it again from where it is whole or rebuild."
     )

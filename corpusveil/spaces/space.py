@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,21 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.errors import UserError
+from corpusveil.errors import ArtefactError, BadRecordError, DataError, InUseError, ShapeError, UserError
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, write_vocabulary
 from corpusveil.storage import files
-from corpusveil.storage.shapes import fits, parsed
+from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 
 KIND = "space"
 VERSION = 1
 PARTIAL_VERSION = 2
 """Of a space whose lists are over different words, which earlier releases would misread."""
-ARTIFACT = "_artifact.json"
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
 PLACES = "places.npy"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Space:
     """V words, each with a vector and a position on each of L lists. Built by ``build_space``, read by ``load_space``.
 
@@ -41,8 +39,8 @@ class Space:
         digest: SHA-256 of the content (words, counts, vectors, lists; not of paths, time or encoding), hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
-        places: int32 [L, V], the place of each word on each list, where lists are over different words (``maps.py``);
-            None otherwise. Words that the first embedding lacks then have vectors of zeros.
+        places: int32 [L, V], the place of each word on each list, where lists are over different words
+            (``vocabulary_maps.py``); None otherwise. Words that the first embedding lacks then have vectors of zeros.
     """
 
     vocabulary: Vocabulary
@@ -57,15 +55,15 @@ class Space:
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
         if size < 2:
-            raise UserError(f"A space of {size} words can't hide anything; at least two are needed.")
+            raise DataError(f"A space of {size} words can't hide anything; at least two are needed.")
         if self.vectors.dtype != np.float32 or self.vectors.ndim != 2 or len(self.vectors) != size:
-            raise UserError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) are needed.")
+            raise ShapeError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) are needed.")
         if self.lists.dtype != np.int32 or self.lists.ndim != 2 or self.lists.shape[1] != size:
-            raise UserError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) are needed.")
+            raise ShapeError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) are needed.")
         if self.places is None:
             for number, row in enumerate(self.lists):
                 if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
-                    raise UserError(f"List {number} does not hold every word once; build the space again.")
+                    raise ArtefactError(f"List {number} does not hold every word once; build the space again.")
         else:
             self._check_places(self.places)
             object.__setattr__(self, "places", read_only(self.places))
@@ -75,16 +73,16 @@ class Space:
     def _check_places(self, places: npt.NDArray[np.int32]) -> None:
         size = len(self.vocabulary)
         if places.dtype != np.int32 or places.shape != self.lists.shape:
-            raise UserError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} are needed.")
+            raise ShapeError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} are needed.")
         for number, (row, place, length) in enumerate(zip(self.lists, places, self.lengths, strict=True)):
             own = row[:length]
             sound = length >= 2 and own.min() >= 0 and own.max() < size and (row[length:] == -1).all()
             if not sound or np.bincount(own, minlength=size).max() != 1:
-                raise UserError(f"List {number} does not hold its words once each; build the space again.")
+                raise ArtefactError(f"List {number} does not hold its words once each; build the space again.")
             if place.min() < 0 or place.max() >= length or (place[own] != np.arange(length)).any():
-                raise UserError(f"The places on list {number} are not those of its words; build the space again.")
+                raise ArtefactError(f"The places on list {number} are not those of its words; build the space again.")
         if len(self.lists) == 0 or np.bincount(self.lists[self.lists >= 0], minlength=size).min() < 1:
-            raise UserError("A word is on no list; build the space again.")
+            raise ArtefactError("A word is on no list; build the space again.")
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -94,7 +92,7 @@ class Space:
     def require_vectors(self, name: str) -> None:
         """Raise UserError when not every word has a vector, which the mechanism ``name`` needs."""
         if self.places is not None:
-            raise UserError(
+            raise DataError(
                 f"{name} measures distance on vectors, and in this space some words have none; build one of a single "
                 "embedding, or of the words that all embeddings have."
             )
@@ -102,6 +100,11 @@ class Space:
     def __len__(self) -> int:
         """Return the number of words."""
         return len(self.vocabulary)
+
+    def __repr__(self) -> str:
+        lists = "1 list" if len(self.lists) == 1 else f"{len(self.lists)} lists"
+        size = f"{len(self):,} words, {self.dimensions} dimensions, {lists}"
+        return f"Space({size}, {self.url or 'not saved'}, digest {self.digest[:12]})"
 
     def id(self, word: str) -> int:
         return self.vocabulary.id(word)
@@ -118,8 +121,8 @@ class Space:
     def hyphens(self) -> Hyphens | None:
         """Whether hyphens join words in the text that the vectors were trained on; None where nobody knows."""
         made = self.info.get("made")
-        said = made.get("hyphens") if isinstance(made, dict) else None
-        return next((one for one in HYPHENS if one == said), None)
+        recorded = made.get("hyphens") if isinstance(made, dict) else None
+        return next((choice for choice in HYPHENS if choice == recorded), None)
 
     @property
     def dimensions(self) -> int:
@@ -148,18 +151,17 @@ class Space:
             UserError: another artefact is there; a saved space is never overwritten.
         """
         url = absolute(url)
-        artifact = files.join(url, ARTIFACT)
-        if not files.exists(artifact):
+        if not is_artifact(url):
             for name, array in ((VECTORS, self.vectors), (LISTS, self.lists), (PLACES, self.places)):
                 if array is None:
                     continue
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
-            text = json.dumps(self.info, indent=2, ensure_ascii=False) + "\n"
-            if files.create_bytes(artifact, text.encode("utf-8")):
+            if complete(url, self.info, indent=2, ensure_ascii=False):
                 return replace(self, url=url)
-        _refuse_other(artifact, self.digest)
+        if _there(url, "digest") != self.digest:
+            raise _other(url)
         return replace(self, url=url)
 
     def __eq__(self, other: object) -> bool:
@@ -167,13 +169,6 @@ class Space:
 
     def __hash__(self) -> int:
         return hash(self.digest)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        from corpusveil.spaces.load import reopen  # load.py builds spaces, so this file cannot import it earlier
-
-        if self.url is not None:
-            return reopen, (self.url, self.digest)
-        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info, self.places)
 
 
 def content_digest(
@@ -204,11 +199,10 @@ def is_made(url: str, call: str) -> bool:
 
     What does not say which call made it may be the same: that is seen when it is saved.
     """
-    artifact = files.join(absolute(url), ARTIFACT)
-    there = parsed(files.read_if_there(artifact) or b"{}")
-    if fits(there, {"call": str}) and there["call"] != call:
-        raise _other(artifact)
-    return fits(there, {"call": str})
+    there = _there(absolute(url), "call")
+    if there is not None and there != call:
+        raise _other(absolute(url))
+    return there is not None
 
 
 def absolute(url: str | os.PathLike[str]) -> str:
@@ -217,11 +211,14 @@ def absolute(url: str | os.PathLike[str]) -> str:
     return str(files.resolve(url)[1]) if files.is_local(url) else url
 
 
-def _refuse_other(artifact: str, digest: str) -> None:
-    there = parsed(files.read_bytes(artifact))
-    if not fits(there, {"digest": str}) or there["digest"] != digest:
-        raise _other(artifact)
+def _there(url: str, name: str) -> str | None:
+    """Return what the artefact at an address says under this name; None where that is nothing sound."""
+    try:
+        return getattr(described(url), name, None)
+    except BadRecordError:
+        return None
 
 
-def _other(artifact: str) -> UserError:
-    return UserError(f"{artifact}: another artefact is saved here, which is never overwritten; choose another folder.")
+def _other(url: str) -> UserError:
+    where = files.join(url, ARTIFACT)
+    return InUseError(f"{where}: another artefact is saved here, which is never overwritten; choose another folder.")

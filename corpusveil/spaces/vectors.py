@@ -11,17 +11,24 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.choices import Hyphens
-from corpusveil.errors import UserError
-from corpusveil.spaces.formats import folder, keyedvectors, npz, parquet, text, word2vec
-from corpusveil.spaces.formats.table import Table
+from corpusveil.errors import BadRowError, DataError, ShapeError
+from corpusveil.spaces.formats import (
+    keyedvectors,
+    npz,
+    parquet_vectors,
+    text_vectors,
+    vectors_artifact,
+    word2vec_binary,
+)
+from corpusveil.spaces.formats.vector_table import VectorTable
 from corpusveil.storage import files
 
-READERS: Mapping[str, Callable[[str], Table]] = {
+READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".npz": npz.read,
-    ".bin": word2vec.read,
+    ".bin": word2vec_binary.read,
     ".kv": keyedvectors.read,
     ".model": keyedvectors.read,
-    ".parquet": parquet.read,
+    ".parquet": parquet_vectors.read,
 }
 """Reader by suffix (``.gz`` aside); a folder is a vectors artefact, everything else is text."""
 
@@ -59,7 +66,7 @@ class Vectors:
         object.__setattr__(self, "vectors", _checked_matrix(self.vectors, len(self.words), where, first_row))
         _check_words(self.words, where, first_row)
         if self.counts is not None and (self.counts.shape != (len(self),) or self.counts.min() < 0):
-            raise UserError(f"{where}: counts must be one for each word, 0 or more.")
+            raise ShapeError(f"{where}: counts must be one for each word, 0 or more.")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -82,30 +89,32 @@ def read_vectors(url: str | os.PathLike[str]) -> Vectors:
     )  # fmt: skip
 
 
-def reader(url: str) -> Callable[[str], Table]:
+def reader(url: str) -> Callable[[str], VectorTable]:
     """Return the reader of ``url`` by its suffix, or by its being a folder."""
     name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz")
     for suffix, read in READERS.items():
         if name.endswith(suffix):
             return read
-    return folder.read if files.exists(files.join(url, "vectors.npy")) else text.read
+    return vectors_artifact.read if files.exists(files.join(url, "vectors.npy")) else text_vectors.read
 
 
-def _checked_matrix(given: npt.NDArray[Any], words: int, where: str, first_row: int) -> npt.NDArray[np.float32]:
+def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> npt.NDArray[np.float32]:
     """Return the vectors as contiguous float32 [V, d], or say what is wrong with them."""
-    if given.dtype.kind not in "fiu" or given.ndim != 2 or given.shape[1] == 0:
-        raise UserError(f"{where}: the vectors must be numbers [words, dimensions], not {given.dtype} {given.shape}.")
-    if len(given) != words:
-        raise UserError(f"{where}: {words} words and {len(given)} vectors; there must be one for each.")
+    if values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] == 0:
+        raise ShapeError(
+            f"{where}: the vectors must be numbers [words, dimensions], not {values.dtype} {values.shape}."
+        )
+    if len(values) != words:
+        raise ShapeError(f"{where}: {words} words and {len(values)} vectors; there must be one for each.")
     if words < 2:
-        raise UserError(f"{where}: {words} words; at least two are needed.")
+        raise DataError(f"{where}: {words} words; at least two are needed.")
     with np.errstate(over="ignore"):
-        vectors = np.ascontiguousarray(given, np.float32)
+        vectors = np.ascontiguousarray(values, np.float32)
     for i in range(0, words, BLOCK):
         bad = np.flatnonzero(~np.isfinite(vectors[i : i + BLOCK]).all(axis=1))
         if len(bad):
             row = first_row + i + int(bad[0])
-            raise UserError(f"{where}, row {row}: a number that is not finite (NaN, infinite or beyond float32).")
+            raise BadRowError(f"{where}, row {row}: a number that is not finite (NaN, infinite or beyond float32).")
     return vectors
 
 
@@ -113,13 +122,13 @@ def _check_words(words: list[str], where: str, first_row: int) -> None:
     seen: dict[str, int] = {}
     for row, word in enumerate(words, first_row):
         if not word or not BLANKS.isdisjoint(word):
-            raise UserError(
+            raise BadRowError(
                 f"{where}, row {row}: the word {'holds a blank' if word else 'is empty'}. Correct or delete it."
             )
         if (earlier := seen.setdefault(word, row)) != row:
-            raise UserError(f"{where}, row {row}: the same word as in row {earlier}. Delete one of them.")
+            raise BadRowError(f"{where}, row {row}: the same word as in row {earlier}. Delete one of them.")
     try:
         "".join(words).encode("utf-8")
     except UnicodeEncodeError:
         row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
-        raise UserError(f"{where}, row {row}: the word is not valid Unicode. Correct or delete it.") from None
+        raise BadRowError(f"{where}, row {row}: the word is not valid Unicode. Correct or delete it.") from None

@@ -13,12 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.errors import UserError
+from corpusveil.errors import (
+    ArtefactError,
+    BadFileError,
+    BadRowError,
+    BadValueError,
+    FormatError,
+    ShapeError,
+    UnknownError,
+)
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vocabulary:
     """V different words, numbered from 0.
 
@@ -36,12 +44,15 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if self.counts is not None and self.counts.shape != (len(self),):
-            raise UserError(f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give one for each.")
+            raise ShapeError(f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give one for each.")
         if self.counts is not None and len(self) and self.counts.min() < 0:
-            raise UserError(f"The count of word {int(self.counts.argmin())} is negative; counts are 0 or more.")
+            raise BadValueError(f"The count of word {int(self.counts.argmin())} is negative; counts are 0 or more.")
         for name in ("text", "offsets", "counts"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, read_only(array))
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} words, {'without' if self.counts is None else 'with'} public counts)"
 
     @classmethod
     def from_words(cls, words: Sequence[str], counts: npt.NDArray[np.int64] | None = None) -> Vocabulary:
@@ -50,7 +61,7 @@ class Vocabulary:
         np.cumsum([len(word) for word in encoded], out=offsets[1:])
         vocabulary = cls(np.frombuffer(b"".join(encoded), np.uint8), offsets, counts)
         if len(vocabulary._index()) != len(words):
-            raise UserError("A vocabulary holds each word once; remove the duplicates.")
+            raise BadValueError("A vocabulary holds each word once; remove the duplicates.")
         return vocabulary
 
     @property
@@ -65,13 +76,13 @@ class Vocabulary:
 
     def id(self, word: str) -> int:
         """Return the id of ``word``; a ``UserError``, which does not repeat the word, when there is none."""
-        if (found := self._index().get(word)) is None:
-            raise UserError(f"The word asked for is not among the {len(self):,} words of this vocabulary.")
-        return found
+        if (id_ := self._index().get(word)) is None:
+            raise UnknownError(f"The word asked for is not among the {len(self):,} words of this vocabulary.")
+        return id_
 
     def word(self, id: int) -> str:
         if not 0 <= id < len(self):
-            raise UserError(f"There is no word {id}: the ids of this vocabulary are 0 to {len(self) - 1}.")
+            raise UnknownError(f"There is no word {id}: the ids of this vocabulary are 0 to {len(self) - 1}.")
         return self.words[id]
 
     def __len__(self) -> int:
@@ -96,16 +107,16 @@ def read_words(url: str) -> list[str]:
     try:
         lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise UserError(f"{url}: not valid UTF-8; a list of words has one a line.") from None
+        raise BadFileError(f"{url}: not valid UTF-8; a list of words has one a line.") from None
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         word = line.strip()
         if len(word.split()) > 1:
-            raise UserError(f"{url}, line {number}: holds a blank; write one word a line.")
+            raise BadRowError(f"{url}, line {number}: holds a blank; write one word a line.")
         if word and (first := seen.setdefault(word, number)) != number:
-            raise UserError(f"{url}, line {number}: the same word as in line {first}; delete one of them.")
+            raise BadRowError(f"{url}, line {number}: the same word as in line {first}; delete one of them.")
     if not seen:
-        raise UserError(f"{url}: holds no words; write one a line.")
+        raise FormatError(f"{url}: holds no words; write one a line.")
     return list(seen)
 
 
@@ -143,18 +154,18 @@ def read_vocabulary(url: str) -> Vocabulary:
     unsound = f"{url}: not a sound vocabulary; build the artefact again."
     table = read_whole(url, unsound, lambda _: ["id", "token", "count"])
     if not (pa.types.is_string(table["token"].type) or pa.types.is_large_string(table["token"].type)):
-        raise UserError(unsound)
+        raise ArtefactError(unsound)
     with sound(unsound):
         ids, tokens = table["id"].to_numpy(), table["token"].cast(pa.large_string()).combine_chunks()
         counts = table["count"].cast(pa.int64())
     if tokens.null_count or counts.null_count or not np.array_equal(ids, np.arange(len(ids))):
-        raise UserError(f"{url}: ids must run from 0 and nothing may be empty; build the artefact again.")
+        raise ArtefactError(f"{url}: ids must run from 0 and nothing may be empty; build the artefact again.")
     if pc.count_distinct(tokens).as_py() != len(tokens):
-        raise UserError(f"{url}: a word occurs twice; build the artefact again.")
+        raise ArtefactError(f"{url}: a word occurs twice; build the artefact again.")
     offsets, text = _buffers(tokens)
     counted = counts.to_numpy()
     if counted.min(initial=0) < 0:
-        raise UserError(f"{url}: a count is negative; build the artefact again.")
+        raise ArtefactError(f"{url}: a count is negative; build the artefact again.")
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 

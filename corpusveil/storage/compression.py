@@ -11,7 +11,7 @@ import pyarrow as pa
 from isal import igzip, isal_zlib
 
 from corpusveil.choices import CODECS, Codec
-from corpusveil.errors import UserError
+from corpusveil.errors import BadFileError, UserError
 
 NAMES = {".gz": "gzip", ".zst": "zstd"}
 CHUNK_BYTES = 1 << 20
@@ -37,7 +37,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
         while chunk := source.read(CHUNK_BYTES):
             yield chunk
         if codec and raw.is_empty:
-            raise UserError(
+            raise BadFileError(
                 f"{name}: the file is empty, 0 bytes, which no {NAMES[codec]} file is: its upload has failed; fetch or "
                 "make it again."
             )
@@ -48,7 +48,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
             raise
         if _CUT_SHORT in str(error):
             raise _cut_short(name) from None
-        raise UserError(f"{name}: not a sound {NAMES[codec]} file; fetch or make it again.") from None
+        raise BadFileError(f"{name}: not a sound {NAMES[codec]} file; fetch or make it again.") from None
 
 
 class _Raw(io.RawIOBase):
@@ -74,7 +74,7 @@ class _Raw(io.RawIOBase):
 
 
 def _cut_short(name: str) -> UserError:
-    return UserError(f"{name}: the file ends in the middle of its compressed data; fetch or make it again.")
+    return BadFileError(f"{name}: the file ends in the middle of its compressed data; fetch or make it again.")
 
 
 class Blocks(Protocol):

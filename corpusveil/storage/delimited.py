@@ -10,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from corpusveil.choices import Codec
-from corpusveil.errors import UserError
+from corpusveil.errors import BadFileError, ColumnError
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
@@ -79,9 +79,9 @@ def _header(records: Iterator[_Record], name: str) -> list[str]:
     if first is None:
         return []
     if first.why:
-        raise UserError(f"{name}: the first line, which names the columns, is {first.why}")
+        raise ColumnError(f"{name}: the first line, which names the columns, is {first.why}")
     if not all(map(_is_unicode, first.fields)):
-        raise UserError(f"{name}: the first line, which names the columns, is not valid UTF-8; mend it.")
+        raise BadFileError(f"{name}: the first line, which names the columns, is not valid UTF-8; mend it.")
     return first.fields
 
 
@@ -89,7 +89,7 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int
     for column in columns.named:
         if header.count(column) != 1:
             several = "several columns" if column in header else "no column"
-            raise UserError(f"{name}: the first line names {several} {column!r}; name the right one.")
+            raise ColumnError(f"{name}: the first line names {several} {column!r}; name the right one.")
     return {column: header.index(column) for column in columns.named}
 
 

@@ -15,7 +15,7 @@ import uuid
 
 import orjson
 
-from corpusveil.errors import UserError
+from corpusveil.errors import AddressError
 from corpusveil.storage.files import PRIVATE_MODE
 
 VARIABLE = "CORPUSVEIL_LOG"
@@ -47,7 +47,7 @@ def open_log(path: str) -> None:
     os.environ[VARIABLE] = path if path == "-" else os.path.abspath(path)
     _configure.cache_clear()
     if (fault := _configure()) is not None:
-        raise UserError(fault)
+        raise AddressError(fault)
 
 
 def given() -> str | None:

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from corpusveil.choices import CODECS
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError, FormatError
 
 if TYPE_CHECKING:
     from corpusveil.storage.rows import Form
@@ -18,7 +18,7 @@ SUFFIXES = (
     *(f".txt{codec}" for codec in CODECS),
 )
 FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
-"""What ``--format`` may be."""
+"""What the form of an output may be."""
 
 
 @functools.cache
@@ -44,13 +44,13 @@ def form_of(name: str) -> str:
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             return suffix
-    raise UserError(f"{name}: the form of this file is not known by its name; known are {', '.join(SUFFIXES)}.")
+    raise FormatError(f"{name}: the form of this file is not known by its name; known are {', '.join(SUFFIXES)}.")
 
 
 def suffix_of(format: str) -> str | None:
     """Return the suffix of an output format, None for that of the input. Raises UserError for an unknown one."""
     if format not in FORMATS:
-        raise UserError(f"--format {format}: it may be {', '.join(FORMATS)}.")
+        raise BadValueError(f"format = {format}: it may be {', '.join(FORMATS)}.")
     return None if format == "same" else f".{format}"
 
 

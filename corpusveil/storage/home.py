@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import StoreError, TrustError, UserError
 from corpusveil.ownership import refuse_others
 from corpusveil.storage import files
 
@@ -46,7 +46,7 @@ def cache_folder(*parts: str) -> Path:
             files.make_folder(str(folder), private=True)
             refuse_others(folder, link=not part)
     except UserError as error:
-        raise UserError(f"{str(error).rstrip('.')}; set CORPUSVEIL_CACHE to a folder of yours.") from None
+        raise type(error)(f"{str(error).rstrip('.')}; set CORPUSVEIL_CACHE to a folder of yours.") from None
     return folder
 
 
@@ -63,7 +63,7 @@ def cache_secret(*, make: bool = False) -> bytes | None:
     except OSError:
         return None
     if found.st_uid != os.geteuid() or found.st_mode & _OTHERS or len(secret) != SECRET_BYTES:
-        raise UserError(
+        raise TrustError(
             f"{path}: this secret is not yours alone, so it vouches for nothing; remove it, and another one is made."
         )
     return secret
@@ -86,7 +86,7 @@ def local_folder(url: str, names: list[str], digest: str) -> Path:
                 if not target.exists():
                     _fetch(url, names, target)
         except OSError as error:
-            raise WorkError(f"{target}: the local copy could not be written ({error.strerror}).") from None
+            raise StoreError(f"{target}: the local copy could not be written ({error.strerror}).") from None
     for one in (target, *(target / name for name in names)):
         refuse_others(one)
     return target

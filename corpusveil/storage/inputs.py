@@ -9,16 +9,18 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.utils import glob_translate
 
-from corpusveil.errors import UserError
+from corpusveil.errors import AddressError, FormatError, NoFileError, OverlapError, UnsetError
 from corpusveil.storage import failures, files, formats
 from corpusveil.storage.failures import told
 from corpusveil.storage.remote import protocols
 
+Address: TypeAlias = str | os.PathLike[str]
+"""A path or any fsspec URL, as Python callers give it."""
 Entry = dict[str, Any]
 _LISTED_WHOLE = {"s3", "gs", "abfs"}
 """Stores that list all below a folder in pages, instead of one folder after the other."""
@@ -37,6 +39,12 @@ class InputShard:
     stamp: str = ""
 
 
+def addresses(given: Address | Sequence[Address]) -> list[str]:
+    """Return one address or several, as a Python caller gives them, as a list of text."""
+    several = [given] if isinstance(given, (str, os.PathLike)) else given
+    return [files.as_text(one) for one in several]
+
+
 def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputShard]:
     """Return the files that the inputs name, sorted by relative path, each once.
 
@@ -48,24 +56,24 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     different forms or on different stores; WorkError when a store can't be listed.
     """
     if not inputs:
-        raise UserError("No input is named; name files, folders or globs.")
+        raise UnsetError("No input is named; name files, folders or globs.")
     found: dict[str, Entry] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
         matches = _expand(pattern)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
-            raise UserError(f"{pattern}: nothing matches; name existing files, a folder or a glob in quotes.")
+            raise NoFileError(f"{pattern}: nothing matches; name existing files, a folder or a glob in quotes.")
         found.update(matches)
     if len(stores) > 1:
         one, other = list(stores.values())[:2]
-        raise UserError(f"The input lies on different kinds of store ({one}, {other}); run them one at a time.")
+        raise FormatError(f"The input lies on different kinds of store ({one}, {other}); run them one at a time.")
     by_form: dict[str, str] = {}
     for url in found:
         by_form.setdefault(formats.form_of(url), url)
     if len(by_form) > 1:
         (first, one), (second, other) = list(by_form.items())[:2]
-        raise UserError(
+        raise FormatError(
             f"The input mixes forms ({one} is {first}, {other} is {second}); run them one form at a time, "
             "for instance with a glob."
         )
@@ -90,7 +98,7 @@ def _root(root: str, urls: Sequence[str]) -> str:
     store = protocols(files.resolve(root)[0])
     for url in urls:
         if not _path(url).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
-            raise UserError(f"{url}: this input does not lie in the root {root}; name a folder above all of it.")
+            raise AddressError(f"{url}: this input does not lie in the root {root}; name a folder above all of it.")
     return base or _path(root)
 
 
@@ -237,14 +245,14 @@ def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: 
     """Raise UserError when output or records lie where the input lies, or in one another."""
     targets = {"output": _folder(output), "records": _folder(records)}
     if _within(targets["records"], targets["output"]) or _within(targets["output"], targets["records"]):
-        raise UserError(f"{records}: the private records may not lie in the output folder, nor it in them.")
+        raise OverlapError(f"{records}: the private records may not lie in the output folder, nor it in them.")
     for name, target in targets.items():
         for shard in shards:
             if _within(_folder(shard.url), target):
-                raise UserError(f"{shard.url}: this input lies in the {name} folder; choose another folder.")
+                raise OverlapError(f"{shard.url}: this input lies in the {name} folder; choose another folder.")
         for folder in inputs:
             if _within(target, _folder(folder)):
-                raise UserError(f"{folder}: the {name} folder would lie in this input; choose another folder.")
+                raise OverlapError(f"{folder}: the {name} folder would lie in this input; choose another folder.")
 
 
 def _folder(url: str) -> str:

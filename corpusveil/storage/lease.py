@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import posixpath
 import random
@@ -22,21 +21,37 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import psutil
 
-from corpusveil.errors import CorpusveilError, WorkError
+from corpusveil.errors import CorpusveilError, OtherRunError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import fits, line, parsed
+from corpusveil.storage.records import Line, Record
 
 FOLDER = "lease"
 """Where the lease of an artefact lies, in its folder."""
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
 ATTEMPTS = 40
-_HOLDER = {"host": line, "machine": str, "process": int}
 _NAME = re.compile(r"lease-(\d{8})(-[0-9a-f]+)?\.(json|beat)")
+
+
+class Holder(Record):
+    """Who holds a lease: a process by its machine and number, and when it began."""
+
+    host: Line
+    machine: str
+    process: int
+    began: float | None = None
+    mark: str = ""
+
+
+class Pulse(Record):
+    """When the holder of a lease last showed that it lives, by its own clock."""
+
+    time: float
+    mark: str = ""
 
 
 @dataclass(slots=True)
@@ -75,8 +90,7 @@ class Lease:
 
     def beat(self) -> None:
         """Show that the holder lives."""
-        told = {"time": time.time(), "mark": secrets.token_hex(8)}
-        files.write_bytes(self._beat_address(), json.dumps(told).encode(), private=True)
+        files.write_bytes(self._beat_address(), Pulse(time=time.time(), mark=secrets.token_hex(8)).data(), private=True)
 
     def _beat_address(self) -> str:
         return _beat_address(self.url, self.number, self.content)
@@ -93,7 +107,7 @@ def hold(url: str) -> Lease:
     """Return the lease of a folder at any fsspec URL. Raises WorkError where another run holds it."""
     held = take(url)
     if isinstance(held, str):
-        raise WorkError(f"Another run is in progress ({held}); nothing was done.")
+        raise OtherRunError(f"Another run is in progress ({held}); nothing was done.")
     return held
 
 
@@ -111,12 +125,12 @@ def take(url: str, patience: float | None = None) -> Lease | str:
         there = _there(url)
         last = max(there, default=0)
         if last:
-            holder = _told(there[last])
+            holder = Holder.of(there[last])  # None where it is damaged: then it has to show signs of life
             if _lives(holder, url, last, there[last], patience):
-                return f"{holder.get('host', 'another machine')}, process {holder.get('process', '?')}"
+                return "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
             if _there(url) != there:
                 continue
-        mine = Lease(url, last + 1, json.dumps(_me()).encode(), absent)
+        mine = Lease(url, last + 1, _me().data(), absent)
         if files.create_bytes(_address(url, mine.number), mine.content, private=True):
             try:
                 if _is_alone(mine, there):
@@ -161,9 +175,9 @@ def _remove_before(lease: Lease) -> None:
             files.remove(files.join(lease.url, name))
 
 
-def _lives(holder: dict[str, Any], url: str, number: int, content: bytes, patience: float) -> bool:
+def _lives(holder: Holder | None, url: str, number: int, content: bytes, patience: float) -> bool:
     """Say whether the holder of a lease lives: this machine knows of its own, of others the beat tells."""
-    known = _is_running(holder)
+    known = None if holder is None else _is_running(holder)
     return _beats(url, number, content, patience) if known is None else known
 
 
@@ -171,8 +185,8 @@ def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
     """Say whether the holder of a lease is alive, watching where its last beat looks old."""
     address = _beat_address(url, number, content)
     first = files.read_if_there(address)
-    told = _told(first)
-    if fits(told, {"time": float}) and 0 <= time.time() - told["time"] < patience:
+    last = Pulse.of(first or b"")
+    if last is not None and 0 <= time.time() - last.time < patience:
         return True
     end = time.monotonic() + patience
     while time.monotonic() < end:
@@ -184,16 +198,11 @@ def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
     return False
 
 
-def _told(data: bytes | None) -> dict[str, Any]:
-    """Return what a file of a lease says; nothing, where it is damaged: then its holder has to show signs of life."""
-    told = parsed(data or b"{}")
-    return told if isinstance(told, dict) and (fits(told, _HOLDER) or fits(told, {"time": float})) else {}
-
-
-def _me() -> dict[str, Any]:
-    process = psutil.Process()
-    me = {"host": socket.gethostname(), "machine": _machine(), "process": process.pid, "began": process.create_time()}
-    return {**me, "mark": secrets.token_hex(8)}
+def _me() -> Holder:
+    me = psutil.Process()
+    return Holder(
+        host=socket.gethostname(), machine=_machine(), process=me.pid, began=me.create_time(), mark=secrets.token_hex(8)
+    )
 
 
 def _machine() -> str:
@@ -205,13 +214,13 @@ def _machine() -> str:
         return f"{socket.gethostname()} {psutil.boot_time()}"
 
 
-def _is_running(holder: dict[str, Any]) -> bool | None:
+def _is_running(holder: Holder) -> bool | None:
     """Say whether a holder is a process of this machine that runs; None where only its beat can tell."""
-    if holder.get("machine") != _machine() or not fits(holder, {"began": float}):
+    if holder.machine != _machine() or holder.began is None:
         return None
     try:
-        process = psutil.Process(holder["process"])
-        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - holder["began"]) <= 1
+        process = psutil.Process(holder.process)
+        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - holder.began) <= 1
     except psutil.NoSuchProcess:
         return False
     except psutil.Error:

@@ -26,10 +26,10 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import CorpusveilError, UserError
+from corpusveil.errors import BadRecordError, CorpusveilError, NotMadeError, SecretError, UserError, VersionError
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound
-from corpusveil.storage.shapes import parsed
+from corpusveil.storage.records import Record
 
 VERSION = 2
 """The form of entries; version 1 did not tell apart noise that was drawn under different columns."""
@@ -49,13 +49,32 @@ ROWS = pa.schema(
     ]
 )
 _ABOUT = b"corpusveil.ledger"
-FIELDS = ("version", "corpus", "column", "shard", "rows", "release", "metric", "mechanism", "space", "budget")
 _NAME = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
 _MARK = re.compile(r"([0-9a-f]{16})\.kept")
 
 T = TypeVar("T")
 Refuse = Callable[[Iterable["Entry"]], None]
 """Raises UserError when what is in the ledger leaves no room for what is planned."""
+
+
+class Versioned(Record):
+    """What tells an entry of any version."""
+
+    version: int = 1
+
+
+class About(Versioned):
+    """Of what an entry is: corpus, text column, rows of a shard, release, metric, and by which mechanism and budget."""
+
+    corpus: str
+    column: str
+    shard: str
+    rows: tuple[int, int | None]
+    release: str
+    metric: str
+    mechanism: str
+    space: str
+    budget: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +169,7 @@ class Ledger:
             files.sweep(ledger._address(part))
         if not files.exists(ledger._address(SECRET)):
             if files.listing(ledger._address(ENTRIES)):
-                raise UserError(
+                raise NotMadeError(
                     f"{ledger.url}: the ledger's {SECRET} is missing, without which documents can't be recognised; "
                     "put it back."
                 )
@@ -162,7 +181,7 @@ class Ledger:
         """Return the ledger at an address. Raises UserError when none is there."""
         ledger = cls(files.absolute(url))
         if not files.exists(ledger._address(SECRET)):
-            raise UserError(f"{url}: there is no ledger here (no {SECRET}).")
+            raise NotMadeError(f"{url}: there is no ledger here (no {SECRET}).")
         return ledger
 
     def _address(self, *parts: str) -> str:
@@ -173,7 +192,7 @@ class Ledger:
         """The key of the fingerprints."""
         secret = files.read_bytes(self._address(SECRET))
         if len(secret) != SECRET_BYTES:
-            raise UserError(f"{self._address(SECRET)}: this secret has {len(secret)} bytes, not {SECRET_BYTES}.")
+            raise SecretError(f"{self._address(SECRET)}: this secret has {len(secret)} bytes, not {SECRET_BYTES}.")
         return secret
 
     def enter(self, planned: Sequence[Entry], refuse: Refuse | None) -> list[str]:
@@ -245,13 +264,12 @@ def read_entry(address: str) -> Entry:
     )
 
     def columns(schema: pa.Schema) -> list[str]:
-        about = parsed(schema.metadata[_ABOUT])
-        version = about.get("version", 1) if isinstance(about, dict) else None
-        if type(version) is not int:
-            raise UserError(damaged)
-        if version != VERSION:
-            raise UserError(
-                f"{address}: this entry is of version {version} of the ledger, and this corpusveil reads version "
+        about = Versioned.of(schema.metadata[_ABOUT])
+        if about is None:
+            raise BadRecordError(damaged)
+        if about.version != VERSION:
+            raise VersionError(
+                f"{address}: this entry is of version {about.version} of the ledger, and this corpusveil reads version "
                 f"{VERSION}; begin another ledger, with caps lower by what 'ledger show' of the corpusveil that wrote "
                 "this one says was spent."
             )
@@ -259,9 +277,11 @@ def read_entry(address: str) -> Entry:
 
     table = read_whole(address, damaged, columns)
     with sound(damaged):
-        about = parsed(table.schema.metadata[_ABOUT])
-        entry = Entry({name: about[name] for name in FIELDS}, table.replace_schema_metadata(None).cast(ROWS))
+        about = About.of(table.schema.metadata[_ABOUT])
+        if about is None:
+            raise BadRecordError(damaged)
+        entry = Entry(about.as_dict(), table.replace_schema_metadata(None).cast(ROWS))
         numbers = [entry.table[name].to_numpy() for name in ("tokens", "total", "largest", "ldp")]
     if any(column.null_count for column in entry.table.columns) or not all((one >= 0).all() for one in numbers):
-        raise UserError(damaged)
+        raise BadRecordError(damaged)
     return entry

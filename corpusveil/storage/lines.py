@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from corpusveil.choices import Codec
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRowError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.rows import Columns
@@ -20,7 +20,7 @@ _RAW_BYTES = 4 << 20
 
 def too_long(name: str, line: int) -> UserError:
     """Return the sentence about a line, or a row of CSV that begins there, that is larger than memory should hold."""
-    return UserError(
+    return BadRowError(
         f"{name}, line {line:,}: longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read of one; split it, or "
         "fetch the file again if it should have no such line."
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadFileError, ColumnError
 from corpusveil.storage import files
 from corpusveil.storage.jsonlines import Renderer
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns
@@ -37,7 +37,7 @@ def sound(sentence: str) -> Iterator[None]:
     except _UNSOUND as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise UserError(sentence) from None
+        raise BadFileError(sentence) from None
 
 
 def _sound(name: str) -> contextlib.AbstractContextManager[None]:
@@ -68,7 +68,7 @@ def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
         parquet = opened(file)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
     if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
-        raise UserError(_not_sound(name))
+        raise BadFileError(_not_sound(name))
     return parquet
 
 
@@ -82,20 +82,20 @@ def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str
         parquet = opened(file)
         names = list(pick(parquet.schema_arrow))
         if any(parquet.schema_arrow.names.count(name) != 1 for name in names):
-            raise UserError(sentence)
+            raise BadFileError(sentence)
         most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
         batches, held = [], 0
         for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
             held += batch.nbytes
             if held > most:
-                raise UserError(sentence)
+                raise BadFileError(sentence)
             batch.validate(full=True)
             batches.append(batch)
         fields = [parquet.schema_arrow.field(name) for name in names]
         schema = batches[0].schema if batches else pa.schema(fields)
         table = pa.Table.from_batches(batches, schema).select(names)
         if table.num_rows != parquet.metadata.num_rows:
-            raise UserError(sentence)
+            raise BadFileError(sentence)
         return table.replace_schema_metadata(parquet.schema_arrow.metadata)
 
 
@@ -110,14 +110,14 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
     for column in columns.named:
         if schema.names.count(column) != 1:
             there = "are several columns" if column in schema.names else "is no column"
-            raise UserError(f"{name}: there {there} {column!r}; name the right one.")
+            raise ColumnError(f"{name}: there {there} {column!r}; name the right one.")
     text = schema.field(columns.text).type
     if not _is_text(text):
-        raise UserError(f"{name}: column {columns.text!r} is of type {text}, not text; it has to be a string.")
+        raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; it has to be a string.")
     if columns.id is not None:
         kind = schema.field(columns.id).type
         if not _is_text(kind) and not pa.types.is_integer(kind):
-            raise UserError(f"{name}: the id column {columns.id!r} has to be a string or a whole number, not {kind}.")
+            raise ColumnError(f"{name}: the id column {columns.id!r} has to be a string or a whole number, not {kind}.")
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -288,7 +288,7 @@ class Parquet:
             at = batch.stop
             yield batch
         if at < stop:  # fewer rows than the file says, which nothing else would notice
-            raise UserError(_not_sound(name))
+            raise BadFileError(_not_sound(name))
 
     def writer(
         self,

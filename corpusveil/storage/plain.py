@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import Codec
-from corpusveil.errors import UserError
+from corpusveil.errors import ColumnError
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
@@ -75,8 +75,8 @@ class PlainText(lines.OfBytes):
     def check(self, columns: Columns) -> None:
         """Raise UserError for any other column."""
         if columns.id is not None or columns.keep:
-            option, column = ("--id", columns.id) if columns.id is not None else ("--keep", columns.keep[0])
-            raise UserError(
+            option, column = ("id", columns.id) if columns.id is not None else ("keep", columns.keep[0])
+            raise ColumnError(
                 f"{option} {column}: plain text has no other columns; leave it out, or use a form that has them."
             )
 

@@ -3,64 +3,150 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Self, TypeVar
 
-from corpusveil.choices import CSV_FORMULAS
-from corpusveil.errors import UserError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from corpusveil.choices import CsvFormulas
+from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
-from corpusveil.storage.shapes import Each, Shape, fits, line, parsed, row
 
 RUN_VERSION = 2
 """The form of a run's records; those without a version are of before documents were identified by their corpus."""
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 
 
-_COUNTS: dict[str, Shape] = dict.fromkeys(
-    ("documents", "tokens_written", "privatized", "unchanged", "input_bytes"), int
-)
-_COUNTS |= {"quarantined": int, "dropped": int, "tokens": Each(int)}
-_TASK: tuple[Shape, ...] = (str, int, (int, None), str, (str, None), [str])
-_SHARD = {
-    "release": str,
-    "task": (row(*_TASK), row(*_TASK, CSV_FORMULAS.__contains__)),
-    "input": {"path": str, "digest": str},
-    "output": {"name": str, "sha256": str, "blake2b": str, "bytes": (int, None)},
-    "counts": _COUNTS,
-    "seconds": float,
-}
-_RUN = {
-    "release": str, "key": str, "columns": dict, "input": [str], "output": str, "format": str, "on_bad_rows": str,
-    "ledger": (str, None),
-}  # fmt: skip
-_RUN_NOW = {**_RUN, "version": int, "corpus": str}
-_PLAN = {"shards": [row(str, str, int, str)], "why": Each(str)}
-SHAPES: tuple[tuple[str, Shape], ...] = (
-    (r"run\.json", lambda run: fits(run, _RUN_NOW if isinstance(run, dict) and "version" in run else _RUN)),
-    (r"totals\.json", {**_COUNTS, "seconds": float}),
-    (r"shards/.*", lambda record: fits(record, _SHARD) and fits(record.get("ledger"), ([line], None))),
-    (r"failed/.*", {"sentence": str}),
-    (r"seen/.*", {"input": str}),
-    (r"progress/.*", {"tokens": int}),
-    (r"runs/.*\.plan\.json", _PLAN),
-    (r"runs/.*\.done\.json", {"shards": Each(row(int, str, str))}),
-    (r"left_out\.json", {"settings": str, "shards": Each(row(int, str, str, str))}),
-    (r"touched\.json", {"shards": Each(row(int, str))}),
-    (r".*", {}),
-)
-"""What each record has to hold, by its name: the first that matches."""
+class Record(BaseModel):
+    """What one file of the records says: read strictly, and written in the order of its fields.
+
+    A field that was added later has a default, and one that is not set is not written.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    def data(self) -> bytes:
+        """Return it as JSON text."""
+        return json.dumps(self.as_dict()).encode()
+
+    @classmethod
+    def of(cls, data: bytes) -> Self | None:
+        """Return what JSON text says, None where that is not of this kind."""
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError:
+            return None
 
 
-class DamagedRecordError(UserError):
-    """A record is there and is not what it has to be."""
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        message = "text on one line"
+        raise ValueError(message)
+    return text
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+"""Text that can be shown on one line."""
+
+
+class Run(Record):
+    """``run.json``: what a run makes of what; the records of a run are of this version."""
+
+    version: int | None = None
+    release: str
+    key: str
+    columns: dict[str, Any]
+    input: list[str]
+    output: str
+    format: str
+    on_bad_rows: str
+    ledger: str | None
+    corpus: str | None = None
+
+
+class Counted(Record):
+    """What was counted in a shard, or in all of them."""
+
+    documents: int
+    tokens_written: int
+    privatized: int
+    changed: int = 0
+    unchanged: int
+    input_bytes: int
+    quarantined: int
+    dropped: int
+    tokens: dict[str, int]
+
+
+class Totals(Counted):
+    """``totals.json``: what was counted in all shards, how many documents were copies, and seconds of work."""
+
+    copies: dict[str, int] | None = None
+    seconds: float
+
+
+class Source(Record):
+    """The input of a task; ``digest`` is keyed."""
+
+    path: str
+    bytes: int = 0
+    digest: str
+
+
+class Made(Record):
+    """The output of a task: the SHA-256 of its content, and the BLAKE2b of the file as it lies there."""
+
+    name: str
+    sha256: str
+    blake2b: str
+    bytes: int | None
+
+
+_Columns = tuple[str, int, int | None, str, str | None, list[str]]
+
+
+class Shard(Record):
+    """``shards/*``: a task that is done. ``task`` is key, first row, last row and columns; ``ledger`` covers it."""
+
+    release: str
+    task: _Columns | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas]
+    dropped: str | None = None
+    input: Source
+    output: Made
+    counts: Counted
+    seconds: float
+    ledger: list[Line] | None = None
+
+
+class Failed(Record):
+    """``failed/*``: what is wrong with the input of a task."""
+
+    sentence: str
+
+
+class Beat(Record):
+    """``progress/*``: how far a task is."""
+
+    documents: int = 0
+    tokens: int
+    privatized: int = 0
+    changed: int = 0
+    quarantined: int = 0
+
+
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A folder of JSON files of mode 0600, each beginning with the warning."""
+    """A folder of JSON files. Private ones have mode 0600, and each begins with the warning."""
 
     url: str
+    private: bool = True
 
     def address(self, *parts: str) -> str:
         """Return the address of a file of the records."""
@@ -71,26 +157,24 @@ class Records:
         if files.is_local(self.url):
             files.make_folder(files.absolute(self.url), private=True)
 
-    def write(self, name: str, content: dict[str, Any]) -> None:
+    def write(self, name: str, record: Record) -> None:
         """Write one record, whole or not at all."""
-        files.write_bytes(self.address(name), _text(content), private=True)
+        files.write_bytes(self.address(name), self._text(record), private=self.private)
 
-    def create(self, name: str, content: dict[str, Any]) -> bool:
+    def create(self, name: str, record: Record) -> bool:
         """Write one record where none is yet; say whether this call did. Of several at once, one does."""
-        return files.create_bytes(self.address(name), _text(content), private=True)
+        return files.create_bytes(self.address(name), self._text(record), private=self.private)
 
-    def read(self, name: str) -> dict[str, Any] | None:
-        """Return one record, None when there is none. Raises UserError when it can't be read."""
+    def read(self, name: str, kind: type[R]) -> R | None:
+        """Return one record, None when there is none. Raises BadRecordError when it is not of this kind."""
         data = files.read_if_there(self.address(name))
         if data is None:
             return None
-        shape = next(shape for pattern, shape in SHAPES if re.fullmatch(pattern, name, re.DOTALL))
-        content: dict[str, Any] = parsed(data)
-        if not fits(content, shape):
-            raise DamagedRecordError(
+        if (record := kind.of(data)) is None:
+            raise BadRecordError(
                 f"{self.address(name)}: this record is damaged; restore it, or remove it and run again."
             )
-        return content
+        return record
 
     def remove(self, name: str) -> None:
         """Remove one record if it is there."""
@@ -100,6 +184,7 @@ class Records:
         """Return the names of the records in a folder of the records."""
         return [name for name in files.listing(self.address(folder)) if name.endswith(".json")]
 
-
-def _text(content: dict[str, Any]) -> bytes:
-    return (json.dumps({"_": WARNING, **content}, indent=1, ensure_ascii=False) + "\n").encode()
+    def _text(self, record: Record) -> bytes:
+        if not self.private:
+            return record.data()
+        return (json.dumps({"_": WARNING, **record.as_dict()}, indent=1, ensure_ascii=False) + "\n").encode()

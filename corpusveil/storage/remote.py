@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from typing import IO, Any
 
-from corpusveil.errors import WorkError
+from corpusveil.errors import ChangedMeanwhileError, StoreError
 from corpusveil.storage.failures import told
 
 READ_BYTES = 8 << 20
@@ -123,7 +123,7 @@ class RemoteReader(io.RawIOBase):
             if len(data) == wanted:
                 self._position += wanted
                 return bytes(data)
-        raise WorkError(
+        raise StoreError(
             f"{self._url}: could not be read (the store gave {len(data):,} bytes for the {wanted:,} from byte "
             f"{self._position:,} on); run again when it answers rightly."
         )
@@ -134,7 +134,7 @@ class RemoteReader(io.RawIOBase):
         with told(self._url, "read"):
             now = _version(self._fs.info(self._path))
         if now != self._version:
-            raise WorkError(f"{self._url}: changed while it was read; run again.")
+            raise ChangedMeanwhileError(f"{self._url}: changed while it was read; run again.")
 
 
 def _version(info: dict[str, Any]) -> tuple[Any, ...]:
@@ -191,7 +191,7 @@ class RemoteWriter(io.RawIOBase):
                 where = self._send_hidden()
             found = int(self._fs.info(where)["size"])
         if found != self._written:
-            raise WorkError(f"{self._url}: the store has {found:,} bytes of {self._written:,} written; run again.")
+            raise StoreError(f"{self._url}: the store has {found:,} bytes of {self._written:,} written; run again.")
         if where != self._path:
             with told(self._url, "written"):
                 self._fs.mv(where, self._path)
@@ -224,7 +224,7 @@ class RemoteWriter(io.RawIOBase):
                 self._head = bytearray()
             self._spill.write(view)
         except OSError as error:
-            raise WorkError(f"{tempfile.gettempdir()}: could not be written ({error.strerror}).") from None
+            raise StoreError(f"{tempfile.gettempdir()}: could not be written ({error.strerror}).") from None
 
     def _send(self, path: str) -> str:
         if self._spill is None:

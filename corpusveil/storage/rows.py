@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import CsvFormulas
-from corpusveil.errors import UserError
+from corpusveil.errors import ColumnError
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -38,9 +38,9 @@ class Columns:
 
     def __post_init__(self) -> None:
         if self.text in self.keep:
-            raise UserError(f"{self.text}: the text column can't be kept as it is; name other columns with --keep.")
+            raise ColumnError(f"{self.text}: the text column can't be kept as it is; keep other columns.")
         if len(set(self.keep)) < len(self.keep):
-            raise UserError("A column is named twice with --keep; name each once.")
+            raise ColumnError("A column to keep is named twice; name each once.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; how cells are written only where it is not as they are."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from corpusveil.errors import BadShardsError, UserError
+from corpusveil.errors import BadShardsError, BadValueError, UserError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -48,11 +48,6 @@ class ShardTask:
         return f"part-{self.shard:05d}-of-{self.shards:05d}{piece}.json"
 
 
-def shard_of(record_name: str) -> int:
-    """Return the number of the shard that a task's record is of."""
-    return int(record_name.split("-")[1])
-
-
 def plan(
     shards: Sequence[InputShard],
     suffix: str | None,
@@ -67,7 +62,7 @@ def plan(
     rows can't be counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
-        raise UserError(f"rows per task = {rows_per_task}: it has to be a multiple of {BLOCK_ROWS}.")
+        raise BadValueError(f"rows per task = {rows_per_task}: it has to be a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     shares = _shares(shards, slots) if rows_per_task is None else {}
     bad: dict[int, str] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from corpusveil.choices import HYPHENS, POLICIES, Hyphens, Policy
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,17 +69,17 @@ class TextPolicy:
         for name in ROLE_NAMES[1:]:
             value = getattr(self, name)
             if value not in POLICIES:
-                raise UserError(f"{name} = {value!r}: choose one of {', '.join(POLICIES)}.")
+                raise BadValueError(f"{name} = {value!r}: choose one of {', '.join(POLICIES)}.")
             if value == "privatize" and name != "stop_words":
-                raise UserError(
+                raise BadValueError(
                     f"{name} = 'privatize': only words of the vocabulary can be privatized; "
                     "choose resample, mask, drop or keep."
                 )
         for name, choices in (("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS)):
             if getattr(self, name) not in choices:
-                raise UserError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(choices)}.")
+                raise BadValueError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(choices)}.")
         if self.tokenizer not in TOKENIZERS:
-            raise UserError(f"tokenizer = {self.tokenizer!r}: choose one of {', '.join(TOKENIZERS)}.")
+            raise BadValueError(f"tokenizer = {self.tokenizer!r}: choose one of {', '.join(TOKENIZERS)}.")
 
     def actions(self) -> npt.NDArray[np.uint8]:
         """Return the policy code of each role; uint8 [7]."""

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from corpusveil.compiled import compiled
 from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
+from corpusveil.text.output_words import concatenate
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import ASCII_LOWER, KINDS, decode, kind_of
-from corpusveil.text.wording import concatenate
-from corpusveil.text.words import SEED, WordTable, find, hash_step
+from corpusveil.text.word_table import SEED, WordTable, find, hash_step
 
 _ABBREVIATIONS = """
 adm al apr approx aug ave blvd capt cf cmdr co col corp dec dept dr ed eds esp est et etc feb fig figs ft gen gov hon

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import Hyphens
-from corpusveil.errors import UserError
-from corpusveil.text.scan import scan
+from corpusveil.errors import ColumnError, SizeError
+from corpusveil.text.tokenizer_loop import scan
 from corpusveil.text.utf8 import ASCII_LOWER, BYTE_KINDS, KINDS, LOWER
-from corpusveil.text.words import WordTable
+from corpusveil.text.word_table import WordTable
 
 MAX_BYTES = (1 << 31) - 64
 """Positions are int32: one call takes at most this many bytes of text."""
@@ -65,11 +65,11 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
         try:
             column = column.cast(pa.large_string())
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
-            raise UserError(
+            raise ColumnError(
                 f"The text column is of type {column.type}; text is needed, as string or large_string."
             ) from None
         if not pa.types.is_large_string(column.type):
-            raise UserError("The text column could not be read as strings.")
+            raise ColumnError("The text column could not be read as strings.")
     if column.null_count:  # a null may have bytes underneath; they are no text of this column
         column = column.fill_null("")
     width = np.int64 if pa.types.is_large_string(column.type) else np.int32
@@ -101,7 +101,7 @@ class Tokenizer:
         data = data[base : int(documents[-1])]
         documents = documents - base
         if data.size > MAX_BYTES:
-            raise UserError(f"A document or batch has {data.size:,} bytes of text; {MAX_BYTES:,} is the most.")
+            raise SizeError(f"A document or batch has {data.size:,} bytes of text; {MAX_BYTES:,} is the most.")
         starts = np.empty(data.size, dtype=np.int32)
         ends = np.empty(data.size, dtype=np.int32)
         classes = np.empty(data.size, dtype=np.uint8)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.windowed_value import WindowedValue
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, UnsetError
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.kernel import Kernel
@@ -42,7 +42,7 @@ class PrivatizeDocuments(beam.PTransform):
     def __init__(self, release: Release, text: str = "text", id: str | None = None) -> None:
         super().__init__()
         if id is None:
-            raise UserError("A collection has no order to tell documents by; name a field that does: id='...'.")
+            raise UnsetError("A collection has no order to tell documents by; name a field that does: id='...'.")
         self._kernel = require_release(release).kernel()
         self._fields = (text, id)
 
@@ -53,7 +53,7 @@ class PrivatizeDocuments(beam.PTransform):
             there = [name for name, _ in kind._fields]
             for name in self._fields:
                 if name not in there:
-                    raise UserError(f"{name}: the documents have no such field; there are {', '.join(there)}.")
+                    raise ColumnError(f"{name}: the documents have no such field; there are {', '.join(there)}.")
         return documents | "Privatize" >> beam.ParDo(_Privatize(self._kernel, *self._fields)).with_output_types(kind)
 
 
@@ -98,10 +98,10 @@ class _Privatize(beam.DoFn):
         fields = _fields(document)
         for name in (self._text, self._id):
             if name not in fields:
-                raise UserError(f"{name}: a document has no such field.")
+                raise BadRowError(f"{name}: a document has no such field.")
         text, identity = fields[self._text], fields[self._id]
         if text is not None and not isinstance(text, str):
-            raise UserError(f"{self._text}: a document's text is not a string.")
+            raise BadRowError(f"{self._text}: a document's text is not a string.")
         return text, identity
 
     def _privatized(self, documents: Sequence[Any], texts: Sequence[str | None], identities: list[Any]) -> list[Any]:
@@ -118,7 +118,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
         return fields
     if dataclasses.is_dataclass(document):
         return {field.name: getattr(document, field.name) for field in dataclasses.fields(document)}
-    raise UserError(
+    raise BadTypeError(
         f"A document is of type {type(document).__name__}; give mappings, beam.Row, NamedTuples or dataclasses."
     )
 

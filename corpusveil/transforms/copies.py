@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +14,20 @@ import pyarrow as pa
 
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage import files
+from corpusveil.storage.durable import stem
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.passes import Pass, Run
+from corpusveil.transforms.shard_notes import Pass, look
 
 AT_ONCE = 1 << 23
 """Documents whose tags are held in memory together."""
 COUNTED_BYTES = 4 << 30
 """Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
+TAGS = ".tags"
+"""The ending of files with the tags of a task's documents."""
 _TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])
 
 Tags = npt.NDArray[np.void]
@@ -53,9 +58,9 @@ class Noting:
         found = content_tags(self.secret, batch.texts, batch.numbers)
         self._found.append(found[found["low"] & np.uint64((1 << self.thin) - 1) == 0])
 
-    def write(self, address: str) -> None:
-        """Write what was collected."""
-        files.write_bytes(address, np.concatenate([np.empty(0, _TAG), *self._found]).tobytes(), private=True)
+    def data(self) -> bytes:
+        """Return what was collected."""
+        return np.concatenate([np.empty(0, _TAG), *self._found]).tobytes()
 
 
 def thinned(size: int) -> int:
@@ -67,18 +72,19 @@ def thinned(size: int) -> int:
 class CopiesPass(Pass):
     """Notes the tags of all documents."""
 
+    name: ClassVar[str] = "copies"
+    suffix: ClassVar[str] = TAGS
+
     secret: bytes = field(default=b"", repr=False)
 
-    def note(self, task: ShardTask, batches: Iterator[Batch]) -> None:
+    def noted(self, task: ShardTask, batches: Iterator[Batch]) -> bytes:  # noqa: ARG002 - equal wherever they lie
         noting = Noting(self.secret)
         for batch in batches:
             noting.add(batch)
-        noting.write(self.records.address(tags_name(task)))
+        return noting.data()
 
-
-def tags_name(task: ShardTask) -> str:
-    """Return the name of a task's tags among the records."""
-    return f"{task.record_name.removesuffix('.json')}.tags"
+    def decides(self) -> Mapping[str, Any]:
+        return {"secret": self.secret.hex()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +104,16 @@ def _rows_name(shard: int) -> str:
     return f"{shard:05d}.rows"
 
 
-def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], run: Run) -> Drops:
+def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> tuple[Drops, dict[str, str]]:
     """Find all documents that have the bytes of an earlier one, by shard and row.
 
-    Tags are held in memory in portions of ``AT_ONCE`` documents (about 70 bytes each), rows that are left out all at
-    once (8 bytes each).
+    Returns them, and the digest of each task's input. Tags are held in memory in portions of ``AT_ONCE`` documents
+    (about 70 bytes each), rows that are left out all at once (8 bytes each). Raises BadShardsError for what is wrong
+    with the input.
     """
-    run(job, tasks)
+    inputs = look(job, tasks, engine)
     found: dict[int, list[npt.NDArray[np.int64]]] = {task.shard: [] for task in tasks}
-    size = sum(files.size(job.records.address(tags_name(task))) or 0 for task in tasks)
+    size = sum(files.size(job.note_of(task)) or 0 for task in tasks)
     portions = size // (_TAG.itemsize * AT_ONCE) + 1
     for portion in range(portions):
         read = [_read(job.records, task, portion, portions) for task in tasks]
@@ -122,12 +129,12 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], run: Run) -> Drops:
         files.write_bytes(job.records.address(_rows_name(shard)), data, private=True)
         digests[shard] = hashlib.blake2b(data, digest_size=16, key=job.record_key).hexdigest()
     for task in tasks:
-        files.remove(job.records.address(tags_name(task)))
-    return Drops(job.records, digests)
+        files.remove(job.note_of(task))
+    return Drops(job.records, digests), inputs
 
 
 def _read(records: Records, task: ShardTask, portion: int, portions: int) -> Tags:
-    tags = np.frombuffer(files.read_bytes(records.address(tags_name(task))), dtype=_TAG)
+    tags = np.frombuffer(files.read_bytes(records.address(stem(task) + TAGS)), dtype=_TAG)
     return tags if portions == 1 else tags[tags["high"] % np.uint64(portions) == portion]
 
 
@@ -159,4 +166,4 @@ def count(tags: Iterable[Tags]) -> Copies:
 
 def count_noted(records: Records, tasks: Sequence[ShardTask]) -> Copies:
     """Count the copies among the documents that the tasks' tags were noted of."""
-    return count(_read(records, task, 0, 1) for task in tasks if files.exists(records.address(tags_name(task))))
+    return count(_read(records, task, 0, 1) for task in tasks if files.exists(records.address(stem(task) + TAGS)))

@@ -7,23 +7,24 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any
 
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import BadShardsError, UserError
+from corpusveil.display import Card, Shown
+from corpusveil.errors import ChangedError, ConflictError, InUseError, UserError, VersionError
 from corpusveil.storage import events, files, formats, lease
+from corpusveil.storage.durable import forget_failed, refuse_failed
+from corpusveil.storage.engine import Detachable, Engine, Measured
 from corpusveil.storage.inputs import find_shards, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.records import RUN_VERSION, Records
+from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import ShardTask, plan, shard_of
+from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
-from corpusveil.transforms.metrics import Measured
 from corpusveil.transforms.pages import public_page, write_pages
-from corpusveil.transforms.passes import Pass
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 
@@ -34,22 +35,8 @@ _ABOUT_EQUAL = 24
 """Bits of a size in bytes that are not looked at: 16 MiB."""
 
 
-class Engine(Protocol):
-    """Maps a function over shard tasks, somewhere; what the function writes is the result.
-
-    An engine may also be ``detached`` and have a ``launch(function, tasks, then)``, which starts a job that does the
-    tasks and then calls ``then``, and returns at once.
-    """
-
-    def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> Measured | None:
-        """Run it on every task; return the sums of what it measured, as far as the engine keeps them."""
-
-    def slots(self) -> int:
-        """Return how many tasks can be done at once; 1 where that is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome(Shown):
     """What a run did."""
 
     counts: Counts
@@ -59,7 +46,26 @@ class Outcome:
     seconds: float
     run: str = ""
     measured: Measured = field(default_factory=dict)
-    """What this run did, by the names of ``transforms.metrics``: less than ``counts`` when it went on with another."""
+    """What this run did, by the names of ``storage.engine``: less than ``counts`` when it went on with another."""
+    output: str = ""
+    records: str = ""
+
+    def card(self) -> Card:
+        """Return what the release says of itself, and where the rest is; no count of the input is shown."""
+        if self.content_sha256 is None:
+            told = ("state", f"{self.shards} shards are handed over; the job writes the manifest when all are done")
+            return Card(f"Release in {self.output}", [told, ("records", f"{self.records} (do not publish)")])
+        sizes = self.counts.public()
+        aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
+        return Card(
+            f"Release in {self.output}",
+            [
+                ("size", f"{self.shards} shards, {sizes['documents']:,} documents, {sizes['tokens']:,} tokens"),
+                ("content", f"sha256 {self.content_sha256}"),
+                ("set aside", aside),
+                ("records", f"{self.records} (do not publish)"),
+            ],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Finish:
         Raises BadShardsError when the input of a task was wrong.
         """
         job = self.job
-        _refuse_failures(job.records)
+        refuse_failed(job.records)
         by_shard: dict[int, list[ShardTask]] = {}
         for task in self.tasks:
             if task.piece is not None:
@@ -94,7 +100,7 @@ class Finish:
             for name in files.listing(job.records.address(part)):
                 files.remove(job.records.address(part, name))
         _sweep(job)
-        found = write_manifest(self.drafted, job.output, job.records, _wholes(self.tasks), _copies(job, self.tasks))
+        found = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
         self._tidy()
         return found
 
@@ -126,8 +132,8 @@ def privatize_corpus(
     Run again after any interruption it goes on where it stopped. ``records`` (default ``<output>.records``) receives
     what is private. ``root`` is the folder that the paths in documents' identities begin at: by default the lowest
     that all inputs have in common. ``corpus`` names the corpus, by default by that folder: without an id column it is
-    part of documents' identities, and a ledger knows documents by it. ``format`` is the form of the output, as
-    ``--format`` names it; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
+    part of documents' identities, and a ledger knows documents by it. ``format`` is the output's form, a suffix
+    or ``same``; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
     records. ``spending`` names a ledger: what documents spend is written there before anything is drawn, and a cap that
     would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. Of several
     runs on the same records one works at a time: it holds a lease among them until it ends (a detached job goes on
@@ -143,17 +149,15 @@ def privatize_corpus(
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
     if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
-        raise UserError("--csv-formulas escape: this output is no CSV; add --format csv, or leave it out.")
+        raise ConflictError("csv_formulas = escape: this output is no CSV; choose the format csv, or leave it out.")
     refuse_overlap(inputs, shards, output, folder.url)
     corpus = name_of_corpus(corpus, shards, columns, spending)
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":
-            raise UserError(f"{url}: a folder is needed here, and a file of that name is in the way.")
+            raise InUseError(f"{url}: a folder is needed here, and a file of that name is in the way.")
     files.refuse_links(files.join(output, "data"), folder.url, *map(folder.address, _FOLDERS))
-    if files.exists(public_page(output)) and folder.read("run.json") is None:
-        raise UserError(
-            f"{public_page(output)}: a file is where this release's page would be; choose another --output."
-        )
+    if files.exists(public_page(output)) and folder.read("run.json", Run) is None:
+        raise InUseError(f"{public_page(output)}: a file is where this release's page would be; choose another output.")
     tasks = plan(shards, suffix, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
     job = ShardJob(
         release.kernel(whole_corpus=True),
@@ -185,10 +189,10 @@ def _run(
     began: float,
 ) -> Outcome:
     """Do what is left of a run whose folders this process holds."""
-    whole = _wholes(tasks)
+    whole = wholes(tasks)
     events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
     looks_first = spending is not None or release.duplicates == "drop"
-    fresh = looks_first and job.records.read("run.json") is None
+    fresh = looks_first and job.records.read("run.json", Run) is None
     if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
         _sweep(job)
         outcome = _already(job, tasks, began)
@@ -197,15 +201,15 @@ def _run(
     job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
     finish = Finish(job, tasks, draft(release, job.columns))
     left = _left(job, tasks)
-    if left and getattr(engine, "detached", False):
-        cast("Any", engine).launch(job, left, finish)
-        return Outcome(Counts(), len(whole), None, time.monotonic() - began, job.run)
+    if left and isinstance(engine, Detachable) and engine.detached:
+        engine.launch(job, left, finish)
+        return _outcome(job, Counts(), len(whole), None, began)
     with watch(job.records, left, job.run) if watch is not None else contextlib.nullcontext():
         measured = engine.run(job, left) or {}
     totals, content = finish.finish()
     seconds = time.monotonic() - began
     events.tell("run_ends", job.run, seconds=round(seconds, 3), **measured)
-    return Outcome(totals, len(whole), content, seconds, job.run, measured)
+    return dataclasses.replace(_outcome(job, totals, len(whole), content, began), measured=measured)
 
 
 def _prepare(
@@ -213,7 +217,7 @@ def _prepare(
     release: Release,
     job: ShardJob,
     tasks: Sequence[ShardTask],
-    engine: Any,
+    engine: Engine,
     held: Lease,
     *,
     fresh: bool,
@@ -223,26 +227,20 @@ def _prepare(
     When something is wrong or refused, a fresh run removes its records, and nothing else that lies among them.
     """
     skip_bad = job.on_bad_rows == "quarantine"
-
-    def run(noting: Pass, tasks: Sequence[ShardTask]) -> None:
-        engine.run(noting, tasks)
-        _refuse_failures(noting.records)
-
     try:
         if release.duplicates == "drop":
             folder = Records(job.records.address(DROPS))
-            files.remove_folder(folder.address("failed"))
             finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, job.copies_key)
-            drops = find_drops(finding, tasks, run)
-            job = dataclasses.replace(job, drops=drops, seen=finding.seen(tasks))
+            drops, seen = find_drops(finding, tasks, engine)
+            job = dataclasses.replace(job, drops=drops, seen=seen)
         if spending is not None:
             notes = Records(job.records.address(SPENDING))
             found = reserve(
-                spending, release, job.columns, notes, tasks, run,
+                spending, release, job.columns, notes, tasks, engine,
                 corpus=job.corpus, skip_bad=skip_bad, drops=job.drops,
             )  # fmt: skip
-            seen = _agreed(job.seen or found.inputs, found.inputs, tasks)
-            job = dataclasses.replace(job, seen=seen, entries=found.entries)
+            agreed = _agreed(job.seen or found.inputs, found.inputs, tasks)
+            job = dataclasses.replace(job, seen=agreed, entries=found.entries)
     except UserError:
         if fresh and held.is_last():
             for part in ("failed", DROPS):
@@ -258,7 +256,7 @@ def _prepare(
 def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence[ShardTask]) -> Mapping[str, str]:
     for task in tasks:
         if first[task.record_name] != second[task.record_name]:
-            raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
+            raise ChangedError(f"{task.url}: this input changed while the run was under way; run again.")
     return second
 
 
@@ -266,17 +264,8 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
     """Return what is known of copies, for the records."""
     if job.drops is not None:
         return {}
-    found = count_noted(Records(job.records.address(COPIES)), _wholes(tasks))
+    found = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
     return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(found)}}
-
-
-def _refuse_failures(records: Records) -> None:
-    sentences: dict[int, str] = {}
-    for name in records.names("failed"):
-        if (record := records.read(f"failed/{name}")) is not None:
-            sentences.setdefault(shard_of(name), record["sentence"])
-    if sentences:
-        raise BadShardsError(sentences)
 
 
 def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
@@ -284,7 +273,7 @@ def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
 
     So none of those is begun when all others are done. Shards of about a size stay in their order.
     """
-    whole = {task.shard: task for task in _wholes(tasks)}
+    whole = {task.shard: task for task in wholes(tasks)}
     joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
     left = [task for task in tasks if task.piece is None or task.shard not in joined]
     return sorted(left, key=lambda task: -(task.size >> _ABOUT_EQUAL))
@@ -300,7 +289,7 @@ def _sweep(job: ShardJob) -> None:
         files.sweep(job.records.address(part))
 
 
-def _wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
+def wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
     """Return one task a shard, whether it was done in pieces or not."""
     return [
         ShardTask(task.shard, task.shards, task.url, task.relative, task.size, task.suffix)
@@ -311,35 +300,35 @@ def _wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
 
 def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: str | None) -> bool:
     """Make the folders this run's own, or find that they are; say whether the release is finished already."""
-    mine = {
-        "version": RUN_VERSION,
-        "release": release.digest,
-        "key": release.key.fingerprint(),
-        "columns": job.columns.as_dict(),
-        "input": [task.relative for task in _wholes(tasks)],
-        "output": job.output,
-        "format": tasks[0].suffix,
-        "on_bad_rows": job.on_bad_rows,
-        "ledger": ledger,
-        "corpus": job.corpus,
-    }
+    mine = Run(
+        version=RUN_VERSION,
+        release=release.digest,
+        key=release.key.fingerprint(),
+        columns=job.columns.as_dict(),
+        input=[task.relative for task in wholes(tasks)],
+        output=job.output,
+        format=tasks[0].suffix,
+        on_bad_rows=job.on_bad_rows,
+        ledger=ledger,
+        corpus=job.corpus,
+    )
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
-    theirs = job.records.read("run.json")  # after the look at the output: an equal run may be starting right now
+    theirs = job.records.read("run.json", Run)  # after the look at the output: an equal run may be starting right now
     if theirs is None:
         if written:
-            raise UserError(
-                f"{job.output}: there is output here that these records do not know; choose another --output."
+            raise InUseError(
+                f"{job.output}: there is output here that these records do not know; choose another output."
             )
         if job.records.create("run.json", mine):
             return False
-        theirs = job.records.read("run.json") or mine
+        theirs = job.records.read("run.json", Run) or mine
     if not written and not job.records.names("shards") and job.records.names("failed"):
         theirs = mine  # nothing but a first attempt that failed
         job.records.write("run.json", mine)
-    if theirs.get("version") != RUN_VERSION:
-        raise UserError(
+    if theirs.version != RUN_VERSION:
+        raise VersionError(
             f"{job.records.url}: these records are of another version of corpusveil; finish this run with that, or "
-            "choose another --output."
+            "choose another output."
         )
     for name, words in (
         ("release", "another configuration (mechanism, budget, text policy, space or version)"),
@@ -349,32 +338,36 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         ("output", "another output folder"),
         ("format", "another output format"),
         ("ledger", "another ledger, or none"),
-        ("corpus", "another name of the corpus (--corpus, by default its folder)"),
+        ("corpus", "another name of the corpus (by default its folder)"),
     ):
-        if theirs[name] != mine[name]:
-            raise UserError(
-                f"{job.records.url}: these records are of a run with {words}; run that, or choose another --output."
+        if getattr(theirs, name) != getattr(mine, name):
+            raise InUseError(
+                f"{job.records.url}: these records are of a run with {words}; run that, or choose another output."
             )
-    if theirs["on_bad_rows"] != mine["on_bad_rows"]:
+    if theirs.on_bad_rows != mine.on_bad_rows:
         if job.on_bad_rows == "fail":
-            raise UserError(f"{job.records.url}: these records are of a run with --on-bad-rows quarantine; add that.")
+            raise InUseError(f"{job.records.url}: these records are of a run with on_bad_rows quarantine; choose that.")
         job.records.write("run.json", mine)  # no bad row was met so far
-    for name in job.records.names("failed"):
-        job.records.remove(f"failed/{name}")
+    forget_failed(job.records)
     return files.exists(files.join(job.output, "manifest.json"))
 
 
 def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome:
     """Check a finished release against its input and output. Raises UserError when either changed since."""
     counts = Counts()
-    wholes = _wholes(tasks)
-    for task in wholes:
-        record = job.records.read(f"shards/{task.record_name}")
+    whole = wholes(tasks)
+    for task in whole:
+        record = job.records.read(f"shards/{task.record_name}", Shard)
         if record is None or not job.is_done(task):
-            raise UserError(
+            raise ChangedError(
                 f"{task.url}: this input, or the shard made of it, changed after the release was finished; "
-                "privatize it into another --output, as a further release."
+                "privatize it into another output, as a further release."
             )
-        counts += Counts.of(record["counts"], job.records.url)
+        counts += Counts.of(record.counts, job.records.url)
     manifest = read_manifest(job.output)
-    return Outcome(counts, len(wholes), manifest["content_sha256"], time.monotonic() - began, job.run)
+    return _outcome(job, counts, len(whole), manifest["content_sha256"], began)
+
+
+def _outcome(job: ShardJob, counts: Counts, shards: int, content: str | None, began: float) -> Outcome:
+    seconds = time.monotonic() - began
+    return Outcome(counts, shards, content, seconds, job.run, output=job.output, records=job.records.url)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
+from corpusveil.errors import VersionError
+from corpusveil.storage.records import Counted
 from corpusveil.text.policy import ROLE_NAMES
+
+NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
 
 
 @dataclass(slots=True)
@@ -26,36 +29,22 @@ class Counts:
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ROLE_NAMES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
-        self.documents += other.documents
-        self.tokens_written += other.tokens_written
-        self.privatized += other.privatized
-        self.unchanged += other.unchanged
-        self.input_bytes += other.input_bytes
-        self.quarantined += other.quarantined
-        self.dropped += other.dropped
-        self.roles = self.roles + other.roles
+        for name in (*NUMBERS, "roles"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
     def public(self) -> dict[str, int]:
         """Return what anyone can count in the output."""
         return {"documents": self.documents, "tokens": self.tokens_written}
 
-    def private(self) -> dict[str, Any]:
+    def private(self) -> Counted:
         """Return everything, for the records."""
-        return {
-            "documents": self.documents,
-            "tokens_written": self.tokens_written,
-            "privatized": self.privatized,
-            "changed": self.privatized - self.unchanged,
-            "unchanged": self.unchanged,
-            "input_bytes": self.input_bytes,
-            "quarantined": self.quarantined,
-            "dropped": self.dropped,
-            "tokens": dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True)),
-        }
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        tokens = dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True))
+        return Counted(**numbers, changed=self.privatized - self.unchanged, tokens=tokens)
 
     def measured(self) -> dict[str, int]:
-        """Return what engines add up (``transforms.metrics``)."""
+        """Return what engines add up (``storage.engine``)."""
         return {
             "documents": self.documents,
             "tokens": self.tokens_written,
@@ -65,17 +54,9 @@ class Counts:
         }
 
     @classmethod
-    def of(cls, record: dict[str, Any], where: str) -> Counts:
+    def of(cls, record: Counted, where: str) -> Counts:
         """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other ones."""
-        if set(record["tokens"]) != set(ROLE_NAMES):
-            raise UserError(f"{where}: these records count other kinds of tokens; use the version that wrote them.")
-        return cls(
-            record["documents"],
-            record["tokens_written"],
-            record["privatized"],
-            record["unchanged"],
-            record["input_bytes"],
-            record["quarantined"],
-            record["dropped"],
-            np.array([record["tokens"][name] for name in ROLE_NAMES], dtype=np.int64),
-        )
+        if set(record.tokens) != set(ROLE_NAMES):
+            raise VersionError(f"{where}: these records count other kinds of tokens; use the version that wrote them.")
+        numbers = {name: getattr(record, name) for name in NUMBERS}
+        return cls(**numbers, roles=np.array([record.tokens[name] for name in ROLE_NAMES], dtype=np.int64))

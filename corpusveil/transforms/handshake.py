@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import EngineError, VersionError, WorkError, sentences_in
 
 PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim")
 """What output bytes may depend on."""
@@ -54,7 +54,7 @@ class SameVersions:
             f"{name} {mine.get(name)} for {value}" for name, value in self.driver.items() if mine.get(name) != value
         ]
         if other:
-            raise WorkError(
+            raise EngineError(
                 f"A worker has other versions than the driver ({', '.join(other)}); give both the same environment."
             )
         return self.function(task)
@@ -69,7 +69,7 @@ def refuse_other_python(context: Any) -> None:
     if context.master.startswith("local") and (program := shutil.which(context.pythonExec)) is not None:
         mine, theirs = versions()["python"], _minor_version(program)
         if theirs is not None and theirs != mine:
-            raise UserError(
+            raise VersionError(
                 f"PYSPARK_PYTHON = {context.pythonExec}: Spark's workers would run Python {theirs}, and this is Python "
                 f"{mine}; {_SAME_PYTHON.format(mine=mine)}."
             )
@@ -102,3 +102,12 @@ def python_fault(told: str) -> str | None:
         which = f"Python {found[1]}" if found else "a Python"
         return f"A worker runs {which} that PySpark does not start in, and the driver Python {mine}; {way}."
     return None
+
+
+def spark_failure(error: Exception) -> WorkError:
+    """Return what a job of Spark failed of: a sentence of our own where there is one, else the name of the error."""
+    text = str(error)
+    known = sentences_in(text)
+    sentence = known[0] if known else f"{type(error).__name__}."
+    sentence = python_fault(text) or sentence
+    return EngineError(f"The Spark job failed: {sentence} What was finished is kept; run again.")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RowNumbers:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise UserError(
+            raise UnsetError(
                 "RowNumbers needs a name for the data set whose rows it numbers, as in RowNumbers('reviews')."
             )
 
@@ -36,14 +36,18 @@ class RowNumbers:
         return [(self.name, number) for number in range(rows)]
 
 
-def identities_of_documents(ids: Any, rows: int, column: Callable[[str], list[Any]] | None = None) -> list[Any]:
+Ids: TypeAlias = str | RowNumbers | Iterable[Any]
+"""The name of a column, row numbers under a name, or one id a text."""
+
+
+def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], list[Any]] | None = None) -> list[Any]:
     """Return the identities of so many documents.
 
     ``ids`` is a sequence of as many, ``RowNumbers``, or the name of a column, whose ids ``column`` returns; None stands
     for texts that have no columns. Raises UserError without ids, and for ids that are missing or too few.
     """
     if ids is None:
-        raise UserError(
+        raise UnsetError(
             "ids are needed, since a document's noise is its own by its id: the name of a column (ids='url'), one id a "
             "text (ids=[...]), or ids=cv.RowNumbers('name'), which numbers the rows of the data set of that name."
         )
@@ -51,28 +55,29 @@ def identities_of_documents(ids: Any, rows: int, column: Callable[[str], list[An
         return list(ids.of(rows))
     if isinstance(ids, str):
         if column is None:
-            raise UserError(
+            raise ColumnError(
                 f"ids = {ids!r} names a column, and these texts have none; give one id a text, or "
                 f"cv.RowNumbers({ids!r}) for row numbers under that name."
             )
         return column(ids)
+    given: Any = ids
     for method in ("to_pylist", "tolist", "to_list"):  # Arrow; NumPy and pandas; Polars
-        if hasattr(ids, method):
-            ids = getattr(ids, method)()
+        if hasattr(given, method):
+            given = getattr(given, method)()
             break
     try:
-        ids = list(ids)
+        found = list(given)
     except TypeError:
-        raise UserError(f"ids: give a column's name, one id a text, or cv.RowNumbers, not {_a(ids)}.") from None
-    if len(ids) != rows:
-        raise UserError(f"ids: {len(ids):,} for {rows:,} texts; give one a text.")
-    return checked_identities(ids, "ids")
+        raise BadTypeError(f"ids: give a column's name, one id a text, or cv.RowNumbers, not {_a(given)}.") from None
+    if len(found) != rows:
+        raise ShapeError(f"ids: {len(found):,} for {rows:,} texts; give one a text.")
+    return checked_identities(found, "ids")
 
 
 def identities_of(column: Any, name: str) -> list[Any]:
     """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
     if column.null_count:
-        raise UserError(f"{name}: the id column has empty values; every document needs an id.")
+        raise BadRowError(f"{name}: the id column has empty values; every document needs an id.")
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
         column = column.cast(pa.timestamp(kind.unit, "UTC"))
@@ -83,12 +88,12 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
     """Return ids as they are. Raises UserError when one is missing, or a tuple that does not end in a row number."""
     for value in values:
         if value is None or (isinstance(value, (float, dt.date)) and value != value):  # noqa: PLR0124 - NaN, NaT
-            raise UserError(f"{name}: an id is missing; every document needs one.")
+            raise BadRowError(f"{name}: an id is missing; every document needs one.")
         if isinstance(value, tuple):
             *place, row = value or (None,)
             named = bool(place) and all(isinstance(one, str) for one in place)
             if not (named and isinstance(row, int) and 0 <= row < 1 << 64):
-                raise UserError(
+                raise BadRowError(
                     f"{name}: an id that is a tuple has to be names of where a row stands (text), and its number."
                 )
     return list(values)

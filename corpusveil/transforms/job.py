@@ -1,4 +1,4 @@
-"""One shard task: read, privatize, write, record; safe to repeat."""
+"""The work of a release: a shard task is read, privatized, written and recorded."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import CorpusveilError, UserError, WorkError
+from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError
 from corpusveil.storage import events, files, formats
+from corpusveil.storage.durable import Work, stem
+from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
-from corpusveil.storage.records import Records
-from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
-from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
-from corpusveil.transforms.copies import Drops, Noting, tags_name
+from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.records import Beat, Made, Records, Shard, Source
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.tasks import CountingFile, ShardTask, keyed_digest, plain_digest
+from corpusveil.transforms.copies import TAGS, Drops, Noting
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.metrics import Measured
 
 HEARTBEAT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class ShardJob:
-    """What an engine maps over shard tasks. It does one task, records it, and is safe to repeat."""
+class ShardJob(Work[Shard]):
+    """What an engine maps over shard tasks."""
+
+    name: ClassVar[str] = "privatize"
+    folder: ClassVar[str] = "shards"
+    kept: ClassVar[Measured | None] = {"shards_kept": 1}
+    refused: ClassVar[Measured | None] = {"shards_failed": 1}
 
     kernel: Kernel
     columns: Columns
@@ -52,85 +59,68 @@ class ShardJob:
     entries: Mapping[str, str] | None = None
     """The digest of the ledger's entry for each task, by its record's name; None without a ledger."""
 
-    def __call__(self, task: ShardTask) -> Measured:
-        """Do one task, unless it is done already; return what was done, by the names of ``transforms.metrics``.
+    def place(self) -> Records:
+        return self.records
 
-        A wrong input is recorded, not raised: engines retry what raises, and this can't get better. What may get better
-        (a full disk, a store that is down) is raised; any other error without its text, which could quote a document.
-        """
-        try:
-            if self.is_done(task):
-                return {"shards_kept": 1}
-            began = time.monotonic()
-            counts = self._work(task)
-            events.tell("task_done", self.run, **_numbers(task), seconds=round(time.monotonic() - began, 3),
-                        documents=counts.documents, tokens=counts.tokens_written)  # fmt: skip
-            return {"shards_done": 1, **counts.measured()}
-        except UserError as error:
-            self.records.write(f"failed/{task.record_name}", {"sentence": str(error)})
-            events.tell("task_refused", self.run, **_numbers(task))
-            return {"shards_failed": 1}
-        except CorpusveilError:
-            raise
-        except (OSError, MemoryError) as error:
-            if self.debug:
-                raise
-            raise WorkError(f"Shard {task.shard} could not be done: {type(error).__name__} {_reason(error)}.") from None
-        except Exception as error:
-            if self.debug:
-                raise
-            raise WorkError(f"Shard {task.shard} could not be done: {type(error).__name__}.") from None
+    def is_mine(self, record: Shard, task: ShardTask) -> bool:
+        if self.drops is not None and record.dropped != self.drops.digests[task.shard]:
+            return False
+        return record.release == self.release and record.task == self._mark(task)
 
-    def is_done(self, task: ShardTask) -> bool:
-        """Say whether the task's record is there and still describes both the input and the output."""
-        record = self.records.read(f"shards/{task.record_name}")
-        if record is None or record["release"] != self.release or record.get("task") != self._mark(task):
+    def still_holds(self, record: Shard, task: ShardTask) -> bool:
+        target = self.target(task)
+        if files.size(target) != record.output.bytes or plain_digest(target) != record.output.blake2b:
             return False
-        if self.drops is not None and record.get("dropped") != self.drops.digests[task.shard]:
-            return False
-        if files.size(self.target(task)) != record["output"]["bytes"]:
-            return False
-        if plain_digest(self.target(task)) != record["output"]["blake2b"]:
-            return False
-        return bool(keyed_digest(task.url, self.record_key) == record["input"]["digest"])
+        return keyed_digest(task.url, self.record_key) == record.input.digest
 
-    def _mark(self, task: ShardTask) -> list[Any]:
+    def note(self, record: Shard, task: ShardTask) -> None:
+        super(ShardJob, self).note(record, task)
+        self.records.remove(f"progress/{task.record_name}")
+
+    def ended(self, record: Shard, task: ShardTask) -> Measured:
+        counts = Counts.of(record.counts, self.records.url)
+        events.tell("task_done", self.run, **_numbers(task), seconds=record.seconds,
+                    documents=counts.documents, tokens=counts.tokens_written)  # fmt: skip
+        return {"shards_done": 1, **counts.measured()}
+
+    def refuse(self, error: CorpusveilError, task: ShardTask) -> None:
+        super(ShardJob, self).refuse(error, task)
+        events.tell("task_refused", self.run, **_numbers(task))
+
+    def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return what a record has to agree with to be of this task: key, rows and columns."""
-        return [self.key, task.start, task.stop, *self.columns.as_dict().values()]
+        return (self.key, task.start, task.stop, *self.columns.as_dict().values())
 
     def target(self, task: ShardTask) -> str:
         """Return where the task writes: the shard in the release, or a piece of it among the private records."""
         if task.piece is None:
             return files.join(self.output, "data", task.shard_name)
-        return self.records.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")
+        return self.records.address("pieces", f"{stem(task)}{task.suffix}")
 
     def tags(self, task: ShardTask) -> str:
         """Return where the tags of a task's documents lie until copies have been counted."""
-        return self.records.address("copies", tags_name(task))
+        return self.records.address("copies", stem(task) + TAGS)
 
-    def _work(self, task: ShardTask) -> Counts:
+    def do(self, task: ShardTask) -> Shard:
         began = time.monotonic()
         beat = began
-        form = formats.find(formats.form_of(task.url))
         with files.open_read(task.url) as file:
-            kept_types = form.kept_types(file, task.url, self.columns)
+            kept_types = formats.find(formats.form_of(task.url)).kept_types(file, task.url, self.columns)
         counts = Counts()
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
         left_out = None if self.drops is None else self.drops.rows(task)
         noting = Noting(self.copies_key, self.thin)
+        aside = refuse if self.on_bad_rows == "fail" else quarantine.add
         with (
-            files.open_read(task.url) as raw,
+            reading(task, self.columns, self.record_key, aside) as (batches, read),
             files.open_write(self.target(task), private=task.piece is not None) as sink,
             quarantine,
         ):
-            source = KeyedReader(raw, self.record_key)
-            file = source.whole() if form.seeks else cast("Any", source)
             counting = CountingFile(sink)
             writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
             row = task.start
-            for batch in form.batches(file, task.url, self.columns, task.start, task.stop):
-                self._set_aside(task, batch, quarantine)
+            for batch in batches:
                 if left_out is None:
                     noting.add(batch)
                 else:
@@ -153,27 +143,19 @@ class ShardJob:
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
                 counting.end_shard(task.suffix)
-            input_digest = source.digest()
+            input_digest = read()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
-                raise UserError(f"{task.url}: this input changed while the run was under way; run again.")
-        noting.write(self.tags(task))
+                raise ChangedError(f"{task.url}: this input changed while the run was under way; run again.")
+        files.write_bytes(self.tags(task), noting.data(), private=True)
         covering = None if self.entries is None else [self.entries[task.record_name]]
         seconds = time.monotonic() - began
-        self._commit(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds, covering)
-        return counts
-
-    def _set_aside(self, task: ShardTask, batch: Batch, quarantine: Quarantine) -> None:
-        for bad in batch.bad:
-            sentence = f"{task.url}, row {bad.number + 1}: {bad.why}"
-            if self.on_bad_rows == "fail":
-                raise UserError(sentence)
-            quarantine.add(bad, sentence)
+        return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds, covering)
 
     def _beat(self, task: ShardTask, counts: Counts) -> None:
         if files.is_local(self.records.url):
-            self.records.write(f"progress/{task.record_name}", counts.measured())
+            self.records.write(f"progress/{task.record_name}", Beat(**counts.measured()))
 
-    def _commit(
+    def _record(
         self,
         task: ShardTask,
         counts: Counts,
@@ -182,27 +164,18 @@ class ShardJob:
         source: str,
         seconds: float,
         covering: list[str] | None,
-    ) -> None:
-        self.records.remove(f"failed/{task.record_name}")
-        self.records.write(
-            f"shards/{task.record_name}",
-            {
-                "release": self.release,
-                "task": self._mark(task),
-                **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
-                "input": {"path": task.relative, "bytes": task.size, "digest": source},
-                "output": {
-                    "name": task.shard_name,
-                    "sha256": content,
-                    "blake2b": output,
-                    "bytes": files.size(self.target(task)),
-                },
-                "counts": counts.private(),
-                "seconds": round(seconds, 3),
-                "ledger": covering,
-            },
+    ) -> Shard:
+        size = files.size(self.target(task))
+        return Shard(
+            release=self.release,
+            task=self._mark(task),
+            **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
+            input=Source(path=task.relative, bytes=task.size, digest=source),
+            output=Made(name=task.shard_name, sha256=content, blake2b=output, bytes=size),
+            counts=counts.private(),
+            seconds=round(seconds, 3),
+            ledger=covering,
         )
-        self.records.remove(f"progress/{task.record_name}")
 
     def assemble(self, pieces: Sequence[ShardTask]) -> None:
         """Join the pieces of one shard to its output file and record it as one."""
@@ -215,16 +188,18 @@ class ShardJob:
         counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
         covering: list[str] | None = None if self.entries is None else []
         for piece in pieces:
-            record = self.records.read(f"shards/{piece.record_name}")
-            if record is None or record["task"] != self._mark(piece):
-                raise WorkError(f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again.")
-            counts += Counts.of(record["counts"], self.records.url)
-            seconds += record["seconds"]
-            sources.add(record["input"]["digest"])
+            record = self.records.read(f"shards/{piece.record_name}", Shard)
+            if record is None or record.task != self._mark(piece):
+                raise ChangedMeanwhileError(
+                    f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again."
+                )
+            counts += Counts.of(record.counts, self.records.url)
+            seconds += record.seconds
+            sources.add(record.input.digest)
             if covering is not None:
-                covering += record.get("ledger") or []
+                covering += record.ledger or []
         if len(sources) > 1:
-            raise UserError(f"{whole.url}: the input changed while it was read; run again.")
+            raise ChangedError(f"{whole.url}: the input changed while it was read; run again.")
         _refuse_nothing(whole, counts, "Look at the columns named.")
         with files.open_write(self.target(whole)) as sink:
             counting = CountingFile(sink)
@@ -234,7 +209,9 @@ class ShardJob:
         tags = b"".join(files.read_bytes(self.tags(piece)) for piece in pieces)
         files.write_bytes(self.tags(whole), tags, private=True)
         Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
-        self._commit(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds, covering)
+        self.note(
+            self._record(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds, covering), whole
+        )
         self._drop(pieces)
 
     def _drop(self, pieces: Sequence[ShardTask]) -> None:
@@ -252,8 +229,4 @@ def _numbers(task: ShardTask) -> dict[str, int | None]:
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
     """Raise UserError where every row was set aside: then the call is wrong, not the rows."""
     if counts.quarantined and not counts.documents and not counts.dropped:
-        raise UserError(f"{task.url}: not one row can be read, so none is set aside. {why}")
-
-
-def _reason(error: BaseException) -> str:
-    return f"({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+        raise BadRowError(f"{task.url}: not one row can be read, so none is set aside. {why}")

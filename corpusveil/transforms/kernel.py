@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded
-from corpusveil.collocations.table import Collocations
+from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
-from corpusveil.errors import UserError
+from corpusveil.errors import VersionError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
@@ -24,15 +24,15 @@ from corpusveil.sampling.weights import TOTAL, WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.text_writer import assign_roles, output_bound, write_text
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
-from corpusveil.text.wording import Wording, concatenate
-from corpusveil.text.words import WordTable
-from corpusveil.text.write import assign_roles, output_bound, write_text
+from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.units import Joiner
+from corpusveil.transforms.joined_tokens import Joiner
 
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
@@ -175,7 +175,7 @@ class Kernel:
         says.
         """
         if self.tokenizer_version != TOKENIZER_VERSION:
-            raise UserError(
+            raise VersionError(
                 f"This worker tokenises by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; "
                 "run the same Python and corpusveil everywhere."
             )
@@ -185,7 +185,7 @@ class Kernel:
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
         pieces: list[npt.NDArray[np.uint8]] = []
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
-        for first, last in _chunks(documents):
+        for first, last in chunks(documents):
             piece, sizes = self._chunk(
                 prepared, data, documents[first : last + 1], identities[first:last], column, counts
             )
@@ -240,7 +240,7 @@ class Kernel:
             keyed_tags(_part(secret, b"identity"), corpus, identities, data[:0], nothing),
         )
         found: list[Readings] = []
-        for first, last in _chunks(documents):
+        for first, last in chunks(documents):
             tokens, roles, words = self._parsed(prepared, data, documents[first : last + 1])
             known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
             resampled, at_resampled, _ = _picked(prepared, tokens, roles, RESAMPLE)
@@ -391,7 +391,7 @@ def _words(tokens: Tokens) -> npt.NDArray[np.int64]:
     return np.diff(before[tokens.offsets]).astype(np.int64)
 
 
-def _chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Part documents into runs of about ``CHUNK_BYTES``, one document at least."""
     first = 0
     while first < documents.size - 1:

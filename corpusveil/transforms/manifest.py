@@ -4,56 +4,111 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 import corpusveil
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import BadRecordError, UnfinishedError, VersionError
 from corpusveil.storage import files, formats
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.shapes import fits, line, parsed
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import metric_of
 from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
-_SHARD = re.compile(r"data/part-[0-9]{5,}-of-[0-9]{5,}(\.[a-z0-9]+){1,2}")
 VERSION = 1
 """Goes up when a manifest would be misread by those who know this one."""
 
 
-def _is_shard(name: Any) -> bool:
-    """Say whether a name is that of a shard in the release's own folder."""
-    return isinstance(name, str) and _SHARD.fullmatch(name) is not None
+class Versioned(Record):
+    """What tells a manifest of any version."""
+
+    kind: Literal["release"]
+    version: int = VERSION
 
 
-_SHAPE = {
-    "kind": "release".__eq__,
-    "release": line,
-    "key_fingerprint": line,
-    "documents": int,
-    "tokens": int,
-    "content_sha256": line,
-    "shards": [{"name": _is_shard, "documents": int, "tokens": int, "sha256": line}],
-    "configuration": {"budget": {"epsilon": float, "per": line}, "columns": {"keep": [str]}, "text": dict},
-    "spends": {"name": line, "metric": line},
-}
+class ShardOf(Record):
+    """A shard of a release, whose name leads nowhere but into the release's own folder."""
+
+    name: Annotated[str, Field(pattern=r"^data/part-[0-9]{5,}-of-[0-9]{5,}(\.[a-z0-9]+){1,2}$")]
+    documents: int
+    tokens: int
+    sha256: Line
+
+
+class MechanismOf(Record):
+    """The mechanism of a release."""
+
+    name: Line
+
+
+class BudgetOf(Record):
+    """The budget of a release."""
+
+    epsilon: float
+    per: Line
+
+
+class ColumnsOf(Record):
+    """The columns of a release."""
+
+    keep: list[str]
+
+
+class Configuration(Record):
+    """What of a release's configuration is read again."""
+
+    space: Line
+    mechanism: MechanismOf
+    budget: BudgetOf
+    columns: ColumnsOf
+    text: dict[str, Any]
+
+
+class GuaranteeOf(Record):
+    """What of a release's guarantee is read again."""
+
+    disclosed: list[str]
+
+
+class Spends(Record):
+    """What a ledger calls a release."""
+
+    name: Line
+    metric: Line
+
+
+class Manifest(Versioned):
+    """What of a manifest is read again."""
+
+    release: Line
+    key_fingerprint: Line
+    documents: int
+    tokens: int
+    content_sha256: Line
+    shards: list[ShardOf]
+    configuration: Configuration
+    guarantee: GuaranteeOf
+    guarantee_in_words: list[str]
+    spends: Spends
 
 
 def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError when it is damaged, or of a later version."""
     address = files.join(output, "manifest.json")
-    manifest: dict[str, Any] = parsed(files.read_bytes(address))
-    if fits(manifest, {"kind": "release".__eq__, "version": int}) and manifest["version"] > VERSION:
-        raise UserError(
-            f"{address}: this manifest is of version {manifest['version']}, made by a later corpusveil, and this one "
+    data = files.read_bytes(address)
+    if (told := Versioned.of(data)) is not None and told.version > VERSION:
+        raise VersionError(
+            f"{address}: this manifest is of version {told.version}, made by a later corpusveil, and this one "
             f"reads version {VERSION}; install a later one."
         )
-    if not fits(manifest, _SHAPE):
-        raise UserError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
+    if Manifest.of(data) is None:
+        raise BadRecordError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
+    manifest: dict[str, Any] = json.loads(data)
     return manifest
 
 
@@ -90,15 +145,15 @@ def write_manifest(
     seconds = 0.0
     mine = (drafted["release"], drafted["key_fingerprint"])
     for task in tasks:
-        record = records.read(f"shards/{task.record_name}")
-        if record is None or (record["release"], record["task"][0]) != mine:
-            raise WorkError(f"{records.url}: shard {task.shard} was not done by this release; run again.")
-        counts = Counts.of(record["counts"], records.url)
+        record = records.read(f"shards/{task.record_name}", Shard)
+        if record is None or (record.release, record.task[0]) != mine:
+            raise UnfinishedError(f"{records.url}: shard {task.shard} was not done by this release; run again.")
+        counts = Counts.of(record.counts, records.url)
         totals += counts
-        seconds += record["seconds"]
-        overall.update(record["output"]["sha256"].encode() + b"\n")
-        shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record["output"]["sha256"]})
-    records.write("totals.json", {**totals.private(), **noted, "seconds": round(seconds, 3)})
+        seconds += record.seconds
+        overall.update(record.output.sha256.encode() + b"\n")
+        shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record.output.sha256})
+    records.write("totals.json", Totals(**totals.private().as_dict(), **noted, seconds=round(seconds, 3)))
     content = overall.hexdigest()
     manifest = {
         **drafted,

@@ -10,9 +10,9 @@ from typing import Any
 import jinja2
 
 from corpusveil.budget.budget import written
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import Records, Shard, Totals
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.manifest import read_manifest
 
@@ -32,9 +32,9 @@ def write_pages(output: str, records: Records) -> None:
         return
     manifest = read_manifest(output)
     files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest)))
-    totals = records.read("totals.json")
+    totals = records.read("totals.json", Totals)
     if totals is not None:
-        shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}"))]
+        shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}", Shard))]
         page = _rendered(records.url, lambda: render_private(manifest, totals, shards))
         files.write_bytes(records.address(PRIVATE), page, private=True)
 
@@ -44,7 +44,9 @@ def _rendered(where: str, render: Callable[[], str]) -> bytes:
     try:
         return render().encode()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError):
-        raise UserError(f"{where}: what a page is made of is damaged; restore the manifest and the records.") from None
+        raise BadRecordError(
+            f"{where}: what a page is made of is damaged; restore the manifest and the records."
+        ) from None
 
 
 def render_public(manifest: dict[str, Any]) -> str:
@@ -58,9 +60,9 @@ def render_public(manifest: dict[str, Any]) -> str:
     return page.render(m=manifest, budget=words, keep=keep, shown=SHOWN_FILES)
 
 
-def render_private(manifest: dict[str, Any], totals: dict[str, Any], shards: list[dict[str, Any]]) -> str:
+def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]) -> str:
     """Return the page of what was counted in the input; it quotes no text, and is as private as the input."""
-    tokens, policy = totals["tokens"], manifest["configuration"]["text"]
+    tokens, policy = totals.tokens, manifest["configuration"]["text"]
     whole = max(sum(tokens.values()), 1)
     classes = [
         {
@@ -72,22 +74,22 @@ def render_private(manifest: dict[str, Any], totals: dict[str, Any], shards: lis
         }
         for name in ROLE_NAMES
     ]
-    privatized, unchanged = totals["privatized"], totals["unchanged"]
+    privatized, unchanged = totals.privatized, totals.unchanged
     facts = [
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
         ("Of these came back unchanged", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
-        ("Rows set aside", f"{totals['quarantined']:,}"),
+        ("Rows set aside", f"{totals.quarantined:,}"),
         ("Copies", _copies(manifest, totals)),
-        ("Input", f"{totals['input_bytes']:,} bytes of text"),
-        ("Time at work", f"{totals['seconds']:,.1f} s, over all processes"),
+        ("Input", f"{totals.input_bytes:,} bytes of text"),
+        ("Time at work", f"{totals.seconds:,.1f} s, over all processes"),
     ]
-    slowest = sorted(shards, key=lambda one: -one["seconds"])[:SHOWN_SHARDS]
+    slowest = sorted(shards, key=lambda one: -one.seconds)[:SHOWN_SHARDS]
     rows = [
         {
-            "name": one["output"]["name"],
-            "seconds": one["seconds"],
-            "documents": one["counts"]["documents"],
-            "tokens": one["counts"]["tokens_written"],
+            "name": one.output.name,
+            "seconds": one.seconds,
+            "documents": one.counts.documents,
+            "tokens": one.counts.tokens_written,
         }
         for one in slowest
     ]
@@ -95,10 +97,10 @@ def render_private(manifest: dict[str, Any], totals: dict[str, Any], shards: lis
     return page.render(t=totals, name=manifest["spends"]["name"], classes=classes, facts=facts, slowest=rows)
 
 
-def _copies(manifest: dict[str, Any], totals: dict[str, Any]) -> str:
-    if "copies" not in totals:
-        return f"{totals['dropped']:,} were left out"
-    found = totals["copies"]
+def _copies(manifest: dict[str, Any], totals: Totals) -> str:
+    if totals.copies is None:
+        return f"{totals.dropped:,} were left out"
+    found = totals.copies
     told = f"{found['copies']:,} of {found['documents']:,} documents repeat an earlier one"
     if found["one_in"] > 1:
         told += f" (of one document in {found['one_in']:,}, picked by content)"

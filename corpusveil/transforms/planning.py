@@ -18,12 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import OnBadRows
+from corpusveil.display import Card, Shown
 from corpusveil.errors import UserError
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
+from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.ledger import Entry, Ledger, read_entry
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import Copies, content_tags, count
@@ -34,7 +36,6 @@ from corpusveil.transforms.spending import (
     READINGS,
     Spending,
     SpendingPass,
-    name_of,
     name_of_corpus,
     refuse_over,
     worst,
@@ -48,11 +49,12 @@ ROWS = 4 * BLOCK_ROWS
 MIB = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+@dataclass(frozen=True, slots=True, repr=False)
+class Forecast(Shown):
     """What a release takes. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
 
-    ``readings`` has for each reading its mean and its largest value among the sampled documents.
+    ``readings`` has for each reading its mean and its largest value among the sampled documents. ``refused`` says why
+    the ledger's caps refuse the release, and ``copies`` is known where all documents were compared.
     """
 
     shards: int
@@ -66,6 +68,7 @@ class Forecast:
     readings: dict[str, tuple[float, float]]
     refused: str | None
     spent: dict[str, float]
+    copies: Copies | None = None
 
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for so many processes."""
@@ -82,7 +85,17 @@ class Forecast:
             told.append(f"the ledger's worst document has spent {value:.6g} {place}")
         if self.refused is not None:
             told.append(f"it would be refused: {self.refused}")
+        if self.copies is not None:
+            known = self.copies
+            told.append(
+                f"{known.documents:,} documents, {known.copies:,} of them copies of an earlier one, at most "
+                f"{known.most:,} alike: with duplicates independent such a document spends {known.most:,} times as much"
+            )
         return told
+
+    def card(self) -> Card:
+        """Return the forecast in words, for one process."""
+        return Card("Plan of a release (private: figures of the corpus)", [("", self.lines(1))])
 
 
 def forecast(
@@ -128,13 +141,13 @@ def forecast(
             began = time.process_time()
             job(task)
             seconds += time.process_time() - began
-            _refuse_failed(records, task)
+            refuse_failed(records)
             began = time.process_time()
             noting(task)
             seconds += (time.process_time() - began) if spending is not None else 0.0
-            entries.append(read_entry(records.address(name_of(task))))
-            record = records.read(f"shards/{task.record_name}")
-            counts += Counts.of(record["counts"], records.url) if record is not None else Counts()
+            entries.append(read_entry(noting.note_of(task)))
+            record = records.read(f"shards/{task.record_name}", Shard)
+            counts += Counts.of(record.counts, records.url) if record is not None else Counts()
             written += files.size(job.target(task)) or 0
             taken += task.size * share
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
@@ -158,12 +171,6 @@ def _part(task: ShardTask) -> tuple[ShardTask, float]:
     with files.open_read(task.url) as file:
         rows = formats.find(formats.form_of(task.url)).rows(file, task.url)
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
-
-
-def _refuse_failed(records: Records, task: ShardTask) -> None:
-    failed = records.read(f"failed/{task.record_name}")
-    if failed is not None:
-        raise UserError(failed["sentence"])
 
 
 def _secret(spending: Spending) -> bytes:

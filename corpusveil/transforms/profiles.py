@@ -9,11 +9,11 @@ manifest.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from corpusveil.errors import UserError
+from corpusveil.errors import ConflictError, UnknownError
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 
 
@@ -53,28 +53,11 @@ class Profile:
         Raises UserError when one of them contradicts the profile.
         """
         for name, value in others.items():
-            self._refuse(f"{name} = {value!r}", value, self.text.get(name, value))
+            if (own := self.text.get(name, value)) != value:
+                raise ConflictError(
+                    f"{name} = {value!r} contradicts the profile {self.name}, which has {own}; leave one of them out."
+                )
         return TextPolicy(**{**others, **self.text})
-
-    def settle(
-        self, mechanism: str, options: Mapping[str, Any], explicit: Collection[str], parameters: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return options (``per`` and text policies) and parameters of the mechanism as the profile has them.
-
-        ``explicit`` names the options that somebody gave; ``parameters`` are all given. Raises UserError when one of
-        either contradicts the profile.
-        """
-        own: dict[str, Any] = {"per": self.per, **self.text}
-        for name in explicit:
-            self._refuse(f"--{name.replace('_', '-')} {options[name]}", options[name], own.get(name, options[name]))
-        settled = self.parameters.get(mechanism, {})
-        for name, value in parameters.items():
-            self._refuse(f"--parameter {name}={value}", value, settled.get(name, value))
-        return {**options, **own}, {**parameters, **settled}
-
-    def _refuse(self, what: str, value: Any, own: Any) -> None:
-        if value != own:
-            raise UserError(f"{what} contradicts the profile {self.name}, which has {own}; leave one of them out.")
 
     def in_the_clear(self, policy: TextPolicy | None = None) -> str:
         """Say in one sentence what a reader of the output sees as it was in the input."""
@@ -130,7 +113,7 @@ _STUDIES = (
         parameters={"mahalanobis": {"lam": 0.2}, "vickrey-mahalanobis": {"lam": 0.2}},
         open=(
             "Its epsilons are base values: multiply one by the words of an average text, from public knowledge.",
-            "S1 divides the budget by all words of a text: --allocation word-share does that, and --strategy s1.",
+            "S1 divides the budget by all words of a text: allocation word-share does that, and strategy s1.",
             "Its Vickrey is the variant of two neighbours, with no threshold stated: t is our default.",
         ),
     ),
@@ -187,5 +170,5 @@ def find(name: str) -> Profile:
     if name not in PROFILES:
         near = difflib.get_close_matches(name, PROFILES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(PROFILES)}."
-        raise UserError(f"{name}: no profile has this name; {hint}")
+        raise UnknownError(f"{name}: no profile has this name; {hint}")
     return PROFILES[name]

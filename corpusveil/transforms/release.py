@@ -6,23 +6,25 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from corpusveil.budget import Budget
+from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES, Duplicates
-from corpusveil.collocations.table import Collocations
-from corpusveil.errors import UserError
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.display import Card, Shown
+from corpusveil.errors import BadTypeError, BadValueError, ConflictError, MismatchError, NoGuaranteeError
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
-from corpusveil.transforms.statement import guarantee_of
+from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+@dataclass(frozen=True, slots=True, repr=False)
+class Release(Shown):
     """Everything that decides what a document becomes."""
 
     mechanism: Mechanism
@@ -37,26 +39,39 @@ class Release:
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
     """Needed for a mechanism that has no guarantee; it changes nothing else, and is in no digest."""
 
+    if TYPE_CHECKING:  # a key has no default, although it may stand behind a policy that has one
+
+        @overload
+        def __init__(
+            self, mechanism: Mechanism, budget: Budget, policy: TextPolicy, key: Key,
+            collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, accept_no_guarantee: bool = ...,
+        ) -> None: ...  # fmt: skip
+
+        @overload
+        def __init__(
+            self, mechanism: Mechanism, budget: Budget, policy: TextPolicy = ..., *, key: Key,
+            collocations: Collocations | None = ..., duplicates: Duplicates = ..., accept_no_guarantee: bool = ...,
+        ) -> None: ...  # fmt: skip
+
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
     def __post_init__(self) -> None:
         self._check_types()
         if not self.mechanism.private and not self.accept_no_guarantee:
-            raise UserError(
+            raise NoGuaranteeError(
                 f"{self.mechanism.name} has no guarantee; to release with it all the same, accept that: "
-                "--accept-no-guarantee, in Python accept_no_guarantee=True."
+                "accept_no_guarantee=True."
             )
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "takes no" if self.policy.tokenizer == "word" else "needs a"
-            raise UserError(
-                f"tokenizer = {self.policy.tokenizer!r}: it {need} collocation table (--collocations, in Python "
-                "collocations=)."
-            )
+            raise ConflictError(f"tokenizer = {self.policy.tokenizer!r}: it {need} collocation table (collocations).")
         if self.duplicates not in DUPLICATES:
-            raise UserError(f"duplicates = {self.duplicates!r}: it may be {' or '.join(DUPLICATES)}.")
+            raise BadValueError(f"duplicates = {self.duplicates!r}: it may be {' or '.join(DUPLICATES)}.")
         read = {"space": self.mechanism.space.hyphens}
         read |= {} if self.collocations is None else {"collocation table": self.collocations.hyphens}
         for what, found in read.items():
             if found not in (None, self.policy.hyphens):
-                raise UserError(
+                raise MismatchError(
                     f"hyphens {self.policy.hyphens}: the {what} is of text that was read with hyphens {found}; read "
                     "the documents alike."
                 )
@@ -66,7 +81,7 @@ class Release:
     def _check_types(self) -> None:
         """Raise UserError for a part of another type, with how to make one."""
         for name, kind, make in (
-            ("mechanism", Mechanism, "cv.mechanism(NAME, space)"),
+            ("mechanism", Mechanism, "cv.mechanism(NAME, space), or a class such as cv.RingGeometric(space)"),
             ("budget", Budget, "cv.Budget(1.0), or cv.Budget(10, per='document')"),
             ("policy", TextPolicy, "cv.TextPolicy()"),
             ("key", Key, "cv.Key.load(PATH), of a file that 'corpusveil key new PATH' makes"),
@@ -74,11 +89,11 @@ class Release:
             value = getattr(self, name)
             if not isinstance(value, kind):
                 given = "none is given" if value is None else f"this is of type {type(value).__name__}"
-                raise UserError(f"{name}: {given}; give {make}.")
+                raise MismatchError(f"{name}: {given}; give {make}.")
         if not isinstance(self.collocations, (Collocations, NoneType)):
-            raise UserError(
+            raise BadTypeError(
                 f"collocations: this is of type {type(self.collocations).__name__}; give the table, "
-                "corpusveil.collocations.table.load_collocations(URL)."
+                "cv.load_collocations(URL)."
             )
 
     def configuration(self) -> dict[str, Any]:
@@ -113,13 +128,31 @@ class Release:
         """What a ledger calls the release: configuration and key, half of each digest."""
         return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
 
+    def card(self) -> Card:
+        """Return what decides the text, and what stands in the clear; ``guarantee``, which may take long, is apart."""
+        mechanism, budget, policy = self.mechanism, self.budget, self.policy
+        given = ", ".join(f"{name} = {value}" for name, value in mechanism.parameters().items())
+        shared = "" if budget.allocation == "uniform" else f", shared by {budget.allocation}"
+        return Card(
+            f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
+            [
+                ("mechanism", f"{mechanism.name}{f' ({given})' if given else ''}"),
+                ("space", repr(mechanism.space)),
+                ("budget", f"epsilon {written(budget.epsilon)} a {budget.per}{shared}"),
+                ("text", ", ".join(f"{name} {value}" for name, value in policy.as_dict().items())),
+                *([] if self.duplicates == "independent" else [("equal texts", str(self.duplicates))]),
+                ("in the clear", "; ".join(policy.disclosed())),
+                ("promise", "release.guarantee() says it" if mechanism.private else "none"),
+            ],
+        )
+
     def kernel(self, *, whole_corpus: bool = False) -> Kernel:
         """Return the batch kernel. It holds what this release draws from, never the key itself.
 
         Raises UserError when copies are to be dropped by who does not have the ``whole_corpus`` before them.
         """
         if self.duplicates == "drop" and not whole_corpus:
-            raise UserError(
+            raise BadValueError(
                 "duplicates = 'drop': which documents are copies is seen in a whole corpus only; use "
                 "'corpusveil privatize', or remove copies beforehand."
             )
@@ -137,7 +170,7 @@ class Release:
 def require_release(value: Any) -> Release:
     """Return a release. Raises UserError for anything else."""
     if not isinstance(value, Release):
-        raise UserError(
+        raise BadTypeError(
             f"release: this is of type {type(value).__name__}; give cv.Release(mechanism, budget, key=key)."
         )
     return value

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,20 +27,20 @@ import pyarrow.compute as pc
 
 from corpusveil.budget.accounting import added
 from corpusveil.budget.budget import written
-from corpusveil.errors import UserError
-from corpusveil.storage import files
+from corpusveil.errors import BadValueError, CapError, NotMadeError, UnsetError, UserError, VersionError
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import InputShard, folder_of
 from corpusveil.storage.ledger import FINGERPRINT, ROWS, VERSION, Entry, Ledger, Refuse, read_entry
-from corpusveil.storage.records import RUN_VERSION, Records
+from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.copies import Drops
 from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.passes import Pass, Run
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.shard_notes import Pass, look
 
 READINGS = ("total", "largest", "ldp")
-CAPS = {"total": "--cap", "largest": "--cap-token", "ldp": "--cap-ldp"}
+CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Caps:
         for name, option in CAPS.items():
             cap = getattr(self, name)
             if cap is not None and not cap > 0:
-                raise UserError(f"{option} {cap}: it has to be a number above 0.")
+                raise BadValueError(f"{option} {cap}: it has to be a number above 0.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ def name_of_corpus(name: str | None, shards: Sequence[InputShard], columns: Colu
     Raises UserError for an empty one, and where a ledger could not tell documents by an id without one.
     """
     if name == "":
-        raise UserError("--corpus: this name is empty; give another, or none for the folder of the corpus.")
+        raise UnsetError("The corpus' name is empty; give another, or none for the folder of the corpus.")
     if name is None and columns.id is not None and spending is not None:
-        raise UserError(
-            f"--ledger with --id {columns.id}: name the corpus with --corpus (corpus.name in a file), since in a "
-            "folder of another date an edited document would count as a new one."
+        raise UnsetError(
+            f"A ledger, and documents known by their {columns.id}: name the corpus, since in a folder of another date "
+            "an edited document would count as a new one."
         )
     return name or folder_of(shards)
 
@@ -84,6 +84,9 @@ def name_of_corpus(name: str | None, shards: Sequence[InputShard], columns: Colu
 @dataclass(frozen=True, slots=True)
 class SpendingPass(Pass):
     """Notes what the documents of tasks would spend."""
+
+    name: ClassVar[str] = "spending"
+    suffix: ClassVar[str] = ".parquet"
 
     kernel: Kernel = field(kw_only=True)
     corpus: str = field(kw_only=True)
@@ -109,7 +112,7 @@ class SpendingPass(Pass):
             kernel=release.kernel(whole_corpus=True), about=_about(release, corpus, columns.text),
         )  # fmt: skip
 
-    def note(self, task: ShardTask, batches: Iterator[Batch]) -> None:
+    def noted(self, task: ShardTask, batches: Iterator[Batch]) -> bytes:
         tables = [ROWS.empty_table()]
         left_out = None if self.drops is None else self.drops.rows(task)
         for batch in batches:
@@ -119,8 +122,11 @@ class SpendingPass(Pass):
                 ids = batch.identities(self.corpus, task.relative)
                 tables.append(_rows(self.kernel, batch.texts, ids, self.columns.text, self.corpus, self.secret))
         about = {**self.about, "shard": task.relative, "rows": [task.start, task.stop]}
-        entry = Entry(about, pa.concat_tables(tables).combine_chunks())
-        files.write_bytes(self.records.address(name_of(task)), entry.data(), private=True)
+        return Entry(about, pa.concat_tables(tables).combine_chunks()).data()
+
+    def decides(self) -> Mapping[str, Any]:
+        drops = None if self.drops is None else {str(shard): at for shard, at in self.drops.digests.items()}
+        return {"about": dict(self.about), "secret": self.secret.hex(), "drops": drops}
 
 
 def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
@@ -150,11 +156,6 @@ def _binary(tags: npt.NDArray[np.uint64]) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(FINGERPRINT, len(tags), [None, data])
 
 
-def name_of(task: ShardTask) -> str:
-    """Return the file name of what a task would spend, among the records."""
-    return f"{task.record_name.removesuffix('.json')}.parquet"
-
-
 def metric_of(release: Release) -> str:
     """Return what names the metric of a release: within it readings add up."""
     mechanism = release.mechanism
@@ -176,7 +177,7 @@ def reserve(
     columns: Columns,
     records: Records,
     tasks: Sequence[ShardTask],
-    run: Run,
+    engine: Engine,
     *,
     corpus: str,
     skip_bad: bool = False,
@@ -184,29 +185,34 @@ def reserve(
 ) -> Reserved:
     """Enter what the tasks would spend in the ledger.
 
-    ``run`` maps a job over tasks on the release's engine and raises what is wrong with the input. Raises UserError, and
-    leaves the ledger as it was, when a document would have spent more than a cap.
+    Raises BadShardsError for what is wrong with the input and UserError when a document would have spent more than a
+    cap; then the ledger is as it was.
     """
     ledger = Ledger.open(spending.ledger)
     job = SpendingPass.of(release, columns, records, corpus, ledger.secret, skip_bad=skip_bad, drops=drops)
-    run(job, tasks)
-    planned = [read_entry(records.address(name_of(task))) for task in tasks]
+    inputs = look(job, tasks, engine)
+    planned = [read_entry(job.note_of(task)) for task in tasks]
     digests = ledger.enter(planned, refusing(spending.caps, planned))
     names = [task.record_name for task in tasks]
-    return Reserved(job.seen(tasks), dict(zip(names, digests, strict=True)))
+    return Reserved(inputs, dict(zip(names, digests, strict=True)))
 
 
 def reserve_table(
-    spending: Spending, release: Release, column: str, texts: pa.Array, ids: Sequence[Any], corpus: str
+    spending: Spending, release: Release, column: str, chunks: Sequence[pa.Array], ids: Sequence[Any], corpus: str
 ) -> None:
-    """Enter what the texts of one column, Arrow strings [D] with identities [D], would spend; then they may be drawn.
+    """Enter what the texts of one column would spend, Arrow strings in chunks, [D] in all; then they may be drawn.
 
-    ``corpus`` names the data set, within which an identity is known again. Raises UserError, and leaves the ledger as
-    it was, when a document would have spent more than a cap.
+    ``ids`` are identities [D], ``corpus`` names the data set, within which an identity is known again. Raises
+    UserError, and leaves the ledger as it was, when a document would have spent more than a cap.
     """
-    ledger = Ledger.open(spending.ledger)
-    rows = _rows(release.kernel(), texts, ids, column, corpus, ledger.secret)
-    planned = [Entry({**_about(release, corpus, column), "shard": "", "rows": [0, len(texts)]}, rows)]
+    ledger, kernel, about = Ledger.open(spending.ledger), release.kernel(), _about(release, corpus, column)
+    planned: list[Entry] = []
+    first = 0
+    for chunk in chunks:
+        last = first + len(chunk)
+        rows = _rows(kernel, chunk, ids[first:last], column, corpus, ledger.secret)
+        planned.append(Entry({**about, "shard": "", "rows": [first, last]}, rows))
+        first = last
     ledger.enter(planned, refusing(spending.caps, planned))
 
 
@@ -238,7 +244,7 @@ def refuse_over(caps: Caps, entries: Iterable[Entry], planned: Sequence[Entry]) 
             before = sorted(spent.before.items())
             told = ", ".join(f"{written(value)} by release {name}" for name, value in before) or "none"
             unit = "nats of plain LDP" if spent.reading == "ldp" else f"in metric {spent.metric}"
-            raise UserError(
+            raise CapError(
                 f"{CAPS[spent.reading]} {written(cap)}: a document would have spent {written(spent.value)} {unit}; "
                 f"spent so far: {told}; this run: {written(spent.now)}. Raise the cap, lower the budget or leave "
                 "documents out."
@@ -345,20 +351,22 @@ def differences(ledger: Ledger, records: Sequence[Records]) -> Iterator[Differen
             yield Difference(f"Entry {name} was changed, or is another ledger's.", too_low=True)
         held[digest] = entry.table.num_rows, int(pc.sum(entry.table["tokens"]).as_py() or 0)
     for folder in records:
-        run = folder.read("run.json")
+        run = folder.read("run.json", Run)
         if run is None:
-            raise UserError(f"{folder.url}: there are no records of a run here (no run.json).")
-        if run.get("version") != RUN_VERSION:
-            raise UserError(f"{folder.url}: these records are of another version of corpusveil; verify them with that.")
+            raise NotMadeError(f"{folder.url}: there are no records of a run here (no run.json).")
+        if run.version != RUN_VERSION:
+            raise VersionError(
+                f"{folder.url}: these records are of another version of corpusveil; verify them with that."
+            )
         for name in folder.names("shards"):
-            record = folder.read(f"shards/{name}")
+            record = folder.read(f"shards/{name}", Shard)
             if record is not None and ".piece-" not in name:
-                yield from _uncovered(f"{folder.url}, shard {record['input']['path']}", record, held)
+                yield from _uncovered(f"{folder.url}, shard {record.input.path}", record, held)
 
 
-def _uncovered(where: str, record: Mapping[str, Any], held: Mapping[str, tuple[int, int]]) -> Iterator[Difference]:
+def _uncovered(where: str, record: Shard, held: Mapping[str, tuple[int, int]]) -> Iterator[Difference]:
     """Yield what of a shard's record the entries do not cover."""
-    names = record.get("ledger")
+    names = record.ledger
     if names is None:
         yield Difference(f"{where}: this was privatized without a ledger.", too_low=True)
         return
@@ -368,7 +376,7 @@ def _uncovered(where: str, record: Mapping[str, Any], held: Mapping[str, tuple[i
     if missing:
         return
     found = tuple(sum(held[name][place] for name in names) for place in (0, 1))
-    expected = record["counts"]["documents"], record["counts"]["privatized"]
+    expected = record.counts.documents, record.counts.privatized
     if found != expected:
         yield Difference(
             f"{where}: {expected[0]:,} documents, {expected[1]:,} tokens were privatized, the ledger has {found[0]:,} "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import decimal
 import math
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.budget.budget import written
+from corpusveil.display import rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
@@ -48,7 +48,7 @@ def guarantee_of(release: Release) -> Guarantee:
         if budget.per == "token":
             lines.append(
                 f"Each replaced word: {written(budget.epsilon)} times the distance, the distance being {token.metric}; "
-                f"for any two words at most {upward(token.plain_ldp)} nats (a factor of e to that power)."
+                f"for any two words at most {rounded_up(token.plain_ldp)} nats (a factor of e to that power)."
             )
         else:
             lines.append(
@@ -92,7 +92,7 @@ def guarantee_of(release: Release) -> Guarantee:
         lines.append(
             f"Tokens under 'resample' ({', '.join(resampled)}) are drawn from public counts, independently of the "
             f"token: two of them can't be told apart{capitals}. One of them against a word of the vocabulary: at most "
-            f"{upward(bound)} nats{share}; k of them k times as much. The distances above do not count this."
+            f"{rounded_up(bound)} nats{share}; k of them k times as much. The distances above do not count this."
         )
     copies = {
         "same-noise": ("which documents are equal",),
@@ -106,11 +106,3 @@ def guarantee_of(release: Release) -> Guarantee:
         notes=tuple(lines),
         per=budget.per,
     )
-
-
-def upward(bound: float | None) -> str:
-    """Write a bound with four digits, rounded up, so that "at most" stays true."""
-    if bound is None:
-        return "unbounded"
-    context = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
-    return f"{context.create_decimal(repr(bound)):g}"

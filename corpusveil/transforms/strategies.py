@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from corpusveil.budget.budget import dataset_budget
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError, ConflictError
 
 STRATEGIES: Mapping[str, Mapping[str, str]] = {
     "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share", "stop_words": "keep"},
@@ -28,11 +27,12 @@ def follow(
 
     Raises UserError for an unknown name, for an explicit option that contradicts it, and without the average.
     """
+    from corpusveil.budget.budget import dataset_budget  # the names of strategies, which help shows, need no NumPy
+
     if name not in STRATEGIES:
-        raise UserError(f"--strategy {name}: it may be {', '.join(STRATEGIES)}.")
+        raise BadValueError(f"strategy = {name}: it may be {', '.join(STRATEGIES)}.")
     own = STRATEGIES[name]
     for option, value in own.items():
         if option in explicit and options[option] != value:
-            flag = option.replace("_", "-")
-            raise UserError(f"--{flag} {options[option]}: --strategy {name} means --{flag} {value}; leave one out.")
+            raise ConflictError(f"{option} = {options[option]} contradicts the strategy {name}, which has {value}.")
     return {**options, **own}, dataset_budget(epsilon, average_words)

@@ -7,11 +7,13 @@ from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRowError, BadTypeError, ConflictError, UnsetError
 from corpusveil.transforms.frames import Frame, cannot_hold, frame_of
-from corpusveil.transforms.identities import identities_of_documents
+from corpusveil.transforms.identities import Ids, RowNumbers, identities_of_documents
 from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.ledger import Ledger, require_ledger
 from corpusveil.transforms.release import Release, require_release
+from corpusveil.transforms.spending import Spending, reserve_table
 
 T = TypeVar("T")
 
@@ -19,15 +21,27 @@ COMBINED_BYTES = 1 << 30
 """Chunks of a column below this are joined and privatized at once; larger columns chunk by chunk."""
 
 
-@overload
-def privatize(texts: list[str], release: Release, ids: Any = ..., text: str = ...) -> list[str]: ...
+@overload  # for type checkers, which hold a caller to ids, and to a corpus with a ledger
+def privatize(texts: T, release: Release, ids: Ids, text: str = ...) -> T: ...
 
 
 @overload
-def privatize(texts: Any, release: Release, ids: Any = ..., text: str = ...) -> Any: ...
+def privatize(texts: T, release: Release, ids: Ids, text: str = ..., *, ledger: Ledger, corpus: str) -> T: ...
 
 
-def privatize(texts: Any, release: Release, ids: Any = None, text: str = "text") -> Any:
+@overload
+def privatize(texts: T, release: Release, ids: RowNumbers, text: str = ..., *, ledger: Ledger) -> T: ...
+
+
+def privatize(
+    texts: Any,
+    release: Release,
+    ids: Ids | None = None,
+    text: str = "text",
+    *,
+    ledger: Ledger | None = None,
+    corpus: str | None = None,
+) -> Any:
     """Privatize texts, and return them in the kind that they came in.
 
     ``texts`` is a list, tuple or NumPy array of strings, a Series or DataFrame of pandas or Polars, an Array,
@@ -39,39 +53,63 @@ def privatize(texts: Any, release: Release, ids: Any = None, text: str = "text")
     (the column's name, also where there are no columns), its id and its text: under one release the same three give the
     same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
-    Raises UserError for anything else, for a column that is missing, is not text or can't hold the private text, and
-    for ids that are missing or too few.
+    With a ``ledger``, what the documents spend is written there before anything is drawn. It knows a document by its
+    content and by its id in the ``corpus``, a name of the data set (by default that of ``RowNumbers``). One release of
+    one document, here or from a file, is spent once.
+
+    Raises UserError for anything else, for a column that is missing, is not text or can't hold the private text, for
+    ids that are missing or too few, and where a document would have spent more than a cap (the ledger stays as it was).
     """
-    return _privatized(frame_of(texts, text), release, ids, text)
+    return _privatized(frame_of(texts, text), release, ids, text, require_ledger(ledger), corpus)
 
 
-def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None, ids: Any = None) -> T:
+def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None, ids: Ids | None = None) -> T:
     """Privatize the column ``text`` of an Arrow table, record batch, or frame, and return a table of the same kind.
 
     ``id`` names the column that identifies documents; or give ``ids`` as in ``privatize``, which this is. In a column
     of Arrow's (of any of its string types, also as a dictionary) nulls stay null, and the type stays.
     """
     if id is not None and ids is not None:
-        raise UserError("id names a column and ids gives the ids; pass one of them.")
+        raise ConflictError("id names a column and ids gives the ids; pass one of them.")
     frame = frame_of(table, text)
     if frame.column is None:
-        raise UserError(
+        raise BadTypeError(
             f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
             "cv.privatize for it."
         )
-    private: T = _privatized(frame, release, ids if id is None else id, text)
+    private: T = _privatized(frame, release, ids if id is None else id, text, None, None)
     return private
 
 
-def _privatized(frame: Frame, release: Release, ids: Any, text: str) -> Any:
+def _privatized(
+    frame: Frame, release: Release, ids: Ids | None, text: str, spending: Spending | None, corpus: str | None
+) -> Any:
     kernel = require_release(release).kernel()
     identities = identities_of_documents(ids, len(frame.texts), frame.column)
+    chunks = _chunks(frame.texts)
+    name = _corpus(corpus, ids, spending)
+    if spending is not None:
+        reserve_table(spending, release, text, [_plain(validated(chunk, text)) for chunk in chunks], identities, name)
     parts: list[pa.Array] = []
     first = 0
-    for chunk in _chunks(frame.texts):
+    for chunk in chunks:
         parts += privatized_parts(kernel, chunk, identities[first : first + len(chunk)], text)
         first += len(chunk)
     return frame.back(parts)
+
+
+def _corpus(corpus: str | None, ids: Ids | None, spending: Spending | None) -> str:
+    """Return the corpus' name for a ledger. Raises UserError where there is one without the other."""
+    if spending is None:
+        if corpus is not None:
+            raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and there is none; add ledger=.")
+        return ""
+    name = ids.name if corpus is None and isinstance(ids, RowNumbers) else corpus
+    if not isinstance(name, str) or not name:
+        raise UnsetError(
+            "ledger: it knows documents by their ids in a corpus; name the data set, as in corpus='reviews'."
+        )
+    return name
 
 
 def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any], name: str) -> list[pa.Array]:
@@ -79,10 +117,7 @@ def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any]
 
     Raises UserError for invalid UTF-8, and where the type can't hold them at all.
     """
-    validated(column, name)
-    coded = pa.types.is_dictionary(column.type)
-    plain = column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
-    out, _ = kernel.privatize(plain, identities, name)
+    out, _ = kernel.privatize(_plain(validated(column, name)), identities, name)
     try:
         return [_cast(out, column.type)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # whose text would quote the column
@@ -93,6 +128,12 @@ def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any]
         *privatized_parts(kernel, column.slice(0, half), identities[:half], name),
         *privatized_parts(kernel, column.slice(half), identities[half:], name),
     ]
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column of strings without a dictionary."""
+    coded = pa.types.is_dictionary(column.type)
+    return column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
 
 
 def _cast(texts: pa.LargeStringArray, kind: pa.DataType) -> pa.Array:
@@ -108,7 +149,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        raise UserError(f"{name}: this column holds text that is not valid UTF-8; mend it first.") from None
+        raise BadRowError(f"{name}: this column holds text that is not valid UTF-8; mend it first.") from None
     return column
 
 

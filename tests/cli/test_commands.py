@@ -36,6 +36,8 @@ COMMANDS = [
     "demo",
     "count",
     "score",
+    "model",
+    "denoise",
     "tokenize",
     "train",
     "schedule",
@@ -312,7 +314,7 @@ class TestAWrongCall:
         [
             (("--epsilonn", "1"), "--epsilonn"),
             (("--engine", "flink"), "flink"),
-            (("--master", "local[2]"), "--master is for --engine spark"),
+            (("--master", "local[2]"), "--master: this is for --engine connect or spark"),
             (("--", "--some_option=1"), "--engine beam"),
             (("--test-key",), "exclude each other"),
             (("--engine", "beam", "--runner", "DaskRunner"), "DaskRunner"),

@@ -12,84 +12,81 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli import dataflow, main
-from corpusveil.cli.configuration import SECTIONS, read_configuration
+from corpusveil.cli import dataflow
+from corpusveil.cli.derived import settings_of
 from corpusveil.cli.main import run
-from corpusveil.cli.schedule import _arguments, _schedule
-from corpusveil.cli.steps import behind, engine_arguments, privatize_arguments, steps
-from corpusveil.errors import UserError
-from corpusveil.jobs.schedule import Plan
+from corpusveil.errors import ConflictError, UnknownError, UserError
+from corpusveil.pipelines.run import steps
+from corpusveil.pipelines.schedule import Plan
+from corpusveil.pipelines.scheduled import schedule_of
+from corpusveil.pipelines.scheduled import settings_of as settings_of_run
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.fields import declared
+from corpusveil.pipelines.settings.toml import read
 from corpusveil.storage.inputs import InputShard
 from tests.cli.test_run import save, whole
 from tests.engines.corpora import WORDS, make_space
 
 OPTIONS = ("--accept-no-guarantee", "--test-key", "--keep=id", "-x", "--", "--debug", "--accept-no-guarantee://x")
-TEXTS = [
-    (section, name) for section, kinds in SECTIONS.items() for name, kind in kinds.items()
-    if kind.name in ("text", "texts", "path", "paths", "options")
-]  # fmt: skip
-
-
-def parsed(command: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return what a command line of ours comes to: its options, and what goes to Beam."""
-    own, passed, debug = main.split_arguments(command)
-    context = main.command(own[0]).make_context(own[0], own[1:], resilient_parsing=False)
-    return {**context.params, "debug": debug}, passed
+TEXTS = [one for one in declared(Settings) if one.kind in (str, list[str]) and not one.values]
+PERMISSIONS = ("output.accept_no_guarantee", "key.test", "corpus.keep", "space.union")
 
 
 class TestNoValueIsAnOption:
     @pytest.mark.parametrize("value", OPTIONS)
-    @pytest.mark.parametrize(("section", "name"), TEXTS, ids=".".join)
-    def test_of_any_key(self, tmp_path: Path, section: str, name: str, value: str) -> None:
-        """Refused by file and key; options for the Beam runner go to it and nowhere else."""
+    @pytest.mark.parametrize("one", TEXTS, ids=lambda one: one.place)
+    def test_of_any_key(self, tmp_path: Path, one: Any, value: str) -> None:
+        """It is the value of its key and of nothing else, as it was written; nothing else becomes another."""
         values = whole(tmp_path)
-        if section == "engine":
-            values["engine"] = {"name": "beam"}
-        plain = values.get(section, {}).get(name)
-        values[section][name] = [value] if SECTIONS[section][name].name in ("texts", "paths", "options") else value
+        values["engine"] = {"name": "beam"}
+        values["model"] = {"path": f"{tmp_path}/model", "min_bigram": 2}
+        values["denoise"] = {"path": f"{tmp_path}/readable", "aim": "table"}
+        plain = read(save(tmp_path / "plain.toml", values)).written
+        values.setdefault(one.name, {})[one.key] = [value] if one.kind == list[str] else value
         file = save(tmp_path / "run.toml", values)
-        if name != "options":
-            with pytest.raises(UserError) as told:
-                read_configuration(file)
-            assert str(told.value).startswith(f"{file}, {section}.{name} = ")
+        try:
+            found = read(file).written
+        except UserError as error:  # that of another rule: a name of nothing, or of what excludes something else
+            if one.place not in str(error):
+                raise
             return
-        configuration = read_configuration(file)
-        values["engine"] = {"name": "beam"} | ({} if plain is None else {"options": plain})
-        without = read_configuration(save(tmp_path / "plain.toml", values))
-        for made in (configuration, without):
-            assert parsed(["privatize", *privatize_arguments(made), *engine_arguments(made)])[0]["test_key"] is False
-        before, _ = parsed(["privatize", *privatize_arguments(without), *engine_arguments(without)])
-        after, passed = parsed(
-            ["privatize", *privatize_arguments(configuration), *engine_arguments(configuration), *behind(configuration)]
-        )
-        assert after == before
-        assert passed == [value]
+        assert found.value(one.place) == values[one.name][one.key]
+        others = [other.place for other in declared(Settings) if other.place != one.place]
+        assert [found.value(place) for place in others] == [plain.value(place) for place in others]
 
     @pytest.mark.parametrize("value", OPTIONS)
     def test_among_others(self, tmp_path: Path, value: str) -> None:
-        """Second in a list, as it was found."""
+        """Second in a list, where it was taken for an option once."""
         values = whole(tmp_path)
         values["corpus"]["input"].append(value)
-        with pytest.raises(UserError, match=r"corpus\.input = "):
-            read_configuration(save(tmp_path / "run.toml", values))
+        settings = read(save(tmp_path / "run.toml", values)).settings
+        assert (
+            settings.value("corpus.input")[1] == f"{tmp_path}/{value}".replace("://", ":/").rstrip("/")
+            or "://" in value
+        )
+        assert not any(settings.value(place) for place in PERMISSIONS)
 
     def test_of_every_step_and_of_a_schedule(self, tmp_path: Path) -> None:
-        """Every command that is composed parses to what the file says; flags are those that are true in it."""
+        """What a step and a run of a schedule do is what the file says; permissions are those that stand in it."""
         (tmp_path / "public").mkdir()
         (tmp_path / "public" / "a.jsonl").write_text('{"text": "a"}\n')
         values = whole(tmp_path)
-        configuration = read_configuration(save(tmp_path / "run.toml", values))
-        for step in steps(configuration):
-            found, passed = parsed(step.command)
-            assert passed == []
-            assert not [name for name, value in found.items() if value is True], step.name
+        document = read(save(tmp_path / "run.toml", values))
+        assert [step.name for step in steps(document)] == ["count", "score", "tokenize", "train", "space", "privatize"]
         cv.Key.generate().save(tmp_path / "release.key")
-        schedule = _schedule(configuration)
+        schedule = schedule_of(document)
         url = f"{tmp_path}/private/--accept-no-guarantee.jsonl"
         plan = Plan(1, (InputShard(url, "--accept-no-guarantee.jsonl", 1),), {"--accept-no-guarantee.jsonl": "new"})
-        found, _ = parsed(["privatize", *_arguments(configuration, schedule, plan)])
-        assert found["inputs"] == [url]
-        assert found["accept_no_guarantee"] is False
+        settings = settings_of_run(document, schedule, plan)
+        assert settings.value("corpus.input") == [url]
+        assert not any(settings.value(place) for place in PERMISSIONS)
+
+    def test_one_that_is_given_is_seen(self, tmp_path: Path) -> None:
+        """The test can fail: a permission that stands in the file is one."""
+        values = whole(tmp_path)
+        values["output"]["accept_no_guarantee"] = True
+        settings = read(save(tmp_path / "run.toml", values)).settings
+        assert any(settings.value(place) for place in PERMISSIONS)
 
     @pytest.mark.parametrize("value", OPTIONS)
     @pytest.mark.parametrize("name", [one.name for one in dataflow.parameters()])
@@ -97,7 +94,56 @@ class TestNoValueIsAnOption:
         """A parameter of the Flex Template is refused by its pattern."""
         (parameter,) = (one for one in dataflow.parameters() if one.name == name)
         with pytest.raises(UserError, match=f"Parameter {name}"):
-            parameter.words(value)
+            parameter.value(value)
+
+
+class TestBothCallers:
+    """A rule stands once, and names settings as its caller does."""
+
+    def given(self, **more: Any) -> dict[str, Any]:
+        return {"inputs": ["in"], "space": "s", "output": "o", "mechanism": "ring-geometric", "epsilon": 1.0, **more}
+
+    @pytest.mark.parametrize(("option", "value", "section", "key", "on_call", "in_file"), [
+        ("master", "local", "engine", "master", "--master: this is for --engine connect or spark",
+         "engine.master: this is for engine.name connect or spark"),
+        ("average_words", 5.0, "budget", "average_words",
+         "--average-words: it is for --strategy or --allocation dataset",
+         "budget.average_words: it is for budget.strategy or budget.allocation dataset"),
+        ("epsilon", -1.0, "budget", "epsilon", "--epsilon -1.0: it has to be above 0",
+         "budget.epsilon = -1.0: it has to be above 0"),
+        ("weights", [2, 1], "budget", "weights", "--weights: they go with --allocation position",
+         "budget.weights: they go with budget.allocation position"),
+        ("workers", 0, "engine", "workers", "--workers 0: it has to be at least 1",
+         "engine.workers = 0: it has to be at least 1"),
+    ])  # fmt: skip
+    def test_in_its_own_names(
+        self, tmp_path: Path, option: str, value: Any, section: str, key: str, on_call: str, in_file: str
+    ) -> None:
+        with pytest.raises(UserError) as told:
+            settings_of("privatize", self.given(**{option: value}), [])
+        assert str(told.value).startswith(on_call)
+        values: dict[str, dict[str, Any]] = {
+            "corpus": {"input": ["in"]}, "space": {"path": "s"}, "mechanism": {"name": "ring-geometric"},
+            "budget": {"epsilon": 1.0}, "output": {"path": "o"},
+        }  # fmt: skip
+        values.setdefault(section, {})[key] = value
+        file = save(tmp_path / "run.toml", values)
+        with pytest.raises(UserError) as told:
+            read(file)
+        assert str(told.value).startswith(f"{file}, {in_file}")
+
+    def test_the_two_are_one_tree(self, tmp_path: Path) -> None:
+        """The same settings by options and by keys are equal."""
+        file = save(tmp_path / "run.toml", {
+            "corpus": {"input": ["in"]}, "space": {"path": "s"}, "mechanism": {"name": "ring-geometric", "beta": 0.01},
+            "budget": {"epsilon": 1.0, "per": "document", "allocation": "position", "weights": [3, 3, 1]},
+            "output": {"path": "o", "rows_per_task": 8192}, "key": {"test": True},
+        })  # fmt: skip
+        given = self.given(
+            parameter=["beta=0.01"], per="document", allocation="position", weights="2:3,1", rows_per_task=8192,
+            test_key=True,
+        )  # fmt: skip
+        assert settings_of("privatize", given, []) == read(file).written
 
 
 @pytest.fixture
@@ -159,13 +205,13 @@ class TestPaths:
         (ground / "other").mkdir()
         (ground / "other" / "s.toml").symlink_to(ground / "releases" / "may" / "s.toml")
         monkeypatch.chdir(ground)
-        assert read_configuration("other/s.toml").values["output"]["path"] == str(ground / "other" / "out")
+        assert read("other/s.toml").settings.value("output.path") == str(ground / "other" / "out")
 
     @pytest.mark.parametrize("path", ["/data/in", "s3://bucket/in", "~/in", "file:///data/in"])
     def test_of_other_kinds_stay(self, tmp_path: Path, path: str) -> None:
         values = whole(tmp_path)
         values["output"]["path"] = path
-        assert read_configuration(save(tmp_path / "run.toml", values)).values["output"]["path"] == path
+        assert read(save(tmp_path / "run.toml", values)).settings.value("output.path") == path
 
     def test_a_flow_that_was_moved_goes_on(self, tmp_path: Path) -> None:
         """What made an artefact is noted with paths as they are written, so a folder that holds all can be moved."""
@@ -181,14 +227,13 @@ class TestPaths:
 
     def test_every_key_that_names_a_place_is_one(self) -> None:
         """The kinds of the table: a path that stood as a text would begin at the working folder."""
-        paths = {
-            f"{s}.{n}" for s, kinds in SECTIONS.items() for n, kind in kinds.items() if kind.name.startswith("path")
-        }
+        paths = {one.place for one in declared(Settings) if one.told.path}
         assert paths == {
             "corpus.input", "corpus.root", "space.path", "space.vectors", "space.counts", "space.vocabulary",
             "space.importance", "text.collocations", "key.path", "ledger.path", "output.path", "output.records",
             "schedule.state", "schedule.prometheus", "collocations.input", "collocations.counts", "collocations.table",
-            "collocations.tokens", "collocations.connectors", "embeddings.vectors",
+            "collocations.tokens", "collocations.connectors", "embeddings.vectors", "collocations.add_to", "output.log",
+            "model.path", "model.counts", "denoise.path", "denoise.release", "denoise.model", "denoise.collocations",
         }  # fmt: skip
 
 
@@ -215,13 +260,13 @@ class TestASpaceOfGivenVectors:
     def test_is_not_trained_as_well(self, tmp_path: Path) -> None:
         values = whole(tmp_path)
         values["space"]["vectors"] = ["a.txt"]
-        with pytest.raises(UserError, match=r"space\.vectors: \[embeddings\] trains the vectors"):
-            read_configuration(save(tmp_path / "run.toml", values))
+        with pytest.raises(ConflictError, match=r"space\.vectors: \[embeddings\] trains the vectors"):
+            read(save(tmp_path / "run.toml", values))
 
 
 @pytest.mark.parametrize(("section", "name", "said"), [
     ("corpus", "epsilon", "did you mean budget.epsilon?"),
-    ("corpus", "tokenizer", "did you mean text.tokenizer or collocations.tokenizer?"),
+    ("corpus", "tokenizer", "did you mean collocations.tokenizer or text.tokenizer?"),
     ("output", "gama", "did you mean mechanism.gamma?"),
     ("budget", "gamma", "did you mean mechanism.gamma?"),
     ("space", "vectors_", "did you mean vectors?"),
@@ -229,12 +274,12 @@ class TestASpaceOfGivenVectors:
 def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path, section: str, name: str, said: str) -> None:
     values = whole(tmp_path)
     values[section][name] = 1.0
-    with pytest.raises(UserError) as told:
-        read_configuration(save(tmp_path / "run.toml", values))
+    with pytest.raises(UnknownError) as told:
+        read(save(tmp_path / "run.toml", values))
     assert f"{section}.{name}: there is no such key; {said}" in str(told.value)
 
 
 def test_a_key_outside_of_sections_is_told_where_it_belongs(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
-    with pytest.raises(UserError, match=r"epsilon: a key stands in a section; did you mean budget\.epsilon\?"):
-        read_configuration(str(tmp_path / "run.toml"))
+    with pytest.raises(UnknownError, match=r"epsilon: a key stands in a section; did you mean budget\.epsilon\?"):
+        read(str(tmp_path / "run.toml"))

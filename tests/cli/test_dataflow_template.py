@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import dataclasses
 import hashlib
 import json
 import os
@@ -21,11 +22,18 @@ from dockerfile_parse import DockerfileParser
 from google.cloud.dataflow import TemplateMetadata
 from google.protobuf import json_format
 from packaging.requirements import Requirement
+from pydantic import Field
 
 import corpusveil
-from corpusveil.cli import dataflow, main
-from corpusveil.errors import UserError
-from corpusveil.pipelines import dataflow as template
+from corpusveil.cli import dataflow
+from corpusveil.cli.derived import options_of
+from corpusveil.cli.main import run
+from corpusveil.errors import BadValueError, SecretError, UserError
+from corpusveil.jobs import template
+from corpusveil.pipelines import privatize
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.fields import Setting
+from corpusveil.pipelines.settings.sections import WORD
 from corpusveil.storage import files
 from tests.engines.corpora import ROOT, TEST_KEY
 
@@ -79,6 +87,8 @@ VALID = {
     "hyphens": "join",
     "acceptNoGuarantee": "true",
 }
+BESIDE = ("parameter", "profile", "strategy", "averageWords", "allocation", "weights", "format")
+"""What excludes something else among the examples, or is of another mechanism."""
 BROKEN = [
     "",
     " ",
@@ -108,17 +118,16 @@ def words(given: dict[str, str], *more: str) -> list[str]:
 
 class TestParameters:
     def test_every_option_is_one_or_is_left_out_for_a_reason(self) -> None:
-        options = set(dataflow.options())
-        assert set(dataflow.LEFT_OUT) <= options
+        places = {one.place for one in options_of("privatize").values()}
+        assert set(dataflow.LEFT_OUT) <= places
         assert all(dataflow.LEFT_OUT.values())
-        assert len(PARAMETERS) == len(options) - len(dataflow.LEFT_OUT)
+        assert len(PARAMETERS) == len(places) - len(dataflow.LEFT_OUT) + 1, "and the mechanism's own parameters"
         assert set(VALID) == set(PARAMETERS), "each has an example here"
 
-    def test_a_new_option_without_a_form_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        found = dataflow.options()
-        monkeypatch.setattr(dataflow, "options", lambda: {**found, "new": (str, found["text"][1], False)})
-        with pytest.raises(KeyError, match="new"):
-            dataflow.parameters()
+    def test_a_new_text_without_a_form_is_a_plain_name(self) -> None:
+        """A setting that says nothing of its form lets nothing through that could mean something to a shell."""
+        one = options_of("privatize")["text"]
+        assert dataflow._pattern(dataclasses.replace(one, info=Field(json_schema_extra=Setting()))) == WORD
 
     def test_none_has_the_name_of_an_option_of_beam(self) -> None:
         from apache_beam.options.pipeline_options import PipelineOptions
@@ -139,18 +148,18 @@ class TestParameters:
         assert regex.startswith("^")
         assert regex.endswith("$")
         assert re.fullmatch(regex, VALID[name])
-        assert one.words(VALID[name])
+        assert one.value(VALID[name])
         for piece in BROKEN:
             for value in (piece, VALID[name] + piece, piece + VALID[name]) if piece else ("",):
                 assert not re.fullmatch(regex, value), value
                 with pytest.raises(UserError, match=name):
-                    one.words(value)
+                    one.value(value)
 
     def test_a_key_is_never_a_value(self) -> None:
         """Neither the key in hexadecimal nor a path on the launcher's disk is taken for the key's location."""
         for value in (TEST_KEY.hex(), "release.key", "/release.key", "gs://bucket", "projects/p/secrets/s"):
-            with pytest.raises(UserError):
-                PARAMETERS["key"].words(value)
+            with pytest.raises(BadValueError):
+                PARAMETERS["key"].value(value)
 
 
 class TestMetadata:
@@ -177,45 +186,50 @@ class TestMetadata:
 
 class TestLauncher:
     @pytest.fixture
-    def launched(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """The command line that the launcher runs, in place of running it."""
-        found: list[str] = []
-        monkeypatch.setattr(main, "run", lambda arguments: found.extend(arguments) or 0)
+    def launched(self, monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+        """The settings that the launcher runs, in place of running them."""
+        found: list[Settings] = []
+        monkeypatch.setattr(privatize, "run", lambda settings, _watch: found.append(settings))
         monkeypatch.setattr(dataflow, "read_key", lambda _location: TEST_KEY.hex())
         monkeypatch.setenv("CORPUSVEIL_IMAGE", IMAGE)
         monkeypatch.setenv("CORPUSVEIL_KEY", "before")
         return found
 
-    def test_it_runs_a_privatize_on_dataflow(self, launched: list[str]) -> None:
-        """Parameters before ``--``, what Beam knows behind it, the key in the environment and in no argument."""
+    def test_it_runs_a_privatize_on_dataflow(self, launched: list[Settings]) -> None:
+        """Parameters are settings, what Beam knows are options of its job, the key is in the environment alone."""
         beam = ["--project=p", "--runner=DataflowRunner", "--template_location=gs://b/object", "--machine_type", "n2"]
-        assert dataflow.launch(words(VALID, *beam)) == 0
-        at = launched.index("--")
-        own, passed = launched[:at], launched[at + 1 :]
-        assert own[:2] == ["privatize", GIVEN["input"]]
-        assert {"--space=gs://bucket/spaces/glove", "--rows-per-task=65536", "--accept-no-guarantee"} <= set(own)
-        assert [word for word in own if word.startswith("--keep")] == ["--keep=stars", "--keep=review.date"]
+        given = {name: value for name, value in VALID.items() if name not in BESIDE}
+        assert dataflow.launch(words(given, *beam)) == 0
+        (settings,) = launched
+        for place, value in {
+            "corpus.input": [GIVEN["input"]], "space.path": GIVEN["space"], "output.rows_per_task": 65536,
+            "output.accept_no_guarantee": True, "corpus.keep": ["stars", "review.date"], "budget.epsilon": 1.5,
+            "engine.name": "dataflow", "key.environment": "CORPUSVEIL_KEY",
+            "key.path": None, "budget.field_weights": VALID["fieldWeights"], "ledger.cap_token": 3.5,
+        }.items():  # fmt: skip
+            assert settings.value(place) == value, place
+        passed = settings.engine.options
         assert passed[:4] == ["--project=p", "--template_location=gs://b/object", "--machine_type", "n2"]
         assert passed[4:] == [f"--sdk_container_image={IMAGE}", "--sdk_location=container"]
         assert os.environ["CORPUSVEIL_KEY"] == TEST_KEY.hex()
-        assert TEST_KEY.hex() not in " ".join(launched)
-        assert SECRET not in own
+        assert TEST_KEY.hex() not in str(settings)
+        assert SECRET not in str(settings)
 
-    def test_the_command_line_is_one_that_privatize_parses(self, launched: list[str], tmp_path: Path) -> None:
-        dataflow.launch(words(VALID))
-        own = launched[1 : launched.index("--")]
-        context = main.command("privatize").make_context("privatize", list(own), resilient_parsing=False)
-        assert context.params["epsilon"] == 1.5
-        assert context.params["runner"] == "DataflowRunner"
-        assert context.params["keep"] == ["stars", "review.date"]
-        assert context.params["key_environment"] == "CORPUSVEIL_KEY"
+    def test_every_parameter_is_a_setting(self) -> None:
+        """Each example is read as its setting's type, and is the value of that setting and of no other."""
+        for name, value in VALID.items():
+            one = PARAMETERS[name]
+            own, beam, location = dataflow.parted(words({**GIVEN, name: value}))
+            assert (beam, location) == ([], SECRET)
+            if name != "key":
+                assert own[one.option] == one.value(value)
 
     def test_what_beam_does_not_know_is_left_out_and_said(
-        self, launched: list[str], capsys: pytest.CaptureFixture[str]
+        self, launched: list[Settings], capsys: pytest.CaptureFixture[str]
     ) -> None:
         """The launcher is Google's, and may hand over what this Beam has not heard of."""
         assert dataflow.launch(words(GIVEN, "--brand_new_option=1")) == 0
-        assert "--brand_new_option=1" not in launched
+        assert "--brand_new_option=1" not in launched[0].engine.options
         assert "--brand_new_option: Beam has no such option" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
@@ -228,7 +242,7 @@ class TestLauncher:
         ],
     )
     def test_what_is_wrong_is_named(
-        self, launched: list[str], given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+        self, launched: list[Settings], given: list[str], said: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert dataflow.launch(given) == 2
         assert said in capsys.readouterr().err
@@ -261,12 +275,12 @@ class TestKey:
                 raise PermissionDenied(name)
 
         monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
-        with pytest.raises(UserError, match=r"versions/3: .*PermissionDenied.*Secret Accessor"):
+        with pytest.raises(SecretError, match=r"versions/3: .*PermissionDenied.*Secret Accessor"):
             template.read_key(SECRET)
 
     def test_what_is_no_key_is_not_quoted(self) -> None:
         files.write_bytes("memory://keys/other", b"zzcanary")
-        with pytest.raises(UserError, match="this is neither") as told:
+        with pytest.raises(SecretError) as told:
             template.read_key("memory://keys/other")
         assert "zzcanary" not in str(told.value)
 
@@ -329,13 +343,13 @@ class TestFolder:
 
     @pytest.mark.parametrize("image", ["corpusveil", "gcr.io/p/i", "gcr.io/p/i:1\nRUN x", "gcr.io/p/i:$X", "-x"])
     def test_another_kind_of_image_is_refused(self, image: str, tmp_path: Path) -> None:
-        with pytest.raises(UserError, match="--image"):
+        with pytest.raises(BadValueError, match="image = "):
             template.package_dataflow(str(tmp_path / "out"), image, {})
         assert not (tmp_path / "out").exists()
 
     def test_options_of_the_other_kind_are_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for more in (["dataflow"], ["dataflow", "--image", IMAGE, "--extra", "s3"], ["spark", "--image", IMAGE]):
-            assert main.run(["package", *more, "--output", str(tmp_path / "out")]) == 2
+            assert run(["package", *more, "--output", str(tmp_path / "out")]) == 2
         assert "--image" in capsys.readouterr().err
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from corpusveil.cli.main import run as run_here
 from corpusveil.errors import WorkError
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.kernel import Kernel
 from tests.engines.corpora import (
@@ -41,10 +41,10 @@ IN_TEXT = [
 PLANTED = [*IN_TEXT, COLUMN_CANARY]
 ENGINES = [
     pytest.param(("--engine", "local"), id="local"),
-    pytest.param(("--engine", "local", "--workers", 2), id="local-2"),
+    pytest.param(("--engine", "local", "--workers", 2), id="local-2", marks=pytest.mark.nightly),
     pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
     pytest.param(("--engine", "beam"), id="beam"),
-    pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.slow),
+    pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.nightly),
 ]
 
 
@@ -120,7 +120,7 @@ def test_whatever_is_bad_about_it(
     assert found(PLANTED, told.out + told.err + records_text(tmp_path / "out")) == []
 
 
-@pytest.mark.parametrize("make", [LocalEngine, BeamEngine])
+@pytest.mark.parametrize("make", [Local, Beam])
 def test_when_the_code_fails_with_text_in_the_error(
     ground: Ground,
     source: Path,

@@ -11,8 +11,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.errors import BadShardsError
+from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.ledger import Ledger
@@ -55,7 +55,7 @@ def test_is_within_a_quarter_of_the_truth(
         monkeypatch.setattr(planning, "WHOLE_BYTES", 1000)
         monkeypatch.setattr(planning, "ROWS", 150)
     found = forecast(release_of(space), [str(corpus)])
-    outcome = privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), LocalEngine())
+    outcome = privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local())
     written = sum(path.stat().st_size for path in (tmp_path / "out" / "data").iterdir())
     assert (found.shards, found.sampled) == (12, 3)
     assert found.documents == pytest.approx(outcome.counts.documents, rel=0.25)
@@ -71,7 +71,7 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     assert forecast(release_of(space), [str(corpus)], spending=Spending(str(ledger))).spent == {}
     assert not ledger.exists()
     privatize_corpus(
-        release_of(space), [str(corpus)], str(tmp_path / "out"), LocalEngine(), corpus="news",
+        release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), corpus="news",
         spending=Spending(str(ledger)),
     )  # fmt: skip
     before = sorted(path.name for path in ledger.rglob("*"))
@@ -80,7 +80,7 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     )
     found = forecast(other, [str(corpus)], corpus="news", spending=Spending(str(ledger), Caps(total=5.0)))
     assert found.refused is not None
-    assert "--cap 5" in found.refused
+    assert "cap 5" in found.refused
     (value,) = found.spent.values()
     assert 3 < value <= 4
     fits = forecast(other, [str(corpus)], corpus="news", spending=Spending(str(ledger), Caps(total=9.0)))
@@ -112,7 +112,7 @@ def test_of_a_file(space: Space, corpus: Path, tmp_path: Path, capsys: pytest.Ca
 
 def test_a_bad_row_is_said(space: Space, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(UNKNOWN)
-    with pytest.raises(UserError, match="row 1") as caught:
+    with pytest.raises(BadShardsError, match="row 1") as caught:
         forecast(release_of(space), [str(tmp_path / "x.jsonl")])
     assert UNKNOWN not in str(caught.value)
 
@@ -145,8 +145,10 @@ def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsy
     assert run(["plan", file]) == 0
     (planned,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("it would be refused: ")]
     assert run(["run", file, "--progress", "none"]) == 2
-    (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: --cap")]
-    assert planned.removeprefix("it would be refused: ") == refused.removeprefix("corpusveil: ")
+    (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: cap")]
+    assert planned.removeprefix("it would be refused: ") == refused.removeprefix("corpusveil: ").removesuffix(
+        " [cap-exceeded]"
+    )
     spent, before, now = map(float, re.findall(r"spent (\d+) .* far: (\d+) by .* run: (\d+)", refused)[0])
     assert before == now == spent / 2
 
@@ -201,6 +203,6 @@ def test_looks_at_the_key_of_the_run_and_makes_none(
     assert run([*words, "--plan"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert run(words) == 0
-    assert "--cap-ldp, which is not set, holds over all of them" in capsys.readouterr().err
+    assert "cap_ldp, which is not set, holds over all of them" in capsys.readouterr().err
     assert run([*words, "--plan"]) == 0
     assert "refused" not in capsys.readouterr().out, "at 30 of 40 it would be, as another release"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli import configuration, main
-from corpusveil.cli.configuration import SECTIONS, read_configuration
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
+from corpusveil.pipelines import collocations
+from corpusveil.pipelines.run import FLOWS
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.toml import read, value_of
 from tests.collocations.corpora import WORDS, make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files
 
@@ -62,7 +66,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
 def save(path: Path, values: dict[str, dict[str, Any]]) -> str:
     lines = []
     for section, keys in values.items():
-        lines += [f"[{section}]", *(f"{name} = {configuration._toml(value)}" for name, value in keys.items())]
+        lines += [f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in keys.items())]
     path.write_text("\n".join(lines) + "\n")
     return str(path)
 
@@ -118,9 +122,22 @@ class TestTheFlow:
         before = {path: path.stat().st_mtime_ns for path in done.rglob("*") if path.is_file()}
         assert run(["run", str(done / "run.toml"), "--progress", "none"]) == 0
         said = capsys.readouterr().err
-        assert all(f"{name}: {done}" in said for name in STEPS[:5])
+        assert all(f"{name}: {done}" in said for name in ("count", "score", "tokenize", "train", "space"))
         after = {path: path.stat().st_mtime_ns for path in done.rglob("*") if path.is_file()}
         assert {path.name for path in after if after[path] != before.get(path)} <= {"release.key"}
+
+    def test_takes_what_an_earlier_version_noted(self, done: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Its note says nothing that can be compared, so the step looks at its artefact itself; another is refused."""
+        note = done / "counts" / "_step.json"
+        note.write_text('{"step": "count", "settings": "0123"}')
+        values = whole(done)
+        values["collocations"]["min_count"] = 4
+        other = save(done / "other.toml", values)
+        assert run(["run", other, "--only", "count", "--progress", "none"]) == 2
+        assert f"{done}/counts: an artefact is here already, of another call" in capsys.readouterr().err
+        for said in ("this call has made it before; nothing was done", "is there already"):
+            assert run(["run", str(done / "run.toml"), "--only", "count", "--progress", "none"]) == 0
+            assert said in capsys.readouterr().err
 
     def test_goes_on_where_it_stopped(self, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A process that ends in the middle of a step leaves what the next run needs."""
@@ -132,18 +149,15 @@ class TestTheFlow:
         ):  # fmt: skip
             values[section][name] = values[section][name].replace(str(done), str(tmp_path))
         file = save(tmp_path / "run.toml", values)
-        real = main.run
 
-        def stopped(arguments: list[str]) -> int:
-            if arguments[0] == "tokenize":
-                raise KeyboardInterrupt
-            return real(arguments)
+        def stopped(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
 
-        monkeypatch.setattr(main, "run", stopped)
-        assert real(["run", file, "--progress", "none"]) != 0
+        with monkeypatch.context() as patched:
+            patched.setattr(collocations, "tokenize_corpus", stopped)
+            assert run(["run", file, "--progress", "none"]) == 130
         assert (tmp_path / "table" / "_artifact.json").exists()
         assert not (tmp_path / "tokens" / "_artifact.json").exists()
-        monkeypatch.setattr(main, "run", real)
         assert run(["run", file, "--progress", "none"]) == 0
         for name in ("tokens/lines", "vectors", "out/data"):
             found, expected = (release_files(folder / name) for folder in (tmp_path, done))
@@ -236,7 +250,7 @@ class TestWrongFiles:
         else:
             at = next(k for k in range(at, len(lines)) if lines[k].startswith(f"{key} = "))
             name, old = lines[at].split(" = ", 1)
-            new = "{a = 1}" if isinstance(value, dict) else configuration._toml(value)
+            new = "{a = 1}" if isinstance(value, dict) else value_of(value)
             lines[at] = f"{name}x = {old}" if value is None else f"{name} = {new}"
         Path(text).write_text("\n".join(lines) + "\n")
         assert run(["run", text]) == 2
@@ -289,4 +303,71 @@ class TestWrongFiles:
 
 def test_the_documentation_names_every_section(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(EXAMPLE)
-    assert set(read_configuration(str(tmp_path / "a.toml")).values) == set(SECTIONS)
+    assert read(str(tmp_path / "a.toml")).written.model_fields_set == set(Settings.model_fields)
+
+
+def test_the_steps_that_help_names_are_those_of_a_run() -> None:
+    assert tuple(flow.name for flow in FLOWS) == STEPS
+
+
+class TestAReadableRelease:
+    """From a raw public corpus and given vectors to a denoised release, in one file."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def readable(cls, ground: Path) -> Path:
+        rng = np.random.default_rng(0)
+        np.savez(ground / "given.npz", vocab=np.array(WORDS), vectors=rng.normal(size=(len(WORDS), 8)))
+        values: dict[str, dict[str, Any]] = {
+            "collocations": {"input": ["public"], "counts": "r/counts", "min_count": 2},
+            "model": {"path": "r/model"},
+            "space": {"path": "r/space", "vectors": ["given.npz"], "counts": "r/counts", "balance": 1.0,
+                      "order": "improved"},
+            "corpus": {"input": ["private"], "name": "news"},
+            "mechanism": {"name": "ring-geometric"},
+            "budget": {"epsilon": 1.0},
+            "key": {"path": "release.key"},
+            "output": {"path": "r/out"},
+            "denoise": {"path": "r/readable", "aim": "sentence"},
+        }  # fmt: skip
+        assert run(["run", save(ground / "readable.toml", values), "--progress", "none"]) == 0
+        return ground / "r"
+
+    def test_is_that_of_the_single_commands(self, readable: Path, tmp_path: Path) -> None:
+        quiet = ["--progress", "none"]
+        model = ["model", "--counts", f"{readable}/counts", "--output", f"{tmp_path}/model"]
+        assert run([*model, *quiet]) == 0
+        denoise = ["denoise", f"{readable}/out", "--space", f"{readable}/space", "--model", f"{tmp_path}/model"]
+        assert run([*denoise, "--aim", "sentence", "--output", f"{tmp_path}/readable", *quiet]) == 0
+        assert release_files(tmp_path / "readable") == release_files(readable / "readable")
+
+    def test_says_what_it_is_of_and_that_it_spends_nothing(self, readable: Path) -> None:
+        drawn = json.loads((readable / "out" / "manifest.json").read_text())
+        made = json.loads((readable / "readable" / "manifest.json").read_text())
+        assert made["denoised"]["release"] == drawn["release"]
+        assert made["guarantee"] == drawn["guarantee"]
+        assert "nothing" in made["spends"]["metric"]
+        assert made["content_sha256"] != drawn["content_sha256"]
+
+    @pytest.mark.parametrize(
+        ("left_out", "said"),
+        [
+            (("model",), "denoise.model: a language model of public text is needed"),
+            (("collocations",), "model.counts: a model is made of counts"),
+            (("space",), "space"),
+        ],
+    )
+    def test_needs_what_it_is_made_of(
+        self, readable: Path, left_out: tuple[str], said: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        values = tomllib.loads((readable.parent / "readable.toml").read_text())
+        values = {name: keys for name, keys in values.items() if name not in left_out}
+        assert run(["run", save(readable.parent / "less.toml", values)]) == 2
+        assert said in capsys.readouterr().err
+
+    def test_a_balance_needs_counts(self, readable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        values = tomllib.loads((readable.parent / "readable.toml").read_text())
+        del values["space"]["counts"]
+        values["space"]["path"] = "r/other"
+        assert run(["run", save(readable.parent / "less.toml", values)]) == 2
+        assert "balance 1 needs public counts of the words" in capsys.readouterr().err

@@ -247,7 +247,7 @@ class TestRefused:
         save(ground / "s.toml", values)
         entries = Ledger.existing(f"{ground}/ledger").names()
         start(ground, 2)
-        assert "--only-release" in capsys.readouterr().err
+        assert "only_release" in capsys.readouterr().err
         assert Ledger.existing(f"{ground}/ledger").names() == entries
         assert released(ground, 2) == {}
         assert metrics(ground)[-1]["status"] == 2
@@ -262,11 +262,11 @@ class TestRefused:
         save(ground / "s.toml", values)
         start(ground, 2)
         said = capsys.readouterr().err
-        assert "--cap 6: a document would have spent 7" in said
+        assert "cap 6: a document would have spent 7" in said
         assert not (ground / "out").exists()
         assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
         told = capsys.readouterr().out
-        assert "run-00001: refused: --cap 6: a document would have spent 7" in told
+        assert "run-00001: refused: cap 6: a document would have spent 7" in told
         assert told.split("refused: ")[1].splitlines()[0] in said
         assert "refused" not in (ground / "metrics.prom").read_text()
         values["ledger"]["cap"] = 8.0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli import space as command
 from corpusveil.cli.main import run
+from corpusveil.cli.progress import Shown
 from tests.engines.corpora import WORDS, data_files, manifest, rows, write_shard
 
 
@@ -83,7 +83,7 @@ class TestProgress:
     ) -> None:
         """A stage that takes long says so again and again, and no more once it is over."""
         monkeypatch.setattr("corpusveil.cli.progress.LINE_SECONDS", 0.02)
-        with command._working("lines", "ordering"):
+        with Shown("lines").working("ordering"):
             time.sleep(0.5)
         said = capsys.readouterr().err.splitlines()
         assert said[0] == "ordering"

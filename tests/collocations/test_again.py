@@ -12,7 +12,7 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import WorkError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.storage import lease
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import release_files
@@ -121,7 +121,7 @@ def test_many_identical_starts_end_with_one_artefact(flow: Path, tmp_path: Path)
     def start(_: int) -> str:
         gate.wait()
         try:
-            count_corpus([str(flow / "in")], str(tmp_path / "out"), LocalEngine(), CountOptions(3, 2))
+            count_corpus([str(flow / "in")], str(tmp_path / "out"), Local(), CountOptions(3, 2))
         except WorkError as error:
             return str(error)
         return "done"

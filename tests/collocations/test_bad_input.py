@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -83,15 +84,15 @@ CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
     ("an empty folder", COUNT, lambda folder: shutil.rmtree(folder / "corpus") or (folder / "corpus").mkdir(),
      ("corpus: nothing matches",)),
     ("no words", COUNT, lambda folder: [path.unlink() for path in (folder / "corpus").iterdir()]
-     and write_shard(folder / "corpus" / "x.jsonl", [{"text": "12 34"}]), ("no words", "--text")),
+     and write_shard(folder / "corpus" / "x.jsonl", [{"text": "12 34"}]), ("no words", "text")),
     ("a shard cut short", COUNT, cut("corpus/*"), ("c4.00001.json.gz",)),
     ("a shard that is no gzip", COUNT, overwrite("corpus/c4.00001.json.gz", UNKNOWN.encode()), ("c4.00001.json.gz",)),
     ("a row that is no JSON", COUNT, lambda folder: (folder / "corpus" / "c4.00001.json.gz").write_bytes(
         gzip.compress(b'{"text": "a"}\n' + UNKNOWN.encode() + b"\n")), ("c4.00001.json.gz, row 2",)),
-    ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("max_n = 9", "1 to 5")),
+    ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("--max-n 9", "at most 5")),
     ("counts of everything again", [*COUNT, "--add-to", "{in}/counts"], None, ("in the counts already", "leave it")),
     ("adding to no counts", [*COUNT, "--add-to", "{in}/table"], None, ("collocations", "not counts")),
-    ("a threshold that leaves nothing", [*SCORE, "--threshold", "99"], None, ("--threshold", "--min-count")),
+    ("a threshold that leaves nothing", [*SCORE, "--threshold", "99"], None, ("threshold", "least count")),
     ("counts of another tokenizer", SCORE, say("counts", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil count")),
     ("counts of another version", SCORE, say("counts", version=9), ("version 9",)),
     ("counts without a part", SCORE, drop("counts/ngrams/*00001-of*"), ("counts", "copy")),
@@ -141,6 +142,6 @@ def test_one_sentence(
     assert status == 2, err
     (sentence,) = err.splitlines()
     assert all(part in sentence for part in said), sentence
-    assert sentence.endswith(".")
+    assert re.search(r"\. \[[a-z-]+\]$", sentence), "a sentence and a code"
     assert UNKNOWN not in sentence
     assert not (tmp_path / "out" / "_artifact.json").exists()

@@ -17,15 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.collocations import count, ngrams, passes, vocabulary
+from corpusveil.collocations import count, counted_words, counting_stages, ngrams
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, most_words, unpacked
-from corpusveil.collocations.words import WordCounter
-from corpusveil.errors import UserError, WorkError
-from corpusveil.jobs.spark import SparkEngine, spark_session
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.collocations.word_counter import WordCounter
+from corpusveil.errors import ConflictError, DataError, InUseError, SizeError, UserError, WorkError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from tests.collocations.corpora import WORDS, Made, kept, make, write
@@ -52,16 +52,17 @@ def corpus(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def reference(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("reference") / "counts"
-    count_corpus([str(corpus)], str(output), LocalEngine())
+    count_corpus([str(corpus)], str(output), Local())
     return output
 
 
 class TestCounts:
+    @pytest.mark.nightly
     def test_are_those_of_a_plain_count_of_a_million_words(self, tmp_path: Path) -> None:
         """Every n-gram that occurs min_count times, with its exact count, and no other; and the totals."""
         made = make(26_000, 2)
         assert made.words > 1_000_000
-        told = count_corpus([str(write(tmp_path / "in", made, 3))], str(tmp_path / "out"), LocalEngine(2))
+        told = count_corpus([str(write(tmp_path / "in", made, 3))], str(tmp_path / "out"), Local(2))
         assert table(tmp_path / "out") == sorted(kept(made.counts, 5))
         assert (told["documents"], told["sentences"], told["words"]) == (26_000, made.sentences, made.words)
 
@@ -69,7 +70,7 @@ class TestCounts:
     def test_of_any_length_and_least_count(self, tmp_path: Path, max_n: int, min_count: int) -> None:
         made = make(400, max_n, max_n)
         options = CountOptions(max_n, min_count)
-        count_corpus([str(write(tmp_path / "in", made, 2))], str(tmp_path / "out"), LocalEngine(), options)
+        count_corpus([str(write(tmp_path / "in", made, 2))], str(tmp_path / "out"), Local(), options)
         assert table(tmp_path / "out") == sorted(kept(made.counts, min_count))
 
     def test_spilling_changes_nothing(
@@ -77,10 +78,10 @@ class TestCounts:
     ) -> None:
         """Tables and buffers of a few entries, put away again and again, add up to the same counts."""
         monkeypatch.setattr(ngrams, "MOST_KEYS", 3000)
-        monkeypatch.setattr(passes, "NgramCounter", lambda size, n: NgramCounter(size, n, 999, 3000))
-        monkeypatch.setattr(passes, "WordCounter", lambda: WordCounter(200))
+        monkeypatch.setattr(counting_stages, "NgramCounter", lambda size, n: NgramCounter(size, n, 999, 3000))
+        monkeypatch.setattr(counting_stages, "WordCounter", lambda: WordCounter(200))
         monkeypatch.setattr(count, "PART_BYTES", 30_000)
-        told = count_corpus([str(corpus)], str(tmp_path / "out"), LocalEngine())
+        told = count_corpus([str(corpus)], str(tmp_path / "out"), Local())
         assert told["parts"] > 4
         assert table(tmp_path / "out") == table(reference) == sorted(kept(made.counts, 5))
 
@@ -105,29 +106,29 @@ class TestEngines:
     @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
     @pytest.mark.usefixtures("spark")
     def test_give_the_same_bytes(self, corpus: Path, reference: Path, tmp_path: Path, engine: str) -> None:
-        made = {"local": LocalEngine(2), "spark": SparkEngine(), "beam": BeamEngine()}[engine]
+        made = {"local": Local(2), "spark": Spark(), "beam": Beam()}[engine]
         count_corpus([str(corpus)], str(tmp_path / "out"), made)
         assert release_files(tmp_path / "out") == release_files(reference)
 
     def test_and_another_partitioning_the_same_counts(self, made: Made, reference: Path, tmp_path: Path) -> None:
         source = write(tmp_path / "in", made, 11)
-        count_corpus([str(source)], str(tmp_path / "out"), LocalEngine())
+        count_corpus([str(source)], str(tmp_path / "out"), Local())
         assert table(tmp_path / "out") == table(reference)
 
 
 KILLED = """
 import sys
-from corpusveil.collocations import count, passes
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.collocations import count, counting_stages
+from corpusveil.jobs.local import Local
 import os, signal
 
-def stop(stage, task, do=getattr(passes, sys.argv[3]).do):
+def stop(stage, task, do=getattr(counting_stages, sys.argv[3]).do):
     if task.record_name.startswith("part-00002"):
         os.kill(os.getpid(), signal.SIGKILL)
     return do(stage, task)
 
-getattr(passes, sys.argv[3]).do = stop
-count.count_corpus([sys.argv[1]], sys.argv[2], LocalEngine())
+getattr(counting_stages, sys.argv[3]).do = stop
+count.count_corpus([sys.argv[1]], sys.argv[2], Local())
 """
 
 
@@ -149,11 +150,11 @@ class TestInterrupted:
             count_corpus([str(source)], str(tmp_path / "out"), Halting())
         other = make(3000, 9)
         write(source, other, 3)
-        count_corpus([str(source)], str(tmp_path / "out"), LocalEngine())
+        count_corpus([str(source)], str(tmp_path / "out"), Local())
         assert table(tmp_path / "out") == sorted(kept(other.counts, 5))
 
 
-class Watching(LocalEngine):
+class Watching(Local):
     """Fails when a task that was done is done again."""
 
     def __init__(self, before: dict[Path, int]) -> None:
@@ -166,7 +167,7 @@ class Watching(LocalEngine):
             assert path.stat().st_mtime_ns == time
 
 
-class Halting(LocalEngine):
+class Halting(Local):
     """Stops behind the first stage."""
 
     def run(self, function: Any, tasks: Any) -> None:
@@ -179,33 +180,33 @@ class TestAdding:
         """Shards that come later, with words of their own, give what counting all at once gives."""
         first, second = make(800, 3, vocabulary=WORDS[:900]), make(500, 4, vocabulary=WORDS[100:])
         old, new = write(tmp_path / "a", first, 2), write(tmp_path / "b", second, 3)
-        count_corpus([str(old)], str(tmp_path / "old"), LocalEngine())
+        count_corpus([str(old)], str(tmp_path / "old"), Local())
         before = release_files(tmp_path / "old")
-        told = count_corpus([str(new)], str(tmp_path / "sum"), LocalEngine(), add_to=str(tmp_path / "old"))
+        told = count_corpus([str(new)], str(tmp_path / "sum"), Local(), add_to=str(tmp_path / "old"))
         assert table(tmp_path / "sum") == sorted(kept((first + second).counts, 5))
         assert told["words_left_out"] == 0
         assert (told["documents"], told["words"]) == (1300, first.words + second.words)
         assert release_files(tmp_path / "old") == before
         third = make(300, 5)
         last = write(tmp_path / "c", third, 1)
-        count_corpus([str(last)], str(tmp_path / "all"), LocalEngine(), add_to=str(tmp_path / "sum"))
+        count_corpus([str(last)], str(tmp_path / "all"), Local(), add_to=str(tmp_path / "sum"))
         assert table(tmp_path / "all") == sorted(kept((first + second + third).counts, 5))
 
     def test_a_shard_counts_once(self, corpus: Path, reference: Path, tmp_path: Path) -> None:
-        with pytest.raises(UserError, match="in the counts already"):
-            count_corpus([str(corpus)], str(tmp_path / "out"), LocalEngine(), add_to=str(reference))
+        with pytest.raises(ConflictError):
+            count_corpus([str(corpus)], str(tmp_path / "out"), Local(), add_to=str(reference))
         assert not (tmp_path / "out" / "_artifact.json").exists()
 
     def test_words_that_cannot_be_added_are_counted(self, tmp_path: Path, monkeypatch: Any) -> None:
         """Where keys hold fewer words than there are, a word that earlier shards had but left out is reported."""
-        monkeypatch.setattr(vocabulary, "most_words", lambda _: 30)
+        monkeypatch.setattr(counted_words, "most_words", lambda _: 30)
         first = make(40, 6, vocabulary=WORDS[:40], sentences=3)
         options = CountOptions(3, min_count=sorted(first.counts.values())[-8])
-        count_corpus([str(write(tmp_path / "a", first, 1))], str(tmp_path / "old"), LocalEngine(), options)
+        count_corpus([str(write(tmp_path / "a", first, 1))], str(tmp_path / "old"), Local(), options)
         lost = [word for word in WORDS[:40] if 0 < first.counts[word] < options.min_count][-1]
         write_shard(tmp_path / "b" / "x.json.gz", [{"text": f"{lost}. " * 500}])
         new = str(tmp_path / "b")
-        told = count_corpus([new], str(tmp_path / "sum"), LocalEngine(), add_to=str(tmp_path / "old"))
+        told = count_corpus([new], str(tmp_path / "sum"), Local(), add_to=str(tmp_path / "old"))
         assert told["words_left_out"] == 1
 
 
@@ -213,19 +214,19 @@ class TestWrong:
     def test_input_is_said_by_file_and_row(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"text": "a"}\n' + UNKNOWN)
         with pytest.raises(UserError, match=r"x\.jsonl, row 2: not valid JSON") as caught:
-            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
         assert UNKNOWN not in str(caught.value)
 
     @pytest.mark.parametrize("text", ["", "12 34 , .", "\U0001f9ff"])
     def test_a_corpus_without_words(self, tmp_path: Path, text: str) -> None:
         write_shard(tmp_path / "x.jsonl", [{"text": text}])
-        with pytest.raises(UserError, match="has no words"):
-            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+        with pytest.raises(DataError):
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
 
     def test_a_least_count_that_leaves_nothing(self, tmp_path: Path) -> None:
         write_shard(tmp_path / "x.jsonl", [{"text": "a b c"}])
         with pytest.raises(UserError, match="No word occurs 5 times"):
-            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
 
     def test_more_words_than_keys_hold(self, tmp_path: Path) -> None:
         """An overflow is an error that says what to do, never a wrong count."""
@@ -233,8 +234,8 @@ class TestWrong:
         different = sorted({f"{one}{other}" for one in words for other in ("a", "e", "i")})
         assert len(different) > most_words(5)
         write_shard(tmp_path / "x.jsonl", [{"text": " ".join(different)}])
-        with pytest.raises(UserError, match="raise --min-count or lower --max-n"):
-            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine(), CountOptions(5, 1))
+        with pytest.raises(SizeError, match="raise min_count or lower max_n"):
+            count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local(), CountOptions(5, 1))
 
     @pytest.mark.parametrize(("field", "value", "said"), [
         ("tokenizer", "0/unicode-1", "made by tokenizer"), ("version", 9, "version 9"), ("kind", "space", "space"),
@@ -251,8 +252,8 @@ class TestWrong:
 
     def test_counts_are_not_written_over(self, corpus: Path, reference: Path) -> None:
         before = release_files(reference)
-        with pytest.raises(UserError, match="an artefact is here already, of another call or other input"):
-            count_corpus([str(corpus)], str(reference), LocalEngine(), CountOptions(2))
+        with pytest.raises(InUseError):
+            count_corpus([str(corpus)], str(reference), Local(), CountOptions(2))
         assert release_files(reference) == before
 
     def test_what_another_count_left_behind_goes(self, corpus: Path, reference: Path, tmp_path: Path) -> None:
@@ -260,7 +261,7 @@ class TestWrong:
         for folder in ("ngrams", "state/words", "state/ngrams"):
             (tmp_path / "out" / folder).mkdir(parents=True)
             (tmp_path / "out" / folder / "part-00007-of-00008.parquet").write_bytes(b"old")
-        count_corpus([str(corpus)], str(tmp_path / "out"), LocalEngine())
+        count_corpus([str(corpus)], str(tmp_path / "out"), Local())
         assert release_files(tmp_path / "out") == release_files(reference)
 
     @pytest.mark.parametrize(("max_n", "min_count"), [(0, 1), (6, 1), (3, 0)])

@@ -23,10 +23,10 @@ from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import find_tokens, train_vectors
 from corpusveil.collocations.word2vec import Training, count_tokens, train
-from corpusveil.errors import UserError
-from corpusveil.jobs.spark import SparkEngine, spark_session
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.errors import BadShardsError, DataError, InUseError, UserError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
 from tests.collocations.corpora import WORDS, Made, make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files, write_shard
 
@@ -70,14 +70,14 @@ def flat(rows: list[list[str]]) -> list[str]:
 @pytest.fixture(scope="module")
 def tokens(source: Path, table: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("tokens") / "gst"
-    tokenize_corpus([str(source)], str(output), LocalEngine(), "gst", table)
+    tokenize_corpus([str(source)], str(output), Local(), "gst", table)
     return output
 
 
 class TestTokenize:
     def test_words_are_those_of_the_text(self, made: Made, source: Path, tmp_path: Path) -> None:
         """Every word once, lower-cased, in order; a row a document, a line a sentence; counts and totals."""
-        told = tokenize_corpus([str(source)], str(tmp_path / "out"), LocalEngine())
+        told = tokenize_corpus([str(source)], str(tmp_path / "out"), Local())
         rows, lines = rows_of(tmp_path / "out"), lines_of(tmp_path / "out")
         assert flat(rows) == flat(lines)
         expected = Counter({word: count for word, count in made.counts.items() if " " not in word})
@@ -95,8 +95,8 @@ class TestTokenize:
         self, made: Made, source: Path, table: str, tmp_path: Path, method: Any
     ) -> None:
         """The same words in the same order, some joined, and only those of the table."""
-        tokenize_corpus([str(source)], str(tmp_path / "words"), LocalEngine())
-        told = tokenize_corpus([str(source)], str(tmp_path / "out"), LocalEngine(), method, table)
+        tokenize_corpus([str(source)], str(tmp_path / "words"), Local())
+        told = tokenize_corpus([str(source)], str(tmp_path / "out"), Local(), method, table)
         plain = rows_of(tmp_path / "words")
         assert [[word for token in row for word in token.split("_")] for row in rows_of(tmp_path / "out")] == plain
         joined = {token for row in rows_of(tmp_path / "out") for token in row if "_" in token}
@@ -106,7 +106,7 @@ class TestTokenize:
     @pytest.mark.spark
     def test_every_engine_writes_the_same_bytes(self, source: Path, table: str, tokens: Path, tmp_path: Path) -> None:
         session = spark_session("local[2]")
-        for name, engine in (("local", LocalEngine(2)), ("beam", BeamEngine()), ("spark", SparkEngine())):
+        for name, engine in (("local", Local(2)), ("beam", Beam()), ("spark", Spark())):
             tokenize_corpus([str(source)], str(tmp_path / name), engine, "gst", table)
             assert release_files(tmp_path / name) == release_files(tokens)
         session.stop()
@@ -115,7 +115,7 @@ class TestTokenize:
         ("more", "said"),
         [
             (["--tokenizer", "gst"], "--collocations"),
-            (["--tokenizer", "word", "--collocations", "x"], "needs none"),
+            (["--tokenizer", "word", "--collocations", "x"], "takes no collocation table"),
             (["--tokenizer", "mst", "--collocations", "nowhere"], "nowhere"),
             (["--tokenizer", "word", "--text", "body"], "has no column 'body'"),
         ],
@@ -130,13 +130,13 @@ class TestTokenize:
 
     def test_a_corpus_without_words(self, tmp_path: Path) -> None:
         write_shard(tmp_path / "x.jsonl", [{"text": "12"}])
-        with pytest.raises(UserError, match="no words"):
-            tokenize_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+        with pytest.raises(DataError):
+            tokenize_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
 
     def test_a_bad_row_is_said_without_its_text(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text(UNKNOWN)
-        with pytest.raises(UserError, match="row 1") as caught:
-            tokenize_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), LocalEngine())
+        with pytest.raises(BadShardsError, match="row 1") as caught:
+            tokenize_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
         assert UNKNOWN not in str(caught.value)
 
 
@@ -145,7 +145,7 @@ import os, signal, sys
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 
 def stop(self, model, epoch, segment):
     self.keep(model, epoch, segment)
@@ -154,7 +154,7 @@ def stop(self, model, epoch, segment):
 
 Checkpoint.offer = stop
 training = Training(dimensions=12, epochs=2, min_count=2)
-train_vectors(sys.argv[1], sys.argv[2], LocalEngine(), training, spool_bytes=40_000)
+train_vectors(sys.argv[1], sys.argv[2], Local(), training, spool_bytes=40_000)
 """
 
 
@@ -176,18 +176,18 @@ class TestTrain:
     def test_is_deterministic_and_survives_a_kill(self, tokens: Path, tmp_path: Path) -> None:
         """With one worker: the same vectors again, and after a kill between two segments of a later epoch."""
         options: dict[str, Any] = {"spool_bytes": 40_000}
-        first = train_vectors(str(tokens), str(tmp_path / "a"), LocalEngine(), SMALL, **options)
-        again = train_vectors(str(tokens), str(tmp_path / "b"), LocalEngine(), SMALL, **options)
+        first = train_vectors(str(tokens), str(tmp_path / "a"), Local(), SMALL, **options)
+        again = train_vectors(str(tokens), str(tmp_path / "b"), Local(), SMALL, **options)
         command = [sys.executable, "-c", KILLED, str(tokens), str(tmp_path / "c")]
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
         assert done.returncode == -signal.SIGKILL
         assert not (tmp_path / "c" / "_artifact.json").exists()
-        third = train_vectors(str(tokens), str(tmp_path / "c"), LocalEngine(), SMALL, **options)
+        third = train_vectors(str(tokens), str(tmp_path / "c"), Local(), SMALL, **options)
         assert first["vectors_sha256"] == again["vectors_sha256"] == third["vectors_sha256"]
         assert sorted(path.name for path in (tmp_path / "c").iterdir()) == sorted(
             ["_artifact.json", "vectors.npy", "vocabulary.parquet"]
         )
-        other = train_vectors(str(tokens), str(tmp_path / "d"), LocalEngine(), SMALL)
+        other = train_vectors(str(tokens), str(tmp_path / "d"), Local(), SMALL)
         assert other["vectors_sha256"] != first["vectors_sha256"]  # control: the spool shows
 
     def test_is_gensims(self, tokens: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ class TestTrain:
         assert not (tmp_path / "state").exists()  # nothing is kept before it is worth it
         with pytest.raises(KeyboardInterrupt):
             train(shards, SMALL, Stopped(str(tmp_path / "state"), "mark", every=0))
-        with pytest.raises(UserError, match="another training"):
+        with pytest.raises(InUseError):
             train(shards, SMALL, Checkpoint(str(tmp_path / "state"), "other"))
         (array,) = (tmp_path / "state").glob("*.vectors.npy")
         np.save(array, np.load(array) + 1)
@@ -265,4 +265,4 @@ class TestTrain:
     def test_tokens_that_are_nothing(self, tmp_path: Path, content: bytes, said: str) -> None:
         (tmp_path / "x.txt").write_bytes(content)
         with pytest.raises(UserError, match=said):
-            train_vectors(str(tmp_path / "x.txt"), str(tmp_path / "out"), LocalEngine(), SMALL)
+            train_vectors(str(tmp_path / "x.txt"), str(tmp_path / "out"), Local(), SMALL)

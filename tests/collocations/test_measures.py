@@ -17,8 +17,8 @@ from corpusveil.cli.main import run
 from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, ordered, score, scored
-from corpusveil.errors import UserError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.errors import ArtefactError, UserError
+from corpusveil.jobs.local import Local
 from tests.collocations.corpora import Made, make, write
 from tests.engines.corpora import release_files
 
@@ -123,7 +123,7 @@ class TestWhatIsKept:
     @pytest.mark.parametrize("ngram", ["a x", "a b"])
     def test_unsound_counts_are_refused(self, ngram: str) -> None:
         rows = pa.table({"ngram": [ngram], "n": pa.array([2 if "x" in ngram else 3], pa.int8()), "count": [1]})
-        with pytest.raises(UserError, match="not sound"):
+        with pytest.raises(ArtefactError):
             list(scored([rows], UNIGRAMS, Scoring(threshold=-99)))
 
     @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class TestTheCommand:
     def counts(self, made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = tmp_path_factory.mktemp("score")
         source = write(folder / "in", made, 2)
-        count_corpus([str(source)], str(folder / "counts"), LocalEngine(), CountOptions(3, 2))
+        count_corpus([str(source)], str(folder / "counts"), Local(), CountOptions(3, 2))
         return folder / "counts"
 
     def test_scores_a_corpus(self, made: Made, counts: Path, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ class TestTheCommand:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            (("--threshold", "99"), "lower --threshold or --min-count"),
+            (("--threshold", "99"), "lower the threshold or the least count"),
             (("--counts", "nowhere"), "there are no counts here"),
             (("--threshold", "nan"), "threshold"),
         ],

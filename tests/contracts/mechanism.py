@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.errors import NoClosedForm, ShapeError, UserError
 from corpusveil.mechanisms import Guarantee, Mechanism, find
 from corpusveil.sampling import grid
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -73,6 +73,8 @@ class MechanismContract:
     name: ClassVar[str]
     epsilons: ClassVar[tuple[float, ...]] = (1e-9, 0.1, 0.5, 1.0, 3.0, 10.0, 60.0, 1e6)
     sampled: ClassVar[tuple[float, ...]] = (1e-9, 0.1, 1.0, 3.0)
+    daily: ClassVar[tuple[float, ...]] = (0.1, 3.0, 1e6)
+    """The epsilons of ``make test``; ``make nightly`` has the others, too."""
     control: ClassVar[float] = 1.0
     """An epsilon at which the law is neither uniform nor a single word, so that a wrong scale shows."""
 
@@ -91,7 +93,9 @@ class MechanismContract:
             metafunc.parametrize("case", self.cases(), ids=lambda case: case.name)
         if "epsilon" in names:
             chosen = self.sampled if "samples" in metafunc.function.__name__ else self.epsilons
-            metafunc.parametrize("epsilon", chosen)
+            daily = [epsilon for epsilon in chosen if epsilon in self.daily] or chosen[:3]
+            marks = {epsilon: () if epsilon in daily else (pytest.mark.nightly,) for epsilon in chosen}
+            metafunc.parametrize("epsilon", [pytest.param(epsilon, marks=marks[epsilon]) for epsilon in chosen])
 
     @pytest.fixture
     def largest(self) -> Case:
@@ -319,7 +323,7 @@ class MechanismContract:
     @pytest.mark.parametrize("shape", [(2,), (4,), (3, 1), (1,), (0,)])
     def test_epsilons_are_one_a_token(self, largest: Case, shape: tuple[int, ...]) -> None:
         """An array of another shape is refused, not broadcast."""
-        with pytest.raises(UserError, match="shape"):
+        with pytest.raises(ShapeError, match="shape"):
             largest.mechanism.privatize(np.zeros(3, dtype=np.int32), np.ones(shape), draws_of(3))
 
     # The value
@@ -336,7 +340,7 @@ class MechanismContract:
 
     def test_draws_are_one_a_token(self, largest: Case) -> None:
         """Too few draws are an error, and never memory behind them."""
-        with pytest.raises(UserError, match="draws"):
+        with pytest.raises(ShapeError, match="draws"):
             largest.mechanism.privatize(np.zeros(5, dtype=np.int32), 1.0, draws_of(4))
 
     def test_frozen_and_pickled_whole(self, case: Case) -> None:

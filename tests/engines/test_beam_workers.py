@@ -33,9 +33,9 @@ def works(task):
 
 if __name__ == "__main__":
     import job
-    from corpusveil.pipelines.beam import BeamEngine
+    from corpusveil.jobs.beam import Beam
     try:
-        BeamEngine(workers=2).run(getattr(job, sys.argv[1]), [1, 2, 3])
+        Beam(workers=2).run(getattr(job, sys.argv[1]), [1, 2, 3])
     except CorpusveilError as error:
         print(error)
 """

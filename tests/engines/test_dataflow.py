@@ -20,9 +20,9 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from corpusveil.cli import dataflow as template
 from corpusveil.errors import UserError, WorkError
-from corpusveil.pipelines import beam as engine_module
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs import beam as engine_module
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
 from corpusveil.transforms.corpus import Outcome, privatize_corpus
 from corpusveil.transforms.counts import Counts
 from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, release_files
@@ -30,7 +30,7 @@ from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, release
 IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
 
 
-def engine(folder: Path, *more: str) -> BeamEngine:
+def engine(folder: Path, *more: str) -> Beam:
     """An engine with the options that the launcher of a Flex Template gives, and places on this disk for staging."""
     (folder / "staging").mkdir(parents=True)
     options = (
@@ -39,7 +39,7 @@ def engine(folder: Path, *more: str) -> BeamEngine:
         f"--template_location={folder}/job_object", "--machine_type=n2-highmem-4", "--max_num_workers=40",
         f"--sdk_container_image={IMAGE}", "--sdk_location=container",
     )  # fmt: skip
-    return BeamEngine("DataflowRunner", options=(*options, *more))
+    return Beam("DataflowRunner", options=(*options, *more))
 
 
 class Job:
@@ -152,7 +152,7 @@ def test_the_graph_makes_the_release_by_itself(job: Job, ground: Ground, tmp_pat
     for environment in job.pipeline.components.environments.values():
         environment.urn, environment.payload = python_urns.EMBEDDED_PYTHON, b""
     FnApiRunner().run_via_runner_api(job.pipeline, PipelineOptions()).wait_until_finish()
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
+    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
     found = job.folder.parent / "out"
     assert release_files(found) == release_files(tmp_path / "local")
     page, expected = (folder.with_name(f"{folder.name}.report.html") for folder in (found, tmp_path / "local"))
@@ -163,18 +163,18 @@ def test_finishing_twice_changes_nothing(ground: Ground, tmp_path: Path) -> None
     """Dataflow may call the last step again, also after it was cut off behind the manifest."""
     output = tmp_path / "out"
 
-    class Twice:
+    class Twice(Local):
         detached = True
 
         def launch(self, function: Any, tasks: Any, then: Any) -> None:
-            LocalEngine().run(function, tasks)
+            self.run(function, tasks)
             then(None)
             (tmp_path / "out.report.html").unlink()  # as if it had stopped before the pages
             then(None)
 
     first = privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(output), Twice())
     assert first.content_sha256 is None
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
+    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
     assert release_files(output) == release_files(tmp_path / "local")
     assert (tmp_path / "out.report.html").read_bytes() == (tmp_path / "local.report.html").read_bytes()
     totals = [json.loads((tmp_path / f"{name}.records" / "totals.json").read_bytes()) for name in ("out", "local")]
@@ -188,7 +188,7 @@ def test_a_wrong_row_fails_the_job_with_its_sentence(ground: Ground, tmp_path: P
     source.mkdir()
     (source / "a.jsonl").write_text('{"text": "zzcanary"}\n{"text": 3}\n')
     (source / "b.jsonl").write_text('{"text": "ba"}\n')
-    detached = BeamEngine(options=("--no_wait_until_finish",))
+    detached = Beam(options=("--no_wait_until_finish",))
     with pytest.raises(WorkError, match=r"a\.jsonl, row 2: column 'text' is not text") as told:
         privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), detached)
     assert "zzcanary" not in str(told.value)

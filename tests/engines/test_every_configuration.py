@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import UserError
-from corpusveil.jobs.spark import SparkEngine, spark_session
+from corpusveil.errors import DataError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.mechanisms import find, names
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
 from corpusveil.spaces import Space, Vectors
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
@@ -60,14 +61,23 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def same_everywhere(release: cv.Release, source: Path, folder: Path, **options: Any) -> dict[str, str]:
-    """Run on every engine; return the files that all of them wrote."""
-    engines: list[tuple[Any, int | None]] = [(BeamEngine(), None)]
-    engines += [(engine, split) for engine in (LocalEngine(), SparkEngine()) for split in (None, BLOCK)]
+WAYS: dict[str, tuple[Callable[[], Any], int | None]] = {
+    "Beam": (Beam, None),
+    "Spark": (Spark, None),
+    "row ranges": (Local, BLOCK),
+    "Spark, row ranges": (Spark, BLOCK),
+}
+"""The ways to run that have to write what the local engine does, shard by shard."""
+
+
+def same_everywhere(
+    release: cv.Release, source: Path, folder: Path, ways: Iterable[str] = WAYS, **options: Any
+) -> dict[str, str]:
+    """Run on the local engine and in other ways; return the files that all of them wrote."""
     told = []
-    for number, (engine, rows_per_task) in enumerate(engines):
+    for number, (engine, rows_per_task) in enumerate([(Local, None), *(WAYS[way] for way in ways)]):
         output = folder / str(number)
-        privatize_corpus(release, [str(source)], str(output), engine, rows_per_task=rows_per_task, **options)
+        privatize_corpus(release, [str(source)], str(output), engine(), rows_per_task=rows_per_task, **options)
         told.append(release_files(output))
     assert len(told[0]) == len(SHARDS) + 1
     for other in told[1:]:
@@ -75,24 +85,48 @@ def same_everywhere(release: cv.Release, source: Path, folder: Path, **options: 
     return told[0]
 
 
+PERS = ("token", "document")
+
+
+def _combinations() -> Iterator[Any]:
+    """Yield everything with everything: pairwise every day, all of it at night.
+
+    Of mechanism, configuration, budget and way each value of one meets each value of every other in the daily rows.
+    """
+    ways = list(WAYS)
+    for row, name in enumerate(names()):
+        for column, configuration in enumerate(CONFIGURATIONS):
+            of_the_day = (PERS[(column + row // 4) % 2], ways[(row + column) % 4])
+            for per in PERS:
+                for way in ways:
+                    marks = () if (per, way) == of_the_day else (pytest.mark.nightly,)
+                    yield pytest.param(name, configuration, per, way, marks=marks)
+
+
+def test_every_day_every_value_meets_every_value_of_another_kind() -> None:
+    rows = [one.values for one in _combinations() if not one.marks]
+    kinds = (names(), CONFIGURATIONS, PERS, WAYS)
+    for first, second in itertools.combinations(range(4), 2):
+        met = {(row[first], row[second]) for row in rows}
+        assert met == set(itertools.product(kinds[first], kinds[second]))
+
+
 @pytest.mark.usefixtures("spark")
 class TestTheSameBytes:
-    @pytest.mark.parametrize("per", ["token", "document"])
-    @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-    @pytest.mark.parametrize("name", names())
+    @pytest.mark.parametrize(("name", "configuration", "per", "way"), list(_combinations()))
     def test_of_every_mechanism_and_list_configuration(
-        self, corpus: Path, tmp_path: Path, name: str, configuration: str, per: Any
+        self, corpus: Path, tmp_path: Path, name: str, configuration: str, per: Any, way: str
     ) -> None:
         space = CONFIGURATIONS[configuration]().save(str(tmp_path / "space"))
         if space.places is not None and not issubclass(find(name), OnLists):
-            with pytest.raises(UserError, match="some words have none"):
+            with pytest.raises(DataError):
                 cv.mechanism(name, space)
             return
         epsilon = 1e6 if name == "truncated-gumbel" else 8.0  # which is not defined at small ones
         release = cv.Release(
             cv.mechanism(name, space), cv.Budget(epsilon, per), key=cv.Key(TEST_KEY), accept_no_guarantee=True
         )
-        same_everywhere(release, corpus, tmp_path)
+        same_everywhere(release, corpus, tmp_path, [way])
 
     @pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix != ".jsonl"])
     def test_of_every_form(self, ground: Ground, corpus: Path, tmp_path: Path, suffix: str) -> None:

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import SizeError, UserError, WorkError
 from corpusveil.jobs.java import ensure_java
-from corpusveil.jobs.spark import SparkEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark
 from corpusveil.spaces import Space, Vectors, load
 from corpusveil.transforms import spark as module
 from corpusveil.transforms.corpus import privatize_corpus
@@ -214,7 +214,7 @@ class TestIsRefused:
         with pytest.raises(PythonException) as caught:
             privatize_frame(frame, release, id="id").collect()
         lines = [line.strip() for line in str(caught.value).splitlines()]
-        assert "corpusveil.errors.UserError: id: the id column has empty values; every document needs an id." in lines
+        assert "corpusveil.errors.BadRowError: id: the id column has empty values; every document needs an id." in lines
         assert CANARY not in str(caught.value)
 
     def test_an_unsaved_space_too_large_to_send(
@@ -226,7 +226,7 @@ class TestIsRefused:
         assert privatize_frame(frame, release, id="id").count() == 1
         unsaved = make_release(unsaved_space())
         if type(frame).__module__.startswith("pyspark.sql.connect."):
-            with pytest.raises(UserError, match="save it where workers reach it"):
+            with pytest.raises(SizeError):
                 privatize_frame(frame, unsaved, id="id")
         else:
             assert privatize_frame(frame, unsaved, id="id").count() == 1
@@ -255,7 +255,7 @@ class TestASpace:
         frame = spark.createDataFrame([(1, f"{CANARY} {WORDS[0]}")], "id INT, text STRING")
         out = privatize_frame(frame, make_release(space), id="id")
         (tmp_path / "space").rename(tmp_path / "elsewhere")
-        with pytest.raises(PythonException, match=r"UserError: .*/space: there is no space here") as caught:
+        with pytest.raises(PythonException, match=r"NotMadeError: .*/space: ") as caught:
             out.collect()
         assert CANARY not in str(caught.value)
         (tmp_path / "elsewhere").rename(tmp_path / "space")
@@ -269,7 +269,7 @@ def test_a_whole_job_through_connect(
     """Shard tasks go through Spark Connect too: the bytes and sums of the local engine, failures as sentences."""
     monkeypatch.setattr("corpusveil.jobs.spark.spark_session", lambda *_: connect)
     outcomes = {}
-    for name, engine in (("local", LocalEngine()), ("connect", SparkEngine())):
+    for name, engine in (("local", Local()), ("connect", Spark())):
         outcomes[name] = privatize_corpus(
             make_release(ground.space), [str(ground.corpus)], str(tmp_path / name), engine
         )
@@ -280,4 +280,4 @@ def test_a_whole_job_through_connect(
         raise WorkError("there is no room left.")
 
     with pytest.raises(WorkError, match=r"The Spark job failed: there is no room left\. What was finished is kept"):
-        SparkEngine().run(fail, [1, 2])
+        Spark().run(fail, [1, 2])

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from corpusveil.errors import UserError, WorkError
-from corpusveil.jobs.spark import SparkEngine
-from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python, versions
 from tests.engines.corpora import make_space
@@ -25,7 +25,7 @@ def touch(path: str) -> None:
     Path(path).touch()
 
 
-@pytest.fixture(params=[pytest.param(SparkEngine(), marks=pytest.mark.spark), BeamEngine()], ids=["spark", "beam"])
+@pytest.fixture(params=[pytest.param(Spark(), marks=pytest.mark.spark), Beam()], ids=["spark", "beam"])
 def engine(request: pytest.FixtureRequest) -> Any:
     return request.param
 
@@ -112,6 +112,7 @@ class TestAnotherPython:
         assert python_fault("An error of another kind") is None
 
     @pytest.mark.spark
+    @pytest.mark.nightly
     def test_a_release_says_so_in_one_sentence(self, other: Path, tmp_path: Path) -> None:
         """The command line and the frames, in processes of their own with the user's PYSPARK_PYTHON."""
         make_space(tmp_path / "space")

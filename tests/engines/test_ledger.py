@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.jobs.spark import SparkEngine, spark_session
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.spending import Spending
 from tests.engines.corpora import make_release, make_space, release_files, rows, write_corpus
@@ -21,7 +21,7 @@ def test_every_engine_enters_the_same(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "in", [rows(300, 0), rows(200, 1), []])
     session = spark_session("local[2]")
     found = []
-    for name, engine in (("local", LocalEngine(2)), ("spark", SparkEngine()), ("beam", BeamEngine())):
+    for name, engine in (("local", Local(2)), ("spark", Spark()), ("beam", Beam())):
         spending = Spending(str(tmp_path / "ledger"))
         privatize_corpus(release, [str(source)], str(tmp_path / name), engine, corpus="news", spending=spending)
         found.append(

@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 
 from corpusveil.cli.progress import State, watcher
-from corpusveil.jobs.spark import SparkEngine
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark
 from corpusveil.storage import events
-from corpusveil.storage.records import Records
+from corpusveil.storage.engine import NAMES, total
+from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.metrics import NAMES, total
 from tests.engines.corpora import CANARIES, NAME_CANARY, Ground, make_release, run, text_of, write_shard
 
 ENGINES = [
-    pytest.param(LocalEngine, id="local"),
-    pytest.param(lambda: LocalEngine(2), id="local-2"),
-    pytest.param(SparkEngine, id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
-    pytest.param(BeamEngine, id="beam"),
+    pytest.param(Local, id="local"),
+    pytest.param(lambda: Local(2), id="local-2"),
+    pytest.param(Spark, id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    pytest.param(Beam, id="beam"),
 ]
 
 
@@ -51,7 +51,7 @@ def test_every_engine_measures_the_same(ground: Ground, tmp_path: Path, engine: 
 
 
 def test_what_was_done_before_is_told_apart(ground: Ground, tmp_path: Path) -> None:
-    arguments = (make_release(ground.space), [str(ground.corpus)], str(tmp_path / "out"), LocalEngine())
+    arguments = (make_release(ground.space), [str(ground.corpus)], str(tmp_path / "out"), Local())
     privatize_corpus(*arguments)
     (tmp_path / "out" / "manifest.json").unlink()
     max((tmp_path / "out" / "data").iterdir()).unlink()
@@ -76,7 +76,7 @@ def test_progress_says_of_which_words_a_share_is(tmp_path: Path, capsys: pytest.
     watch = watcher("lines")
     assert watch is not None
     with watch(records, [task], "run"):
-        records.write(f"progress/{task.record_name}", {"tokens": 100, "privatized": 50, "changed": 20})
+        records.write(f"progress/{task.record_name}", Beat(tokens=100, privatized=50, changed=20))
     assert "40% of known words changed" in capsys.readouterr().err
 
 
@@ -85,7 +85,7 @@ LOGGED = [
     pytest.param(("--workers", 2), id="local-2"),
     pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
     pytest.param(("--engine", "beam"), id="beam"),
-    pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.slow),
+    pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.nightly),
 ]
 
 

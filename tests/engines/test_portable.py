@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from corpusveil.cli.main import run as run_here
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.engines.corpora import Ground, make_release, release_files, run
 from tests.engines.processes import end_session, free_port, start, wait_until
@@ -41,7 +41,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [("--environment_type=LOOPBACK",), SUBPROCESS], ids=["loopback", "subprocess"])
+@pytest.mark.parametrize("where", [
+    pytest.param(("--environment_type=LOOPBACK",), id="loopback", marks=pytest.mark.nightly),
+    pytest.param(SUBPROCESS, id="subprocess"),
+])  # fmt: skip
 def test_a_job_server_writes_the_same_bytes(
     server: str, where: tuple[str, ...], ground: Ground, tmp_path: Path
 ) -> None:
@@ -49,7 +52,7 @@ def test_a_job_server_writes_the_same_bytes(
     arguments = ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, "--", f"--job_endpoint={server}", *where)
     done = run(*arguments, home=tmp_path)
     assert done.returncode == 0, done.stderr
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), LocalEngine())
+    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
     assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
 
 
@@ -63,8 +66,8 @@ def test_what_neither_beam_nor_the_server_knows_is_refused(server: str, ground: 
 @pytest.mark.parametrize(
     ("more", "status", "said"),
     [
-        (("--runner", "NoSuchRunner"), 2, "--runner NoSuchRunner: Beam has no such runner; it may be "),
-        (("--runner", "no.such.Runner"), 2, "--runner no.such.Runner: there is no such class here"),
+        (("--runner", "NoSuchRunner"), 2, "runner = NoSuchRunner: Beam has no such runner; it may be "),
+        (("--runner", "no.such.Runner"), 2, "runner = no.such.Runner: there is no such class here"),
         (("--", "--no_such_option=3"), 2, "--no_such_option: no option of Beam or of FnApiRunner"),
         (("--", "stray"), 2, "stray: no option of Beam"),
         (("--", "--direct_num_workers=many"), 2, "argument --direct_num_workers: invalid int value: 'many'"),
@@ -108,7 +111,7 @@ def test_a_program_that_can_t_be_downloaded_is_named(
     arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--runner", runner)
     assert run_here(arguments) == 1
     said = capsys.readouterr().err
-    assert "could not be downloaded" in said
+    assert "could not be fetched" in said
     assert f"{option}=PATH" in said
 
 

@@ -16,10 +16,10 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import corpusveil as cv
-from corpusveil.errors import UserError
-from corpusveil.jobs.spark import SparkEngine, spark_session
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.errors import UnsetError, UserError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.corpus import Outcome, privatize_corpus
@@ -56,7 +56,7 @@ def release(ground: Ground) -> cv.Release:
 def reference(ground: Ground, release: cv.Release) -> tuple[Outcome, dict[str, str]]:
     """The outcome of one local process, and the SHA-256 of every file it made."""
     output = ground.folder / "reference"
-    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), LocalEngine())
+    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local())
     return outcome, release_files(output)
 
 
@@ -97,41 +97,42 @@ def test_the_reference_holds_every_document_and_none_of_its_text(
 
 
 def test_one_worker_a_second_time(same: Callable[..., None]) -> None:
-    same(LocalEngine())
+    same(Local())
 
 
 def test_two_local_processes(same: Callable[..., None]) -> None:
-    same(LocalEngine(2))
+    same(Local(2))
 
 
 @pytest.mark.parametrize("rows_per_task", [BLOCK, 2 * BLOCK, 100 * BLOCK])
 def test_row_ranges_instead_of_whole_shards(same: Callable[..., None], rows_per_task: int) -> None:
-    same(LocalEngine(), rows_per_task=rows_per_task)
+    same(Local(), rows_per_task=rows_per_task)
 
 
 def test_spark_on_two_threads(same: Callable[..., None], spark: Any) -> None:
     assert spark.sparkContext.master == "local[2]"
-    same(SparkEngine())
+    same(Spark())
 
 
 def test_spark_in_row_ranges(same: Callable[..., None], spark: Any) -> None:
-    same(SparkEngine(), rows_per_task=BLOCK)
+    same(Spark(), rows_per_task=BLOCK)
 
 
 def test_beam_in_one_process(same: Callable[..., None]) -> None:
-    same(BeamEngine())
+    same(Beam())
 
 
 def test_beam_in_one_process_in_row_ranges(same: Callable[..., None]) -> None:
-    same(BeamEngine(), rows_per_task=BLOCK)
+    same(Beam(), rows_per_task=BLOCK)
 
 
 @pytest.mark.slow
 def test_beam_in_two_processes(same: Callable[..., None]) -> None:
-    same(BeamEngine(workers=2))
+    same(Beam(workers=2))
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_cluster_of_two_workers_by_spark_submit(
     ground: Ground, reference: tuple[Outcome, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -158,7 +159,7 @@ def test_a_cluster_of_two_workers_by_spark_submit(
 def privatized(release: cv.Release, shards: list[list[dict[str, Any]]], folder: Path) -> dict[str, str]:
     """Return the texts of documents by their id, which tells them apart."""
     source = write_corpus(folder / "in", shards)
-    privatize_corpus(release, [str(source)], str(folder / "out"), LocalEngine(), columns=KEPT)
+    privatize_corpus(release, [str(source)], str(folder / "out"), Local(), columns=KEPT)
     return texts_by_id(folder / "out")
 
 
@@ -191,7 +192,7 @@ class TestWithAnIdColumn:
             folder = tmp_path / str(number)
             source = write_corpus(folder / "in", [order])
             columns = Columns(keep=("id",))
-            privatize_corpus(release, [str(source)], str(folder / "out"), LocalEngine(), columns=columns)
+            privatize_corpus(release, [str(source)], str(folder / "out"), Local(), columns=columns)
             told.append(texts_by_id(folder / "out"))
         assert sum(told[0][name] == told[1][name] for name in told[0]) < 50
 
@@ -237,7 +238,7 @@ def made(
     release: cv.Release, source: Path, output: Path, corpus: str | None = "corpus"
 ) -> tuple[str | None, dict[str, Any]]:
     """Privatize a corpus of this name; return its digest and the manifest."""
-    outcome = privatize_corpus(release, [str(source)], str(output), LocalEngine(), corpus=corpus)
+    outcome = privatize_corpus(release, [str(source)], str(output), Local(), corpus=corpus)
     return outcome.content_sha256, manifest(output)
 
 
@@ -317,7 +318,7 @@ class TestAFrameIsRefused:
 
 class TestACollectionIsRefused:
     def test_without_an_id(self, release: cv.Release) -> None:
-        with pytest.raises(UserError, match="id="):
+        with pytest.raises(UnsetError, match="id="):
             PrivatizeDocuments(release)
 
     @pytest.mark.parametrize(

@@ -13,9 +13,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 
 @pytest.mark.parametrize(("engine", "starts"), [
-    ((), 5), (("--workers", 2), 3), (("--engine", "spark", "--workers", 2), 2), (("--engine", "beam"), 2),
-    (("--engine", "beam", "--workers", 2), 2),
-], ids=["local", "local-2", "spark", "beam", "beam-2"])  # fmt: skip
+    pytest.param((), 5, id="local"),
+    pytest.param(("--workers", 2), 3, id="local-2", marks=pytest.mark.nightly),
+    pytest.param(("--engine", "spark", "--workers", 2), 2, id="spark"),
+    pytest.param(("--engine", "beam"), 2, id="beam", marks=pytest.mark.nightly),
+    pytest.param(("--engine", "beam", "--workers", 2), 2, id="beam-2", marks=pytest.mark.nightly),
+])  # fmt: skip
 def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, ...], starts: int) -> None:
     """With a ledger, whose pass is where they removed one another's records."""
     ledger = ("--ledger", tmp_path / "ledger", "--corpus", "c")
@@ -32,7 +35,7 @@ def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, 
         if status:
             assert status == 1
             assert text.splitlines()[-1].startswith("corpusveil: Another run is in progress ("), text
-            assert text.splitlines()[-1].endswith("); nothing was done.")
+            assert text.splitlines()[-1].endswith("); nothing was done. [other-run]")
         assert "Traceback" not in text
     assert run(*arguments, home=tmp_path, timeout=250).returncode == 0
     assert run(*ground.arguments(ground.corpus, tmp_path / "once", "--corpus", "c"), home=tmp_path).returncode == 0

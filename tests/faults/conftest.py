@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.engines.corpora import Ground, make_release, make_space, release_files, write_large_corpus
 from tests.faults.crashes import KEY, Undisturbed
@@ -20,5 +20,5 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     large = write_large_corpus(folder / "large", shards=8, copies=4)
     ground = Ground(folder, space, key, large)
     output = folder / "output"
-    outcome = privatize_corpus(make_release(space, key=KEY), [str(large)], str(output), LocalEngine())
+    outcome = privatize_corpus(make_release(space, key=KEY), [str(large)], str(output), Local())
     return Undisturbed(ground, outcome.content_sha256, release_files(output))

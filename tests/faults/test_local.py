@@ -40,6 +40,7 @@ def test_killed_with_one_process(undisturbed: Undisturbed, tmp_path: Path) -> No
     assert shard.stat().st_mtime_ns == written, "a shard that was done is done again"
 
 
+@pytest.mark.nightly
 def test_killed_with_two_processes(undisturbed: Undisturbed, tmp_path: Path) -> None:
     output = tmp_path / "output"
     assert 0 < kill_in_the_middle(undisturbed, output, "--workers", 2) < undisturbed.shards
@@ -47,6 +48,7 @@ def test_killed_with_two_processes(undisturbed: Undisturbed, tmp_path: Path) -> 
     run_again(undisturbed, output, "--workers", 2)
 
 
+@pytest.mark.nightly
 def test_killed_in_row_ranges_and_run_again_in_others(undisturbed: Undisturbed, tmp_path: Path) -> None:
     output = tmp_path / "output"
     kill_in_the_middle(undisturbed, output, "--rows-per-task", 2 * BLOCK)
@@ -54,6 +56,7 @@ def test_killed_in_row_ranges_and_run_again_in_others(undisturbed: Undisturbed, 
     run_again(undisturbed, output, "--rows-per-task", BLOCK)
 
 
+@pytest.mark.nightly
 def test_killed_twice_and_finished_by_another_engine(undisturbed: Undisturbed, tmp_path: Path) -> None:
     output = tmp_path / "output"
     kill_in_the_middle(undisturbed, output)

@@ -54,7 +54,7 @@ def mechanisms() -> Iterator[Call]:
         yield privatize(name, "--parameter", f"{name}={value}", mechanism="diffractor-exponential")
     for word in ("gamma", "=3", ""):
         yield privatize("NAME=VALUE", "--parameter", word, mechanism="diffractor-exponential")
-    yield privatize("lists", space="{listless}")
+    yield privatize("[unsuitable-data]", space="{listless}")
 
 
 def options() -> Iterator[Call]:
@@ -68,10 +68,10 @@ def options() -> Iterator[Call]:
         for value in values:
             yield privatize(f"--{name}", f"--{name}", value)
     yield privatize("rows per task = 8191", "--rows-per-task", "8191")
-    yield privatize("--master is for --engine spark", "--master", "spark://x:7077")
-    yield privatize("for the Beam runner", "--", "--x=y")
+    yield privatize("--master: this is for --engine connect or spark", "--master", "spark://x:7077")
+    yield privatize("What stands behind '--': this is for --engine beam", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
-    yield privatize("--key, --key-environment and --test-key", "--test-key")
+    yield privatize("--key, --key-environment and --test-key exclude each other", "--test-key")
     yield privatize("--nonsense", "--nonsense")
     yield Call(("privatize",), "INPUT")
     yield Call(("privatize", INPUT), "--space")

@@ -202,7 +202,7 @@ def columns() -> Iterator[Hostile]:
         yield Hostile(" ".join(more), "x.jsonl", json, said, more)
         yield Hostile(" ".join(more), "x.csv", table, said, more)
     for more in (("--id", "a"), ("--keep", "a")):
-        yield Hostile(" ".join(more), "x.txt", SENTENCE, f"{' '.join(more)}: plain text has no other columns", more)
+        yield Hostile(" ".join(more), "x.txt", SENTENCE, f"{more[0][2:]} a: plain text has no other columns", more)
 
 
 ALL = [*compressed(), *parquet(), *rows(), *columns()]

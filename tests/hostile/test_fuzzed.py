@@ -21,20 +21,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpusveil.cli.configuration import read_configuration
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
-from corpusveil.collocations.table import load_collocations
+from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import UserError
-from corpusveil.jobs.schedule import prometheus
+from corpusveil.pipelines.schedule import Finished, Planned
+from corpusveil.pipelines.schedule_metrics import prometheus
+from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import Vectors, Vocabulary, build_space, load_space, read_counts, read_vectors
 from corpusveil.spaces.space import VECTORS, content_digest
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files, formats, lease
-from corpusveil.storage.ledger import FIELDS, ROWS, VERSION, Entry, read_entry
-from corpusveil.storage.records import Records
+from corpusveil.storage.ledger import ROWS, VERSION, About, Entry, read_entry
+from corpusveil.storage.records import Failed, Record, Records, Run, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.shard_notes import Seen
 from tests.engines.corpora import UNKNOWN
 
 SECRET = UNKNOWN.encode()
@@ -259,15 +261,15 @@ class TestConfiguration:
     def test_is_refused_in_one_sentence(self, tmp_path: Path, name: str) -> None:
         path = tmp_path / "x.toml"
         path.write_text(CONFIGURATIONS[name])
-        sentence(lambda: read_configuration(str(path)), path)
+        sentence(lambda: toml.read(str(path)), path)
 
     def test_that_is_written_out_is_read_again(self, tmp_path: Path) -> None:
         """JSON leaves the character of Delete as it is, TOML does not take it so."""
         path = tmp_path / "x.toml"
         path.write_text('[collocations]\ninput = ["a\\u007f\\n\\u0001é"]\ncounts = "c"\ntable = "t"\ntokens = "k"\n')
-        read = read_configuration(str(path))
-        path.write_text(read.toml())
-        assert read_configuration(str(path)).values == read.values
+        found = toml.read(str(path))
+        path.write_text(toml.written(found))
+        assert toml.read(str(path)).settings == found.settings
 
 
 JSONS = [b"[]", b"1", b"null", b"{}", b'{"_": 1', b"\xff", b"[" * 5000, b'{"release": 1}', b'{"shards": {"x": 1}}']
@@ -276,22 +278,22 @@ JSONS = [b"[]", b"1", b"null", b"{}", b'{"_": 1', b"\xff", b"[" * 5000, b'{"rele
 class TestStates:
     @pytest.mark.parametrize("data", JSONS)
     @pytest.mark.parametrize(
-        "name",
+        ("name", "kind"),
         [
-            "run.json",
-            "totals.json",
-            "shards/x.json",
-            "failed/x.json",
-            "seen/x.json",
-            "runs/1.plan.json",
-            "runs/1.done.json",
+            ("run.json", Run),
+            ("totals.json", Totals),
+            ("shards/x.json", Shard),
+            ("failed/x.json", Failed),
+            ("seen/x.json", Seen),
+            ("runs/1.plan.json", Planned),
+            ("runs/1.done.json", Finished),
         ],
     )
-    def test_records_that_are_none(self, tmp_path: Path, name: str, data: bytes) -> None:
+    def test_records_that_are_none(self, tmp_path: Path, name: str, kind: type[Record], data: bytes) -> None:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
-        assert "damaged" in sentence(lambda: Records(str(tmp_path)).read(name), path)
+        assert "damaged" in sentence(lambda: Records(str(tmp_path)).read(name, kind), path)
 
     @pytest.mark.parametrize("data", JSONS)
     def test_manifests_and_descriptions_that_are_none(self, tmp_path: Path, data: bytes) -> None:
@@ -319,7 +321,7 @@ class TestStates:
 
     def test_ledger_entries_that_are_none(self, tmp_path: Path) -> None:
         """Damage that Arrow reports as an OSError, nulls, and numbers that are none, were no damage."""
-        about = {**dict.fromkeys(FIELDS, UNKNOWN), "version": VERSION}
+        about = {**dict.fromkeys(About.model_fields, UNKNOWN), "version": VERSION, "rows": [0, None], "budget": {}}
         tags = pa.array([b"c" * 16], pa.binary(16))
         for spent in (None, float("nan"), -1.0):
             number = pa.array([spent], pa.float64())

@@ -18,7 +18,7 @@ from croniter import croniter
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError
 from corpusveil.jobs.definitions import on_calendar, parse_times
 from tests.cli.test_run import save
 from tests.engines.corpora import WORDS, make_space
@@ -90,7 +90,7 @@ class TestTimes:
     @pytest.mark.parametrize("at", ["", "* * * *", "60 * * * *", "0 24 * * *", "0 0 0 * *", "a * * * *", "@daily",
                                     "5-1 * * * *", "*/0 * * * *", "0 0 * * 8", "0 0 * 13 *"])  # fmt: skip
     def test_others_are_refused(self, at: str) -> None:
-        with pytest.raises(UserError, match="--at"):
+        with pytest.raises(BadValueError, match="--at"):
             parse_times(at)
 
 
@@ -147,7 +147,7 @@ class TestWhatIsWritten:
 
     def test_kubernetes_knows_no_folder_of_here(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["schedule", str(ground / "s.toml"), "--write", "kubernetes", "--image", "a"]) == 2
-        assert "corpus.input: in is a path in this folder" in capsys.readouterr().err
+        assert "space.path: space is a path in this folder" in capsys.readouterr().err
         assert run(["schedule", str(ground / "s.toml"), "--write", "kubernetes"]) == 2
         assert not list(ground.glob("*.yaml"))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.errors import UserError
+from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs import java
 
 needs_wheel = pytest.mark.skipif(
@@ -114,7 +114,7 @@ class TestTheMachinesOwnJava:
         (tmp_path / "file").touch()
         monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "file"))
         monkeypatch.setenv("JAVA_HOME", str(make_java("17", vector_module=False)))
-        with pytest.raises(UserError, match="set CORPUSVEIL_CACHE"):
+        with pytest.raises(InUseError, match="set CORPUSVEIL_CACHE"):
             java.ensure_java()
 
 

@@ -17,10 +17,10 @@ import pyarrow.dataset
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import PackageError, UserError, WorkError
 from corpusveil.jobs import package
+from corpusveil.jobs.environment import installed, requirement
 from corpusveil.jobs.package import LEFT_OUT, commands, package_spark
-from corpusveil.transforms.environment import installed, requirement
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
 
@@ -44,12 +44,12 @@ def test_the_requirement_is_what_is_installed() -> None:
 class TestRefusals:
     def test_without_pex(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-        with pytest.raises(UserError, match=r"pip install 'corpusveil\[package\]'"):
+        with pytest.raises(PackageError, match=r"pip install 'corpusveil\[package\]'"):
             package_spark(str(tmp_path / "out"))
         assert not (tmp_path / "out").exists()
 
     def test_of_unknown_extras(self, tmp_path: Path) -> None:
-        with pytest.raises(UserError, match="--extra beam"):
+        with pytest.raises(UserError, match="extra = beam"):
             package_spark(str(tmp_path / "out"), ["beam"])
 
     def test_when_pex_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from corpusveil.sampling.draws import NOISE, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.spaces import Space
-from corpusveil.spaces.exits import walk
-from corpusveil.spaces.search import Search
+from corpusveil.spaces.cell_boundaries import walk
+from corpusveil.spaces.nearest_words import Search
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric
@@ -139,7 +139,7 @@ class TestDiffractorExponential(MechanismContract):
     @pytest.mark.parametrize("gamma", [0, -1, 30])
     def test_refuses_a_gamma_out_of_range(self, gamma: int) -> None:
         """Gamma is between 1 and the longest distance."""
-        with pytest.raises(UserError, match="gamma"):
+        with pytest.raises(BadValueError, match="gamma"):
             DiffractorExponential(small_space(30, lists=1, seed=5), gamma=gamma)
 
 

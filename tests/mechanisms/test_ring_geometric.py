@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError, UserError
 from corpusveil.mechanisms import Mechanism, find, make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric, _displacement, ring_table
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
@@ -181,7 +181,7 @@ def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
 
 
 def test_a_space_without_lists_is_refused() -> None:
-    with pytest.raises(UserError, match="list"):
+    with pytest.raises(DataError, match="list"):
         RingGeometric(small_space(8, lists=0))
 
 

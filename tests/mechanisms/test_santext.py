@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import UserError
+from corpusveil.errors import DataError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.blocks import LANES, Blocks, exponential
-from corpusveil.mechanisms.rows import Rows, rows_of
+from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.santext import SanText
+from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, exponential
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, draws_of, matrix
@@ -110,8 +110,8 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(epsilon: float) 
     Each bound, the draw before and after it, 0 and 2^64 - 1.
     """
     space = space_of(normal(75, 6) / 2)
-    for blocks in (Blocks.of(space.vectors), Blocks.of(space.vectors, table_bytes=75 * 16)):
-        rows = Rows(blocks, epsilon / 2, math.inf)
+    for blocks in (VectorBlocks.of(space.vectors), VectorBlocks.of(space.vectors, table_bytes=75 * 16)):
+        rows = ExponentialRows(blocks, epsilon / 2, math.inf)
         assert blocks.blocks == (3 if blocks.per_block == 1 else 2)
         for word in (0, 40, 74):
             row = [int(weight) for weight in rows.row(word)]
@@ -136,7 +136,10 @@ def test_samples_agree_with_the_law_over_many_words() -> None:
 def test_rows_do_not_depend_on_the_order_in_which_they_are_built() -> None:
     """A row built alone, in a batch or later is the same row; so are samples of any split of a batch."""
     space = space_of(normal(200, 7))
-    whole, single = Rows(Blocks.of(space.vectors), 0.7, math.inf), Rows(Blocks.of(space.vectors), 0.7, math.inf)
+    whole, single = (
+        ExponentialRows(VectorBlocks.of(space.vectors), 0.7, math.inf),
+        ExponentialRows(VectorBlocks.of(space.vectors), 0.7, math.inf),
+    )
     whole.build(np.arange(200))
     for word in np.random.default_rng(0).permutation(200):
         single.build(np.array([word]))
@@ -155,8 +158,8 @@ def test_rows_do_not_depend_on_the_order_in_which_they_are_built() -> None:
 
 def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks grow with the vocabulary so that all rows fit, and rows of epsilons used long ago are dropped."""
-    assert Blocks.of(np.zeros((100, 2), np.float32), table_bytes=100 * 8 * 2).blocks == 2
-    monkeypatch.setattr("corpusveil.mechanisms.rows.CACHE_BYTES", 40_000)
+    assert VectorBlocks.of(np.zeros((100, 2), np.float32), table_bytes=100 * 8 * 2).blocks == 2
+    monkeypatch.setattr("corpusveil.mechanisms.exponential_rows.CACHE_BYTES", 40_000)
     space = space_of(normal(100, 3))
     first = rows_of(space, 0.125)
     first.build(np.arange(100))
@@ -174,5 +177,5 @@ def test_a_word_without_a_vector_is_refused() -> None:
     lists = np.array([np.append(np.arange(LANES - 1), -1), np.arange(LANES)], dtype=np.int32)
     places = np.array([np.append(np.arange(LANES - 1), 0), np.arange(LANES)], dtype=np.int32)
     partial = type(full)(full.vocabulary, full.vectors, lists, "00", None, {}, places)
-    with pytest.raises(UserError, match="some words have none"):
+    with pytest.raises(DataError):
         SanText(partial)

@@ -10,8 +10,8 @@ import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.blocks import unit_vectors
 from corpusveil.mechanisms.syntf import SynTf
+from corpusveil.mechanisms.vector_blocks import unit_vectors
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from corpusveil.spaces import Space
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix

@@ -7,8 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.blocks import Blocks
-from corpusveil.mechanisms.rows import Rows, rows_of
+from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.santext import SanText
 from corpusveil.mechanisms.tight_exponential import (
     RESIDUAL,
@@ -18,6 +17,7 @@ from corpusveil.mechanisms.tight_exponential import (
     solution_of,
     solve,
 )
+from corpusveil.mechanisms.vector_blocks import VectorBlocks
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
 from tests.mechanisms import spaces
@@ -99,7 +99,7 @@ def test_where_weights_are_negative_it_is_calibrated() -> None:
     space = space_of(normal(33, 5) / 4)
     apart = distances(space)
     assert np.linalg.solve(np.exp(-apart), np.ones(33)).min() < 0
-    assert solve(Blocks.of(space.vectors), 1.0) is None
+    assert solve(VectorBlocks.of(space.vectors), 1.0) is None
     mechanism = TightExponential(space)
     found = solution_of(space, 1.0)
     assert found.factors is None
@@ -119,8 +119,8 @@ def test_the_full_epsilon_without_weights_is_refuted() -> None:
     rows = rows_of(space, 1.0)
     law = np.array([rows.row(word).astype(float) / TOTAL for word in range(65)])
     assert excess(law, distances(space), 1.0) > 0.01
-    assert realised(Blocks.of(space.vectors), 1.0) > 1.01
-    assert calibrate(Blocks.of(space.vectors), 1.0).s < 1
+    assert realised(VectorBlocks.of(space.vectors), 1.0) > 1.01
+    assert calibrate(VectorBlocks.of(space.vectors), 1.0).s < 1
 
 
 def test_clipped_weights_are_refuted() -> None:
@@ -128,7 +128,7 @@ def test_clipped_weights_are_refuted() -> None:
     space = space_of(normal(33, 5) / 4)
     apart = distances(space)
     clipped = np.maximum(np.linalg.solve(np.exp(-apart), np.ones(33)), 1e-3)
-    rows = Rows(Blocks.of(space.vectors), 1.0, np.inf, clipped)
+    rows = ExponentialRows(VectorBlocks.of(space.vectors), 1.0, np.inf, clipped)
     law = np.array([rows.row(word).astype(float) / TOTAL for word in range(33)])
     assert excess(law, apart, 1.0) > 0.01
 

@@ -11,7 +11,7 @@ import s3fs
 from moto.server import ThreadedMotoServer
 
 import corpusveil as cv
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.transforms.corpus import Outcome, privatize_corpus
 from tests.engines.corpora import (
     BLOCK,
@@ -93,7 +93,7 @@ class Reference:
 def reference(ground: Ground) -> Reference:
     release = make_release(ground.space)
     output = ground.folder / "reference"
-    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), LocalEngine(), corpus="c4")
+    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local(), corpus="c4")
     return Reference(release, outcome, release_files(output))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.errors import WorkError
-from corpusveil.pipelines.beam import BeamEngine
+from corpusveil.jobs.beam import Beam
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
@@ -160,8 +160,8 @@ def test_a_shard_that_vanishes_is_named(place: Place, proxy: Proxy, capsys: pyte
 def test_a_pipeline_says_the_same(place: Place, reference: Reference, proxy: Proxy) -> None:
     rule = proxy.rule("PUT", DATA, "refuse")
     with pytest.raises(WorkError, match=r"data/part-0000[13]\S*: could not be written"):
-        privatize_corpus(reference.release, [place.corpus], place.output, BeamEngine(), corpus="c4")
+        privatize_corpus(reference.release, [place.corpus], place.output, Beam(), corpus="c4")
     assert rule.hits > 0
     proxy.clear()
-    privatize_corpus(reference.release, [place.corpus], place.output, BeamEngine(), corpus="c4")
+    privatize_corpus(reference.release, [place.corpus], place.output, Beam(), corpus="c4")
     assert place.store.objects(place.output) == reference.files

@@ -13,9 +13,9 @@ import pytest
 import s3fs
 
 import corpusveil as cv
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import InUseError, UserError, WorkError
 from corpusveil.storage import files, remote
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import Failed, Records
 from tests.engines.corpora import make_space
 from tests.objects import races
 from tests.objects.conftest import Place
@@ -102,9 +102,9 @@ class TestCreated:
 
     def test_as_a_record(self, s3: Store, bucket: str) -> None:
         records = Records(f"s3://{bucket}/out.records")
-        assert records.create("note.json", {"n": 1})
-        assert not records.create("note.json", {"n": 2})
-        assert (records.read("note.json") or {})["n"] == 1
+        assert records.create("note.json", Failed(sentence="1"))
+        assert not records.create("note.json", Failed(sentence="2"))
+        assert records.read("note.json", Failed) == Failed(sentence="1")
 
 
 class TestWritten:
@@ -303,5 +303,5 @@ class TestOfASpace:
     def test_saved_there_and_never_over_another(self, place: Place, store: Store, bucket: str) -> None:
         saved = place.ground.space.save(f"s3://{bucket}/spaces/a")
         assert cv.load_space(saved.url or "") == place.ground.space
-        with pytest.raises(UserError, match="never overwritten"):
+        with pytest.raises(InUseError):
             make_space(f"s3://{bucket}/spaces/a", seed=1)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import FormatError, UserError, WorkError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
 from tests.objects.proxy import Proxy
@@ -117,5 +117,5 @@ class TestNamed:
 
     def test_on_a_disk_and_at_a_store_is_refused(self, store: Store, bucket: str) -> None:
         put(store, bucket, "in/a.json")
-        with pytest.raises(UserError, match="different kinds of store"):
+        with pytest.raises(FormatError):
             find_shards([f"s3://{bucket}/in", __file__])

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from corpusveil.cli import main
 from corpusveil.errors import UserError, WorkError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.storage import files, remote
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.ledger import Ledger
@@ -429,7 +429,7 @@ class TestARelease:
         self, other: Other, proxy: Proxy, ground: Ground, reference: Reference, tmp_path: Path
     ) -> None:
         large = write_large_corpus(tmp_path / "large", shards=5, copies=1)
-        expected = privatize_corpus(reference.release, [str(large)], str(tmp_path / "disk"), LocalEngine(), corpus="c4")
+        expected = privatize_corpus(reference.release, [str(large)], str(tmp_path / "disk"), Local(), corpus="c4")
         bucket = other.bucket()
         other.upload(large, f"{bucket}/c4")
         other.upload(ground.space_folder, f"{bucket}/space")

@@ -11,10 +11,10 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
-from corpusveil.jobs.spark import SparkEngine, spark_session
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.errors import ChangedError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.storage.records import WARNING
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.engines.corpora import BLOCK, Ground, make_release, release_files, write_large_corpus
@@ -52,18 +52,18 @@ class TestTheBytesOfADisk:
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_local(self, place: Place, reference: Reference, workers: int) -> None:
-        same(place, reference, LocalEngine(workers))
+        same(place, reference, Local(workers))
 
     def test_split_into_pieces(self, place: Place, reference: Reference) -> None:
-        same(place, reference, LocalEngine(), rows_per_task=BLOCK)
+        same(place, reference, Local(), rows_per_task=BLOCK)
         assert place.store.objects(f"{place.output}.records/pieces") == {}
 
     def test_beam(self, place: Place, reference: Reference) -> None:
-        same(place, reference, BeamEngine())
+        same(place, reference, Beam())
 
     @pytest.mark.spark
     def test_spark(self, place: Place, reference: Reference, spark: Any) -> None:
-        same(place, reference, SparkEngine())
+        same(place, reference, Spark())
 
     def test_the_command(self, place: Place, reference: Reference, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(place.arguments()) == 0
@@ -78,7 +78,7 @@ class TestTheBytesOfADisk:
         release = make_release(cv.load_space(f"{place.root}/space"))
         inputs = [f"{place.corpus}/*.json.gz", f"s3a://{other}/{place.bucket}/c4/"]
         records = f"s3://{other}/records"
-        outcome = privatize_corpus(release, inputs, place.output, LocalEngine(), records=records)
+        outcome = privatize_corpus(release, inputs, place.output, Local(), records=records)
         assert outcome.shards == 5
         assert outcome.counts.documents == reference.outcome.counts.documents
         assert len(s3.objects(f"{records}/shards")) == 5
@@ -86,9 +86,9 @@ class TestTheBytesOfADisk:
 
     def test_from_a_disk_to_a_store_and_back(self, place: Place, reference: Reference, tmp_path: Path) -> None:
         release = reference.release
-        privatize_corpus(release, [str(place.ground.corpus)], place.output, LocalEngine(), corpus="c4")
+        privatize_corpus(release, [str(place.ground.corpus)], place.output, Local(), corpus="c4")
         assert place.store.objects(place.output) == reference.files
-        back = privatize_corpus(release, [place.corpus], str(tmp_path / "out"), LocalEngine(), corpus="c4")
+        back = privatize_corpus(release, [place.corpus], str(tmp_path / "out"), Local(), corpus="c4")
         assert back.content_sha256 == reference.outcome.content_sha256
 
     def test_records_say_that_they_are_private(self, place: Place) -> None:
@@ -103,19 +103,19 @@ class TestAgain:
     """A finished release is recognised, and what changed is noticed although another process wrote it."""
 
     def test_a_finished_release_is_left_as_it_is(self, place: Place, reference: Reference, proxy: Proxy) -> None:
-        same(place, reference, LocalEngine())
+        same(place, reference, Local())
         proxy.clear()
-        same(place, reference, LocalEngine())
+        same(place, reference, Local())
         assert proxy.seen("PUT", ".") == proxy.seen("PUT", r"out\.records/lease-\d+") == 2
-        same(place, reference, LocalEngine(), records=f"{place.output}.records/")
+        same(place, reference, Local(), records=f"{place.output}.records/")
         assert run(place.arguments(output=f"{place.output.replace('s3://', 's3a://')}/")) == 0
 
     def test_an_input_that_another_process_changed_is_noticed(self, place: Place, reference: Reference) -> None:
-        same(place, reference, LocalEngine())
+        same(place, reference, Local())
         first = min(place.store.client.ls(f"{place.bucket}/c4", detail=False))
         place.store.client.pipe_file(first, place.store.client.cat_file(first) + b"\n" * 9)
-        with pytest.raises(UserError, match="changed after"):
-            same(place, reference, LocalEngine())
+        with pytest.raises(ChangedError):
+            same(place, reference, Local())
 
     def test_output_that_another_process_wrote_is_seen(self, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
         privatize = place.arguments()
@@ -129,7 +129,7 @@ class TestAgain:
     def test_a_damaged_shard_of_an_unfinished_run_is_done_again(
         self, place: Place, reference: Reference, damage: str
     ) -> None:
-        same(place, reference, LocalEngine())
+        same(place, reference, Local())
         client, shard = place.store.client, f"{place.bucket}/private/out/data/part-00001-of-00005.json.gz"
         data = client.cat_file(shard)
         client.rm_file(f"{place.bucket}/private/out/manifest.json")
@@ -137,7 +137,7 @@ class TestAgain:
             client.rm_file(shard)
         else:
             client.pipe_file(shard, data[:-20])
-        same(place, reference, LocalEngine())
+        same(place, reference, Local())
 
 
 def test_killed_in_the_middle_and_run_again(
@@ -145,7 +145,7 @@ def test_killed_in_the_middle_and_run_again(
 ) -> None:
     """A machine that loses its power leaves whole shards only, and the next run ends with the right bytes."""
     large = write_large_corpus(tmp_path / "large", shards=5, copies=1)
-    expected = privatize_corpus(reference.release, [str(large)], str(tmp_path / "disk"), LocalEngine(), corpus="c4")
+    expected = privatize_corpus(reference.release, [str(large)], str(tmp_path / "disk"), Local(), corpus="c4")
     bucket = store.bucket()
     store.upload(large, f"s3://{bucket}/c4")
     store.upload(ground.space_folder, f"s3://{bucket}/space")
@@ -163,6 +163,6 @@ def test_killed_in_the_middle_and_run_again(
     assert "manifest.json" not in left
     assert len(left) < 5
     assert left.items() <= whole.items()
-    outcome = privatize_corpus(reference.release, [place.corpus], place.output, LocalEngine(), corpus="c4")
+    outcome = privatize_corpus(reference.release, [place.corpus], place.output, Local(), corpus="c4")
     assert outcome.content_sha256 == expected.content_sha256
     assert store.objects(place.output) == whole

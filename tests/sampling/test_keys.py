@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from corpusveil.errors import UserError
+from corpusveil.errors import AddressError, InUseError, NoFileError, SecretError, UserError
 from corpusveil.sampling import keys
 from corpusveil.sampling.keys import KEY_BYTES, Key
 from tests.contracts.mechanism import another_key
@@ -59,7 +59,7 @@ def test_a_passphrase_is_refused(secret: bytes, tmp_path: Path) -> None:
         lambda: Key.load(tmp_path / "key"),
     ):
         (tmp_path / "key").write_bytes(secret)
-        with pytest.raises(UserError, match="passphrase") as caught:
+        with pytest.raises(SecretError, match="passphrase") as caught:
             call()
         assert secret.decode("latin-1")[:12] not in str(caught.value)
 
@@ -127,19 +127,19 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "target")
     (tmp_path / "other").write_text("")
     for taken in (path, link, tmp_path / "other"):
-        with pytest.raises(UserError, match="never overwritten"):
+        with pytest.raises(InUseError):
             Key.generate().save(taken)
     assert Key.load(path) == first
     assert not (tmp_path / "target").exists()
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"missing\.key: there is no such key file"):
+    with pytest.raises(NoFileError, match=r"missing\.key: there is no such key file"):
         Key.load(tmp_path / "missing.key")
-    with pytest.raises(UserError, match="folder"):
+    with pytest.raises(SecretError, match="folder"):
         Key.load(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="could not be written"):
+    with pytest.raises(AddressError):
         Key.generate().save(tmp_path / "file" / "folder" / "release.key")
 
 

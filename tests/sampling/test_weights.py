@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError
 from corpusveil.sampling.weights import (
     EXTRA_LOG_RATIO,
     FLOOR,
@@ -118,9 +118,9 @@ def test_exp_is_correct_to_the_last_of_192_bits(exponent: float) -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), float("-inf")])
 def test_epsilon_is_a_finite_number_above_zero(bad: float) -> None:
-    with pytest.raises(UserError, match="epsilon"):
+    with pytest.raises(BadValueError, match="epsilon"):
         check_epsilon(bad)
     assert check_epsilon(1) == 1.0
     assert check_epsilon(1e-100) == 1e-100
-    with pytest.raises(UserError, match="smallest"):
+    with pytest.raises(BadValueError, match="smallest"):
         check_epsilon(5e-324)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError, ShapeError, UserError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vocabulary import parts, read_vocabulary, write_vocabulary
 
@@ -57,11 +57,11 @@ def test_it_is_frozen() -> None:
 
 
 def test_duplicates_and_wrong_counts_are_refused() -> None:
-    with pytest.raises(UserError, match="once"):
+    with pytest.raises(BadValueError, match="once"):
         Vocabulary.from_words(["a", "a"])
-    with pytest.raises(UserError, match="one for each"):
+    with pytest.raises(ShapeError):
         Vocabulary.from_words(["a", "b"], np.array([1]))
-    with pytest.raises(UserError, match="negative"):
+    with pytest.raises(BadValueError, match="negative"):
         Vocabulary.from_words(["a", "b"], np.array([1, -1]))
 
 

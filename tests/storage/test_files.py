@@ -11,9 +11,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import AddressError, BadRecordError, InUseError, NoFileError, StoreError, UserError
 from corpusveil.storage import files, remote
-from corpusveil.storage.records import WARNING, Records
+from corpusveil.storage.records import WARNING, Record, Records
 
 
 @pytest.fixture(params=["local", "memory", "dir"])
@@ -138,7 +138,7 @@ def test_input_that_can_not_be_read_is_not_told_as_output_that_can_not_be_writte
         with files.open_read("/proc/self/mem") as source, files.open_write(str(tmp_path / "a")) as sink:
             sink.write(source.read(10))
 
-    with pytest.raises(WorkError, match=r"^/proc/self/mem: could not be read \(Input/output error\)"):
+    with pytest.raises(StoreError, match=r"^/proc/self/mem: could not be read \(Input/output error\)"):
         copy()
     assert not list(tmp_path.iterdir())
 
@@ -168,22 +168,22 @@ def test_an_address_in_its_plain_form(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     assert files.absolute("out/") == files.absolute(f"file://{tmp_path}/x/../out") == str(tmp_path / "out")
     assert files.absolute("s3a://b/out/") == "s3://b/out"
-    with pytest.raises(UserError, match=r"'\.' and '\.\.' mean nothing at a store"):
+    with pytest.raises(AddressError, match=r"'\.' and '\.\.' mean nothing at a store"):
         files.absolute("s3://b/in/../out")
 
 
 def test_reading_what_can_not_be_read_is_said_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"missing: there is no such file"):
+    with pytest.raises(NoFileError, match=r"missing: there is no such file"):
         files.open_read(str(tmp_path / "missing"))
-    with pytest.raises(UserError, match=r"this is a folder"):
+    with pytest.raises(AddressError):
         files.open_read(str(tmp_path))
-    with pytest.raises(UserError, match=r"nosuch://x: "):
+    with pytest.raises(AddressError, match=r"nosuch://x: "):
         files.open_read("nosuch://x")
 
 
 def test_writing_where_a_file_is_in_the_way_is_said_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"file of that name is in the way"):
+    with pytest.raises(InUseError):
         files.write_bytes(str(tmp_path / "file" / "a"), b"")
 
 
@@ -197,43 +197,47 @@ def test_a_full_disk_is_an_error_of_the_work_that_names_the_file() -> None:
             full.write(b"x")
             full.flush()
 
-    with pytest.raises(WorkError, match=r"part-0: could not be written \(No space left on device\)"):
+    with pytest.raises(StoreError, match=r"part-0: could not be written \(No space left on device\)"):
         fill()
     assert not list(Path("/dev/shm").glob(".part-0.*"))
+
+
+class Note(Record):
+    n: int = 0
 
 
 class TestRecords:
     def test_are_private_and_say_so_first(self, tmp_path: Path) -> None:
         records = Records(str(tmp_path / "a.records"))
-        records.write("run.json", {})
-        records.write("notes/one.json", {"n": 1})
+        records.write("run.json", Note())
+        records.write("notes/one.json", Note(n=1))
         path = tmp_path / "a.records" / "notes" / "one.json"
         assert mode(path) == 0o600
         assert mode(path.parent) == mode(path.parent.parent) == 0o700
         assert WARNING in path.read_text().splitlines()[1]
-        assert records.read("notes/one.json") == {"_": WARNING, "n": 1}
+        assert records.read("notes/one.json", Note) == Note(n=1)
 
     def test_are_none_where_none_is(self, folder: str) -> None:
         records = Records(folder)
-        assert records.read("notes/one.json") is None
+        assert records.read("notes/one.json", Note) is None
         assert records.names("shards") == []
         records.remove("notes/one.json")
 
     def test_are_created_once_only(self, folder: str) -> None:
         records = Records(folder)
-        assert records.create("note.json", {"n": 1})
-        assert not records.create("note.json", {"n": 2})
-        assert records.read("note.json") == {"_": WARNING, "n": 1}
+        assert records.create("note.json", Note(n=1))
+        assert not records.create("note.json", Note(n=2))
+        assert records.read("note.json", Note) == Note(n=1)
 
     def test_are_listed_and_removed(self, folder: str) -> None:
         records = Records(folder)
         for name in ("b", "a"):
-            records.write(f"shards/{name}.json", {})
+            records.write(f"shards/{name}.json", Note())
         assert records.names("shards") == ["a.json", "b.json"]
         records.remove("shards/a.json")
         assert records.names("shards") == ["b.json"]
 
     def test_when_damaged_are_named(self, folder: str) -> None:
         files.write_bytes(f"{folder}/a.json", b'{"n": ')
-        with pytest.raises(UserError, match=r"a\.json: this record is damaged"):
-            Records(folder).read("a.json")
+        with pytest.raises(BadRecordError, match=r"a\.json: this record is damaged"):
+            Records(folder).read("a.json", Note)

@@ -401,7 +401,7 @@ class TestAFolder:
         ("more", "said"),
         [
             (("--format", "xml"), "--format xml"),
-            (("--format", "txt", "--keep", "id"), "--keep id: plain text has no other columns"),
+            (("--format", "txt", "--keep", "id"), "keep id: plain text has no other columns"),
         ],
     )
     def test_into_a_wrong_form_is_refused(

@@ -10,7 +10,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
+from corpusveil.errors import AccessError, FormatError, NoFileError, UnsetError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
 from tests.engines.corpora import Ground, rows, write_shard
@@ -137,7 +137,7 @@ class TestGlobs:
 
         monkeypatch.setattr(LocalFileSystem, "ls", fail)
         for pattern in (tmp_path, tmp_path / "*" / "*.json", tmp_path / "**" / "*.json"):
-            with pytest.raises(UserError, match="no permission to list it"):
+            with pytest.raises(AccessError):
                 relative(pattern)
 
 
@@ -145,26 +145,26 @@ class TestRefused:
     @pytest.mark.parametrize("name", ["missing.json", "missing", "*.json.gz", "empty"])
     def test_nothing_matches(self, tmp_path: Path, name: str) -> None:
         (tmp_path / "empty").mkdir()
-        with pytest.raises(UserError, match="nothing matches"):
+        with pytest.raises(NoFileError):
             find_shards([str(tmp_path / name)])
 
     def test_nothing_named(self) -> None:
-        with pytest.raises(UserError, match="No input"):
+        with pytest.raises(UnsetError):
             find_shards([])
 
     def test_one_of_several_matches_nothing(self, tmp_path: Path) -> None:
         touch(tmp_path, "a.json")
-        with pytest.raises(UserError, match=r"b\.json: nothing matches"):
+        with pytest.raises(NoFileError, match=r"b\.json: nothing matches"):
             find_shards([str(tmp_path / "a.json"), str(tmp_path / "b.json")])
 
     def test_an_unknown_form(self, tmp_path: Path) -> None:
         touch(tmp_path, "a.docx")
-        with pytest.raises(UserError, match=r"a\.docx: the form .*\.json\.gz"):
+        with pytest.raises(FormatError, match=r"a\.docx: the form .*\.json\.gz"):
             find_shards([str(tmp_path)])
 
     def test_mixed_forms(self, tmp_path: Path) -> None:
         touch(tmp_path, "a.json", "b.json.gz")
-        with pytest.raises(UserError, match=r"mixes forms .*a\.json.*b\.json\.gz"):
+        with pytest.raises(FormatError, match=r"mixes forms .*a\.json.*b\.json\.gz"):
             find_shards([str(tmp_path)])
 
 

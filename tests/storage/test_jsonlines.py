@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
+from corpusveil.errors import BadFileError
 from corpusveil.storage.formats import find
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, manifest, read_shard, rows
@@ -259,7 +259,7 @@ class TestBlocks:
     def test_rows_are_counted_as_they_are_read(self) -> None:
         data = b"\n".join([b"", b'{"text": "a"}', b" ", b'{"text": "b"}'])
         assert JSON_LINES.rows(io.BytesIO(data), "x") == 2
-        with pytest.raises(UserError, match="ends in the middle"):
+        with pytest.raises(BadFileError):
             JSON_LINES_GZIP.rows(io.BytesIO(gzip.compress(data)[:-4]), "x")
 
     def test_a_block_of_output_is_a_gzip_member_of_its_own(self, ground: Ground, tmp_path: Path) -> None:

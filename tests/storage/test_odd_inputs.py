@@ -117,7 +117,7 @@ class TestParquetOfNulls:
         """In one sentence: an abandoned writer of Arrow's printed a traceback behind it."""
         pq.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "a.parquet")
         said = refused(ground, tmp_path / "a.parquet", tmp_path / "out")
-        assert said.endswith("a.parquet, row 1: column 'text' is empty (null); it has to be a string.")
+        assert said.endswith("a.parquet, row 1: column 'text' is empty (null); it has to be a string. [bad-shards]")
 
     def test_beside_text_is_set_aside(self, ground: Ground, tmp_path: Path) -> None:
         pq.write_table(pa.table({"text": ["ba de", None], "kept": pa.nulls(2)}), tmp_path / "a.parquet")

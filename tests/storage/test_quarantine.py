@@ -137,4 +137,4 @@ def test_cannot_be_left_out_again(ground: Ground, tmp_path: Path, capsys: pytest
     assert run(ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", *QUARANTINE)) == 0
     capsys.readouterr()
     assert run(ground.arguments(tmp_path / "x.jsonl", tmp_path / "out")) == 2
-    assert "--on-bad-rows quarantine" in capsys.readouterr().err
+    assert "on_bad_rows quarantine" in capsys.readouterr().err

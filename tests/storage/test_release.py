@@ -17,9 +17,10 @@ import fsspec
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.cli.privatize import find_key
-from corpusveil.errors import UserError, WorkError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.errors import CapError, InUseError, UserError, WorkError
+from corpusveil.jobs.local import Local
+from corpusveil.pipelines.release_key import own_key
+from corpusveil.pipelines.watch import Watch
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
@@ -62,7 +63,7 @@ class Noting:
 
     def run(self, function: Any, tasks: Any) -> None:
         self.done = [task.shard for task in tasks if not function.is_done(task)]
-        LocalEngine().run(function, tasks)
+        Local().run(function, tasks)
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def unfinished(ground: Ground, source: Path, output: Path) -> Path:
 @pytest.fixture
 def finished(ground: Ground, source: Path, output: Path) -> Path:
     """An output that is done."""
-    privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+    privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
     return output
 
 
@@ -132,7 +133,7 @@ class TestTheReleaseFolder:
             folder = tmp_path / str(number)
             write_shard(folder / "in" / "a.json", [{"text": text}])
             release = make_release(ground.space, epsilon=1e6)
-            privatize_corpus(release, [str(folder / "in")], str(folder / "out"), LocalEngine())
+            privatize_corpus(release, [str(folder / "in")], str(folder / "out"), Local())
             told.append(manifest(folder / "out")["tokens"])
         assert told == [2, 2]
 
@@ -166,11 +167,9 @@ class TestTheReleaseFolder:
             for path in shards_of(source):
                 memory.pipe_file(f"/bucket/in/{path.name}", path.read_bytes())
             release = make_release(ground.space)
-            there = functools.partial(
-                privatize_corpus, release, ["memory://bucket/in"], "memory://bucket/out", LocalEngine()
-            )
+            there = functools.partial(privatize_corpus, release, ["memory://bucket/in"], "memory://bucket/out", Local())
             outcome, again = there(corpus="c4"), there(corpus="c4")
-            privatize_corpus(release, [str(source)], str(tmp_path / "out"), LocalEngine(), corpus="c4")
+            privatize_corpus(release, [str(source)], str(tmp_path / "out"), Local(), corpus="c4")
             found = {name.removeprefix("/bucket/out/") for name in memory.find("/bucket/out")}
             assert found == set(release_files(tmp_path / "out"))
             for name in found:
@@ -203,7 +202,7 @@ class TestRunningAgain:
         engine = Noting()
         privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), engine)
         assert engine.done == [2, 3]
-        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), LocalEngine())
+        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), Local())
         assert release_files(unfinished) == release_files(tmp_path / "other")
 
     def test_does_a_shard_again_whose_input_changed_before_the_end(
@@ -213,13 +212,13 @@ class TestRunningAgain:
         engine = Noting()
         privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), engine)
         assert engine.done == [1, 2, 3]
-        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), LocalEngine())
+        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), Local())
         assert release_files(unfinished) == release_files(tmp_path / "other")
 
     def test_removes_what_a_killed_run_left_in_the_folder(self, ground: Ground, source: Path, unfinished: Path) -> None:
         for folder in (unfinished, unfinished / "data", unfinished.with_name("out.records") / "shards"):
             (folder / f".part-00002-of-00004.json.gz.{'ab' * 16}.part").write_bytes(b"half")
-        privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), LocalEngine())
+        privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), Local())
         assert not list(unfinished.parent.rglob("*.part"))
 
     @pytest.mark.parametrize("change", ["input", "output", "removed"])
@@ -234,7 +233,7 @@ class TestRunningAgain:
             data_files(finished)[1].unlink()
         before = release_files(finished)
         with pytest.raises(UserError, match=r"00001-of-00004\.json\.gz: this input, or the shard made of it, changed"):
-            privatize_corpus(make_release(ground.space), [str(source)], str(finished), LocalEngine())
+            privatize_corpus(make_release(ground.space), [str(source)], str(finished), Local())
         assert release_files(finished) == before
 
     def test_after_an_input_changed_says_so_with_status_2(
@@ -255,8 +254,8 @@ class TestRunningAgain:
         with pytest.raises(WorkError):
             privatize_corpus(release, [str(source)], str(output), Halting(2))
         assert not (output / "manifest.json").exists()
-        privatize_corpus(release, [str(source)], str(output), LocalEngine(), rows_per_task=BLOCK_ROWS)
-        privatize_corpus(release, [str(source)], str(tmp_path / "other"), LocalEngine())
+        privatize_corpus(release, [str(source)], str(output), Local(), rows_per_task=BLOCK_ROWS)
+        privatize_corpus(release, [str(source)], str(tmp_path / "other"), Local())
         assert release_files(output) == release_files(tmp_path / "other")
 
 
@@ -271,7 +270,7 @@ class TestAnotherRunIntoTheSameOutput:
     def refused(there: Path, said: str, release: Any, inputs: list[Path], columns: Columns | None = None) -> None:
         before = release_files(there)
         with pytest.raises(UserError, match=said):
-            privatize_corpus(release, [str(one) for one in inputs], str(there), LocalEngine(), columns=columns)
+            privatize_corpus(release, [str(one) for one in inputs], str(there), Local(), columns=columns)
         assert release_files(there) == before
 
     @pytest.mark.parametrize("change", [{"epsilon": 2.0}, {"numbers": "mask"}])
@@ -300,7 +299,7 @@ class Meeting:
 
     def run(self, function: Any, tasks: Any) -> None:
         self.meanwhile()
-        LocalEngine().run(function, tasks)
+        Local().run(function, tasks)
 
 
 class TestStartedTwice:
@@ -318,7 +317,7 @@ class TestStartedTwice:
             before = release_files(output), release_files(records)
             for key in (TEST_KEY, TEST_KEY[::-1]):
                 with pytest.raises(WorkError, match=self.IN_PROGRESS):
-                    privatize_corpus(make_release(ground.space, key=key), [str(source)], str(output), LocalEngine())
+                    privatize_corpus(make_release(ground.space, key=key), [str(source)], str(output), Local())
                 starts += 1
             assert (release_files(output), release_files(records)) == before
 
@@ -338,7 +337,7 @@ class TestStartedTwice:
             release = replace(make_release(ground.space), duplicates="drop")
             spending = Spending(str(target.with_name(f"{target.name}.ledger")))
             try:
-                outcome = privatize_corpus(release, [str(source)], str(target), LocalEngine(), spending=spending)
+                outcome = privatize_corpus(release, [str(source)], str(target), Local(), spending=spending)
                 return str(outcome.content_sha256)
             except WorkError as error:
                 return str(error)
@@ -357,7 +356,7 @@ class TestStartedTwice:
     ) -> None:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
         with ThreadPoolExecutor(8) as pool:
-            keys = {key.secret for key in pool.map(lambda _: find_key(None, str(output)), range(8))}
+            keys = {key.secret for key in pool.map(lambda _: own_key(str(output), Watch()), range(8))}
         assert len(keys) == 1
         (path,) = (tmp_path / "config").rglob("*.key")
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -368,10 +367,8 @@ class TestARefusedRun:
 
     def refuse(self, ground: Ground, source: Path, output: Path, **more: Any) -> None:
         spending = Spending(f"{output}.ledger", Caps(total=0.5))
-        with pytest.raises(UserError, match="--cap"):
-            privatize_corpus(
-                make_release(ground.space), [str(source)], str(output), LocalEngine(), spending=spending, **more
-            )
+        with pytest.raises(CapError, match="cap"):
+            privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), spending=spending, **more)
 
     def test_leaves_no_records(self, ground: Ground, source: Path, output: Path) -> None:
         self.refuse(ground, source, output)
@@ -403,7 +400,7 @@ class TestALink:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).symlink_to(elsewhere)
         with pytest.raises(UserError, match=f"{name}: this is a symbolic link, which is not followed"):
-            privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+            privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert list(elsewhere.iterdir()) == []
 
     def test_to_the_output_itself_is_the_users_choice(
@@ -411,7 +408,7 @@ class TestALink:
     ) -> None:
         (tmp_path / "disk").mkdir()
         output.symlink_to(tmp_path / "disk")
-        privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+        privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert (tmp_path / "disk" / "manifest.json").exists()
 
 
@@ -420,28 +417,28 @@ class TestAFolderThatIsNotOurs:
     def test_is_refused_and_left_as_it_is(self, ground: Ground, source: Path, output: Path, name: str) -> None:
         (output / name).parent.mkdir(parents=True)
         (output / name).write_bytes(b"something")
-        with pytest.raises(UserError, match="there is output here that these records do not know"):
-            privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+        with pytest.raises(InUseError):
+            privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert list(release_files(output)) == [name]
 
     def test_nor_is_a_file(self, ground: Ground, source: Path, output: Path) -> None:
         output.write_bytes(b"something")
         with pytest.raises(UserError, match=r"out"):
-            privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+            privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert output.read_bytes() == b"something"
 
 
 @pytest.mark.parametrize("number", [0, -BLOCK_ROWS, 1, 100, BLOCK_ROWS + 1])
 def test_row_ranges_begin_where_blocks_do(ground: Ground, source: Path, output: Path, number: int) -> None:
     with pytest.raises(UserError, match="multiple of 8192"):
-        privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine(), rows_per_task=number)
+        privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), rows_per_task=number)
 
 
 def test_an_empty_corpus_is_a_release_too(ground: Ground, output: Path, tmp_path: Path) -> None:
     source = tmp_path / "none"
     source.mkdir()
     (source / "a.json").write_bytes(encode([]))
-    outcome = privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+    outcome = privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
     assert outcome.counts.documents == 0
     assert sorted(release_files(output)) == ["data/part-00000-of-00001.json", "manifest.json"]
 
@@ -455,5 +452,5 @@ def test_progress_of_a_worker_that_was_killed_at_the_last_moment_goes(
     progress = output.with_name("out.records") / "progress"
     progress.mkdir()
     (progress / "part-00000-of-00004.json").write_text('{"tokens": 1}')
-    privatize_corpus(make_release(ground.space), [str(source)], str(output), LocalEngine())
+    privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
     assert list(progress.iterdir()) == []

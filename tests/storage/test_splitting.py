@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.storage import tasks
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -89,18 +89,18 @@ def test_a_split_shard_is_written_as_a_whole_one(
     source = write(tmp_path / "a.json", rows)
     release = make_release(make_space(tmp_path / "space"))
     whole = tmp_path / "whole"
-    privatize_corpus(release, [str(source)], str(whole), LocalEngine())
+    privatize_corpus(release, [str(source)], str(whole), Local())
     monkeypatch.setattr(tasks, "SPLIT_FROM_BYTES", 1)
     assert len(plan(find_shards([str(source)]), None, None, lambda: 2)) > 1
     guesses: list[Any] = [tasks._about_rows, lambda *_: 10 * rows, lambda *_: 1 + rows // 10]
     for number, guess in enumerate(guesses):
         monkeypatch.setattr(tasks, "_about_rows", guess)
         output = tmp_path / f"split{number}"
-        privatize_corpus(release, [str(source)], str(output), LocalEngine(2) if not number else _Two())
+        privatize_corpus(release, [str(source)], str(output), Local(2) if not number else _Two())
         assert release_files(output) == release_files(whole)
 
 
-class _Two(LocalEngine):
+class _Two(Local):
     """One process that says it were two."""
 
     def slots(self) -> int:

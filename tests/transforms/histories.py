@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import corpusveil as cv
 from corpusveil.errors import UserError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.storage.ledger import Ledger
@@ -102,7 +102,7 @@ def _run_stopped(release: cv.Release, base: str, output: str, stop_at: int) -> N
     files.write_bytes, files.create_bytes = counted(put), counted(create)
     try:
         spending = Spending(f"{base}/ledger")
-        privatize_corpus(release, [f"{base}/in"], output, LocalEngine(), corpus="news", spending=spending)
+        privatize_corpus(release, [f"{base}/in"], output, Local(), corpus="news", spending=spending)
     except (Stopped, UserError):
         pass
     finally:

@@ -12,7 +12,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.budget import Budget
-from corpusveil.collocations.table import Collocations
+from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space, Vectors
 from tests.engines.corpora import TEST_KEY

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corpusveil as cv
-from corpusveil.errors import UserError
-from corpusveil.pipelines.beam import BeamEngine
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.errors import BadShardsError, BadValueError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.storage.ledger import Ledger
@@ -69,7 +69,7 @@ def firsts(shards: list[list[int]]) -> list[list[int]]:
 
 
 def go(release: cv.Release, source: str, output: Path, **named: Any) -> Outcome:
-    return privatize_corpus(release, [source], str(output), named.pop("engine", LocalEngine()), **named)
+    return privatize_corpus(release, [source], str(output), named.pop("engine", Local()), **named)
 
 
 SHARDS: list[list[int]] = [[0, 1, 0, 2], [1, 1, 1], [3, 2, 4, 3, 0], [5]]
@@ -97,8 +97,8 @@ class TestDrop:
         source = write(tmp_path / "in", many)
         release = release_of(space, epsilon=1.0)
         go(release, source, tmp_path / "a", columns=Columns(keep=("id",)))
-        go(release, source, tmp_path / "b", columns=Columns(keep=("id",)), rows_per_task=8192, engine=LocalEngine(2))
-        go(release, source, tmp_path / "c", columns=Columns(keep=("id",)), engine=BeamEngine())
+        go(release, source, tmp_path / "b", columns=Columns(keep=("id",)), rows_per_task=8192, engine=Local(2))
+        go(release, source, tmp_path / "c", columns=Columns(keep=("id",)), engine=Beam())
         assert release_files(tmp_path / "a") == release_files(tmp_path / "b") == release_files(tmp_path / "c")
 
     def test_with_an_id_column(self, tmp_path: Path, space: Space) -> None:
@@ -159,20 +159,20 @@ class TestDrop:
             return drops
 
         monkeypatch.setattr(corpus, "find_drops", found)
-        with pytest.raises(UserError, match=r"3\.jsonl: this input changed"):
+        with pytest.raises(BadShardsError, match=r"3\.jsonl: this input changed"):
             go(release_of(space), source, tmp_path / "out")
 
     def test_a_bad_row_leaves_nothing(self, tmp_path: Path, space: Space) -> None:
         """It is said by file and row, and the run can be started with another configuration."""
         source = write(tmp_path / "in", SHARDS)
         (tmp_path / "in/1.jsonl").write_text('{"text": "a"}\n{"text"\n')
-        with pytest.raises(UserError, match=r"1\.jsonl, row 2"):
+        with pytest.raises(BadShardsError, match=r"1\.jsonl, row 2"):
             go(release_of(space), source, tmp_path / "out")
         assert not (tmp_path / "out").exists()
         assert not (tmp_path / "out.records").exists()
 
     def test_needs_a_whole_corpus(self, space: Space) -> None:
-        with pytest.raises(UserError, match="whole corpus"):
+        with pytest.raises(BadValueError):
             cv.privatize(["a b"], release_of(space), ["a"])
 
     def test_is_stated(self, tmp_path: Path, space: Space) -> None:

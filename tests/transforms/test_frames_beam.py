@@ -18,7 +18,7 @@ from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import TimestampedValue
 
 import corpusveil as cv
-from corpusveil.errors import UserError
+from corpusveil.errors import ColumnError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.transforms import beam as module
 from corpusveil.transforms.beam import PrivatizeDocuments
@@ -247,7 +247,7 @@ class TestIsRefused:
     def test_a_schema_without_the_field_when_the_pipeline_is_built(self) -> None:
         pipeline = beam.Pipeline("FnApiRunner")
         rows = pipeline | beam.Create([1]) | beam.Select(key=int, body=str)
-        with pytest.raises(UserError, match=r"text: .* there are key, body"):
+        with pytest.raises(ColumnError, match=r"text: .* there are key, body"):
             _ = rows | PrivatizeDocuments(RELEASE, id="key")
 
     @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil import privatize_table
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, UserError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from tests.contracts.spaces import small_space, words_of
 
@@ -137,7 +137,7 @@ class TestPandas:
     @pytest.mark.parametrize("ids", [[1, None, 3], [1.0, float("nan"), 3.0], ["a", pd.NA, "c"]])
     def test_a_row_without_an_id_is_refused(self, ids: list[Any]) -> None:
         frame = pd.DataFrame({"id": ids, "text": ["zzcanary"] * 3})
-        with pytest.raises(UserError, match="id: the id column has empty values"):
+        with pytest.raises(BadRowError, match="id: the id column has empty values"):
             cv.privatize(frame, RELEASE, ids="id")
 
 
@@ -174,7 +174,7 @@ class TestPolars:
 
     def test_an_enum_can_not_hold_private_text(self) -> None:
         """And no text of it is quoted."""
-        with pytest.raises(UserError, match="text: a column of type Enum can't hold the private text"):
+        with pytest.raises(ColumnError, match="text: a column of type Enum can't hold the private text"):
             cv.privatize(pl.Series(["zzcanary"], dtype=pl.Enum(["zzcanary"])), RELEASE, ids=[1])
 
 
@@ -273,7 +273,7 @@ class TestOthers:
         assert "zzcanary" not in str(caught.value)
 
     def test_a_table_has_columns(self) -> None:
-        with pytest.raises(UserError, match="privatize_table takes a table or frame, and a value of type list"):
+        with pytest.raises(BadTypeError, match="privatize_table takes a table or frame, and a value of type list"):
             privatize_table(TEXTS, RELEASE, ids=range(COUNT))
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.errors import UserError
+from corpusveil.errors import BadTypeError, ColumnError, VersionError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling import grid
 from corpusveil.sampling.draws import MECHANISM, RESAMPLE, Draws
@@ -132,7 +132,7 @@ def test_identity_content_and_column_go_into_the_noise() -> None:
     assert run(kernel, [text + " "], ["a"]) != base
     assert kernel.privatize(column, ["a"], "body")[0].to_pylist() != base
     assert len({run(kernel, [text], [id])[0] for id in (1, "1", True, b"1", ("1", 1), ("", 1), 1.0)}) == 7
-    with pytest.raises(UserError, match="id"):
+    with pytest.raises(BadTypeError, match="id"):
         run(kernel, [text], [{"a"}])
 
 
@@ -319,12 +319,12 @@ def test_text_forms_never_show_a_key() -> None:
 def test_a_worker_with_other_character_tables_stops() -> None:
     """Another Unicode version would tokenise otherwise: the kernel refuses, rather than write other bytes."""
     kernel = dataclasses.replace(release().kernel(), tokenizer_version="1/unicode-1.1")
-    with pytest.raises(UserError, match=r"unicode-1\.1"):
+    with pytest.raises(VersionError, match=r"unicode-1\.1"):
         run(kernel, ["a"])
 
 
 def test_errors_do_not_quote_documents() -> None:
     """An error is read by others: private text is never in it."""
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(ColumnError) as caught:
         release().kernel().privatize(pa.array([["zzcanary"]]), [0], "text")
     assert "zzcanary" not in str(caught.value)

@@ -24,7 +24,7 @@ Protocol = Callable[[Mapping[str, Entry], str, Refuse | None], Steps[None]]
 @functools.cache
 def entry_of(release: str, shard: int) -> Entry:
     """Return what a release spends on a shard of one document: 1."""
-    about = {"version": VERSION} | dict.fromkeys(("corpus", "column", "mechanism", "space", "budget"), "x")
+    about = {"version": VERSION} | dict.fromkeys(("corpus", "column", "mechanism", "space"), "x") | {"budget": {}}
     about |= {"shard": shard, "rows": [0, 1], "release": release, "metric": "m"}
     rows = {name: [f"{shard}".encode() * 16] for name in ("noise", "content", "identity")}
     return Entry(about, pa.table({**rows, "tokens": [1], "total": [1.0], "largest": [1.0], "ldp": [1.0]}, schema=ROWS))
@@ -193,7 +193,13 @@ def test_two_runs(releases: str, shards: tuple[int, ...], order: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("releases", "cap", "together"), [("aab", 1.0, False), ("abc", 1.0, False), ("abc", 2.0, False), ("abb", 2.0, True)]
+    ("releases", "cap", "together"),
+    [
+        ("aab", 1.0, False),
+        pytest.param("abc", 1.0, False, marks=pytest.mark.nightly),
+        pytest.param("abc", 2.0, False, marks=pytest.mark.nightly),
+        pytest.param("abb", 2.0, True, marks=pytest.mark.nightly),
+    ],
 )
 def test_three_runs(releases: str, cap: float, *, together: bool) -> None:
     """The run that relied on an entry which another withdrew: a second run of a release beside one of another."""
@@ -214,6 +220,7 @@ def test_runs_without_caps_are_counted_by_those_with() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_over_parts_of_a_corpus() -> None:
     """What one run enters for both shards, others enter for one of them each."""
     both, first, second = runs(*"abc")

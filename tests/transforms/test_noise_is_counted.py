@@ -17,12 +17,12 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.collocations.table import Collocations
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.jobs.local import Local
 from corpusveil.sampling.draws import Draws
 from corpusveil.spaces import Space
 from corpusveil.storage.ledger import Ledger
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms import kernel as kernel_module
 from corpusveil.transforms import release as release_module
@@ -196,7 +196,7 @@ def write(folder: Path, name: str = "a.jsonl", skip: int = 0) -> Path:
 
 VARIATIONS: dict[str, tuple[bool, dict[str, Any]]] = {
     "release": (True, {"release": True}),
-    "engine": (False, {"engine": LocalEngine(2)}),
+    "engine": (False, {"engine": Local(2)}),
     "output": (False, {}),
     "records": (False, {"records": "elsewhere"}),
     "columns: another text column": (True, {"columns": Columns("title")}),
@@ -246,7 +246,7 @@ def go(space: Space, folder: Path, name: str, how: dict[str, Any]) -> tuple[tupl
     given = {key: value for key, value in how.items() if key not in ("release", "inputs", "engine", "spending", "root")}
     more = {"root": str(folder / how["root"])} if "root" in how else {}
     privatize_corpus(
-        release, [str(folder / how.get("inputs", "in"))], str(output), how.get("engine", LocalEngine()),
+        release, [str(folder / how.get("inputs", "in"))], str(output), how.get("engine", Local()),
         spending=Spending(str(folder / "ledger"), how.get("spending", Caps())),
         **{**given, **more, "records": str(records)},
     )  # fmt: skip
@@ -254,7 +254,7 @@ def go(space: Space, folder: Path, name: str, how: dict[str, Any]) -> tuple[tupl
     entries = {entry.digest(ledger.secret): entry for entry in ledger.entries()}
     noise: list[Any] = []
     for record in Records(str(records)).names("shards"):
-        for digest in (Records(str(records)).read(f"shards/{record}") or {})["ledger"]:
+        for digest in Records(str(records)).read(f"shards/{record}", Shard).ledger:
             about, table = entries[digest].about, entries[digest].table
             noise += [(about["release"], one) for one in table["noise"].to_pylist()]
     (data,) = (output / "data").iterdir()

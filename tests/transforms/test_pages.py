@@ -13,7 +13,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import UserError
-from corpusveil.pipelines.local import LocalEngine
+from corpusveil.jobs.local import Local
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
@@ -62,7 +62,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     budget = cv.Budget(8.0, "document")
     release = cv.Release(cv.mechanism("ring-geometric", space), budget, cv.TextPolicy(), cv.Key(TEST_KEY))
     source, columns = [str(folder / f"in-{SECRET}")], Columns(keep=("<script>x",))
-    privatize_corpus(release, source, str(folder / "out"), LocalEngine(), columns=columns)
+    privatize_corpus(release, source, str(folder / "out"), Local(), columns=columns)
     return folder
 
 
@@ -118,8 +118,8 @@ def test_a_foreign_file_in_the_place_of_the_page_stays(ground: Path, tmp_path: P
     (tmp_path / "out.report.html").write_text("mine")
     mechanism = cv.mechanism("ring-geometric", cv.load_space(str(ground / "space")))
     release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY))
-    with pytest.raises(UserError, match="choose another --output"):
-        privatize_corpus(release, [str(ground / f"in-{SECRET}")], str(tmp_path / "out"), LocalEngine())
+    with pytest.raises(UserError, match="choose another output"):
+        privatize_corpus(release, [str(ground / f"in-{SECRET}")], str(tmp_path / "out"), Local())
     assert (tmp_path / "out.report.html").read_text() == "mine"
     assert [one.name for one in tmp_path.iterdir()] == ["out.report.html"]
 

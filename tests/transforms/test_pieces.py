@@ -11,8 +11,8 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.errors import WorkError
+from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
-from corpusveil.pipelines.local import LocalEngine
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
@@ -56,11 +56,11 @@ def test_a_run_that_splits_otherwise_than_the_one_it_continues_loses_nothing(
     tmp_path: Path, shard: str, release: Release, first: int | None, done: int, second: int | None
 ) -> None:
     """Pieces of other rows are not taken for this run's."""
-    whole = privatize_corpus(release, [shard], str(tmp_path / "whole"), LocalEngine())
+    whole = privatize_corpus(release, [shard], str(tmp_path / "whole"), Local())
     output = str(tmp_path / "out")
     with pytest.raises(WorkError, match="halted"):
         privatize_corpus(release, [shard], output, Halting(done), rows_per_task=first and first * BLOCK_ROWS)
-    again = privatize_corpus(release, [shard], output, LocalEngine(), rows_per_task=second and second * BLOCK_ROWS)
+    again = privatize_corpus(release, [shard], output, Local(), rows_per_task=second and second * BLOCK_ROWS)
     assert again.counts.documents == ROWS
     assert again.content_sha256 == whole.content_sha256
     assert not list((tmp_path / "out.records").glob("pieces/*"))
@@ -74,6 +74,6 @@ def test_pieces_written_with_other_columns_are_not_used(tmp_path: Path, shard: s
             release, [shard], str(output), Halting(9), rows_per_task=BLOCK_ROWS, columns=Columns(keep=("url",))
         )
     (tmp_path / "out.records" / "run.json").unlink()
-    privatize_corpus(release, [shard], str(output), LocalEngine(), rows_per_task=BLOCK_ROWS)
+    privatize_corpus(release, [shard], str(output), Local(), rows_per_task=BLOCK_ROWS)
     with gzip.open(next((output / "data").iterdir()), "rt") as file:
         assert all(list(json.loads(line)) == ["text"] for line in file)

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
+from corpusveil.cli.derived import settings_of
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import find, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
+from corpusveil.pipelines.settings import presets
 from corpusveil.spaces import Vectors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.profiles import PROFILES
@@ -157,10 +159,10 @@ class TestOnTheCommandLine:
     @pytest.mark.parametrize(
         ("profile", "more", "said"),
         [
-            ("collocations", ["--per", "token"], "--per token contradicts the profile collocations, which has doc"),
-            ("collocations", ["--stop-words", "privatize"], "--stop-words privatize contradicts the profile coll"),
-            ("pypantera", ["--punctuation", "keep"], "--punctuation keep contradicts the profile pypantera, which has"),
-            ("1-diffractor", ["--case", "restore"], "--case restore contradicts the profile 1-diffractor"),
+            ("collocations", ["--per", "token"], "--per: token contradicts the profile collocations, which has doc"),
+            ("collocations", ["--stop-words", "privatize"], "--stop-words: privatize contradicts the profile coll"),
+            ("pypantera", ["--punctuation", "keep"], "--punctuation: keep contradicts the profile pypantera, which"),
+            ("1-diffractor", ["--case", "restore"], "--case: restore contradicts the profile 1-diffractor"),
             ("1-difractor", [], "did you mean 1-diffractor?"),
         ],
     )  # fmt: skip
@@ -175,20 +177,26 @@ class TestOnTheCommandLine:
 
     def test_a_parameter_of_the_chosen_mechanism_is_settled_and_no_other(self) -> None:
         """Of all the profile's parameters those of the chosen mechanism are taken; a contradiction is refused."""
-        profile = cv.profile("pypantera")
-        options = {"per": "token"}
-        assert profile.settle("tem", options, [], {})[1] == {"beta": 0.001}
-        assert profile.settle("tem", options, [], {"gamma": 3.0, "beta": 0.001})[1] == {"gamma": 3.0, "beta": 0.001}
-        assert profile.settle("ring-geometric", options, [], {"beta": 0.5})[1] == {"beta": 0.5}
-        with pytest.raises(UserError, match=r"--parameter beta=0.5 contradicts the profile pypantera, which has 0.001"):
-            profile.settle("tem", options, [], {"beta": 0.5})
+
+        def settled(mechanism: str, *parameters: str) -> dict[str, Any]:
+            given = {"inputs": ["in"], "space": "s", "output": "o", "epsilon": 1.0, "profile": "pypantera"}
+            given |= {"mechanism": mechanism, "parameter": list(parameters)}
+            chosen = presets.settled(settings_of("privatize", given, [])).mechanism
+            assert chosen is not None
+            return chosen.parameters
+
+        assert settled("tem") == {"beta": 0.001}
+        assert settled("tem", "gamma=3.0", "beta=0.001") == {"gamma": 3.0, "beta": 0.001}
+        assert settled("ring-geometric", "beta=0.5") == {"beta": 0.5}
+        with pytest.raises(UserError, match=r"--parameter beta: 0.5 contradicts the profile pypantera, which has"):
+            settled("tem", "beta=0.5")
 
     def test_profiles_are_listed(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "300")
         assert run(["mechanisms"]) == 0
         listed = capsys.readouterr().out
         assert run(["privatize", "--help"]) == 0
-        helped = capsys.readouterr().out
+        helped = "".join(capsys.readouterr().out.split())
         for name in STUDIES:
             assert f"  {name}: " in listed
             assert name in helped

@@ -17,10 +17,11 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.budget import Budget
-from corpusveil.cli.privatize import announce
+from corpusveil.cli.progress import Shown
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
+from corpusveil.pipelines.privatize import announce
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.storage.rows import Columns
@@ -246,7 +247,7 @@ def test_python_says_what_the_manifest_and_the_command_line_say(
     drafted = draft(one, Columns())
     assert drafted["guarantee"] == guarantee.as_dict()
     assert tuple(drafted["guarantee_in_words"]) == guarantee.notes
-    announce(one)
+    announce(one, Shown("none"))
     told = capsys.readouterr().out.splitlines()
     assert [line[2:] for line in told if line.startswith("- ")] == list(guarantee.notes)
     assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in told

@@ -14,8 +14,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.collocations.table import Collocations, load_collocations
-from corpusveil.errors import UserError
+from corpusveil.collocations.collocation_table import Collocations, load_collocations
+from corpusveil.errors import ChangedError, ConflictError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling import grid
 from corpusveil.spaces import Space, Vectors
@@ -138,7 +138,7 @@ def test_the_table_is_part_of_the_release() -> None:
     assert digest(TABLE) == digest(turned) != digest(other)
     assert digest(TABLE) != digest(TABLE, "mst")
     for table, tokenizer in ((None, "gst"), (TABLE, "word")):
-        with pytest.raises(UserError, match="collocation table"):
+        with pytest.raises(ConflictError):
             digest(table, tokenizer)
 
 
@@ -198,11 +198,17 @@ class TestTheCommand:
         [
             (["--strategy", "s5", "--average-words", "7"], "it may be s1, s2, s3, s4"),
             (["--strategy", "s1"], "--average-words"),
-            (["--strategy", "s1", "--average-words", "nan"], "a number above 0"),
-            (["--average-words", "7"], "is for --strategy"),
+            (["--strategy", "s1", "--average-words", "nan"], "a number is needed"),
+            (["--average-words", "7"], "it is for --strategy"),
             (["--strategy", "s3", "--average-words", "7"], "--collocations"),
-            (["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"], "--tokenizer gst"),
-            (["--strategy", "s1", "--average-words", "7", "--per", "token"], "--per document"),
+            (
+                ["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"],
+                "--tokenizer: mst contradicts",
+            ),
+            (
+                ["--strategy", "s1", "--average-words", "7", "--per", "token"],
+                "--per: token contradicts the",
+            ),
             (["--tokenizer", "gst"], "--collocations"),
             (["--collocations", "{table}"], "takes no"),
             (["--allocation", "word-share"], "per document"),
@@ -225,6 +231,6 @@ class TestTheCommand:
         sent = pickle.dumps(table)
         load_collocations.cache_clear()
         pq.write_table(table_of({"i am": 1.0}), ground / "table.parquet")
-        with pytest.raises(UserError, match="another table"):
+        with pytest.raises(ChangedError):
             pickle.loads(sent)
         load_collocations.cache_clear()

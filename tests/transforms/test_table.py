@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import UserError
+from corpusveil.errors import BadRowError, ConflictError, UnsetError, UserError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release
@@ -148,7 +148,7 @@ def test_invalid_utf8_is_refused_and_not_quoted() -> None:
     bad = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(b"zzcanary\xff")]
     )
-    with pytest.raises(UserError, match="UTF-8") as caught:
+    with pytest.raises(BadRowError, match="UTF-8") as caught:
         privatize_table(pa.table({"text": bad}), RELEASE, ids=["a"])
     assert "zzcanary" not in str(caught.value)
 
@@ -179,7 +179,7 @@ class TestIds:
 
     @pytest.mark.parametrize("name", ["", None, 5])
     def test_row_numbers_have_a_name(self, name: Any) -> None:
-        with pytest.raises(UserError, match=r"RowNumbers\('reviews'\)"):
+        with pytest.raises(UnsetError, match=r"RowNumbers\('reviews'\)"):
             cv.RowNumbers(name)
 
     def test_there_is_no_default(self) -> None:
@@ -235,7 +235,7 @@ class TestIds:
             privatize([self.TEXT] * 3, RELEASE, ids=ids)
 
     def test_a_column_and_a_list_of_ids_exclude_each_other(self) -> None:
-        with pytest.raises(UserError, match="pass one of them"):
+        with pytest.raises(ConflictError):
             privatize_table(table(), RELEASE, text="review", id="key", ids=[1, 2, 3, 4, 5])
 
     def test_an_instant_is_the_same_id_in_every_zone(self) -> None:

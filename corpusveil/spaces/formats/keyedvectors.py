@@ -19,8 +19,8 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
-from corpusveil.spaces.formats.table import BROKEN_ARRAY, Table
+from corpusveil.errors import BadFileError, FormatError
+from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY, VectorTable
 from corpusveil.storage import files
 
 _MODULES = {"numpy._core.multiarray", "numpy.core.multiarray", "numpy._core.numeric", "numpy.core.numeric"}
@@ -37,8 +37,8 @@ class _RefusedError(pickle.UnpicklingError):
 class _Note:
     """What a pickle called for, and the state that it gave it."""
 
-    def __init__(self, *given: Any) -> None:
-        self.given = given
+    def __init__(self, *arguments: Any) -> None:
+        self.given = arguments
         self.state: Any = None
 
     def __setstate__(self, state: Any) -> None:
@@ -138,8 +138,8 @@ class _Unpickler(_InPython):
             return self.other
         if (module, name) == ("_codecs", "encode"):
             return self.encode
-        asked = f"{module}.{name}"
-        raise _RefusedError(asked if _SHOWN.fullmatch(asked) else "a name of another package")
+        requested = f"{module}.{name}"
+        raise _RefusedError(requested if _SHOWN.fullmatch(requested) else "a name of another package")
 
     def numbers(self, note: Any) -> npt.NDArray[Any] | None:
         """Return the array of plain numbers that a note stands for; None when it stands for none."""
@@ -164,7 +164,7 @@ class _Unpickler(_InPython):
         return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran is True else "C")
 
 
-def read(url: str) -> Table:
+def read(url: str) -> VectorTable:
     """Read this format; what is wrong with a file is a ``UserError`` that names it."""
     size = files.size(url) or 0
     with files.open_read(url) as file:
@@ -172,19 +172,21 @@ def read(url: str) -> Table:
         try:
             saved = unpickler.load()
         except _RefusedError as error:
-            raise UserError(
+            raise FormatError(
                 f"{url}: not a plain KeyedVectors file ({error} is not opened); "
                 "of a whole model save its vectors: model.wv.save(...)."
             ) from None
         except Exception:  # noqa: BLE001 - a damaged pickle raises what it likes
-            raise UserError(f"{url}: not a sound gensim KeyedVectors file; save it again with kv.save(...).") from None
+            raise BadFileError(
+                f"{url}: not a sound gensim KeyedVectors file; save it again with kv.save(...)."
+            ) from None
     attributes = vars(saved) if isinstance(saved, unpickler.keyed) else {}
     words = attributes.get("index_to_key")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise UserError(
+        raise FormatError(
             f"{url}: holds no gensim KeyedVectors of words (gensim 4 form); save it again with kv.save(...)."
         )
-    return Table(words, _vectors(url, unpickler, attributes))
+    return VectorTable(words, _vectors(url, unpickler, attributes))
 
 
 def _vectors(url: str, unpickler: _Unpickler, attributes: dict[str, Any]) -> npt.NDArray[Any]:
@@ -196,12 +198,12 @@ def _vectors(url: str, unpickler: _Unpickler, attributes: dict[str, Any]) -> npt
             try:
                 array: npt.NDArray[Any] = np.load(file, allow_pickle=False)
             except BROKEN_ARRAY:
-                raise UserError(f"{address}: not a sound NumPy array; save the KeyedVectors again.") from None
+                raise BadFileError(f"{address}: not a sound NumPy array; save the KeyedVectors again.") from None
             return array
     try:
         vectors = unpickler.numbers(note)
     except (LookupError, TypeError, ValueError, AttributeError):
         vectors = None
     if vectors is None:
-        raise UserError(f"{url}: holds no array of vectors; save it again with kv.save(...).")
+        raise FormatError(f"{url}: holds no array of vectors; save it again with kv.save(...).")
     return vectors

@@ -9,44 +9,46 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
-from corpusveil.spaces.formats.table import BROKEN_ARRAY, Table, decode
+from corpusveil.errors import BadFileError, FormatError
+from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY, VectorTable, decode
 from corpusveil.storage import files
 
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
-def read(url: str) -> Table:
+def read(url: str) -> VectorTable:
     """Read this format; what is wrong with a file is a ``UserError`` that names it."""
     with files.open_read(url) as file:
         try:
             archive = np.load(file, allow_pickle=False)
         except (*BROKEN_ARRAY, *BROKEN_ZIP):
-            raise UserError(f"{url}: not a sound .npz archive; write it with numpy.savez.") from None
+            raise BadFileError(f"{url}: not a sound .npz archive; write it with numpy.savez.") from None
         if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise UserError(f"{url}: a single array; an .npz archive with 'vocab' and 'vectors' is needed.")
+            raise FormatError(f"{url}: a single array; an .npz archive with 'vocab' and 'vectors' is needed.")
         words = _member(archive, "vocab", url)
         vectors = _member(archive, "vectors", url)
     if words.ndim != 1 or words.dtype.kind not in "US":
-        raise UserError(f"{url}: 'vocab' must be a one-dimensional array of strings, not {words.dtype} {words.shape}.")
-    return Table(_strings(words, url), vectors)
+        raise FormatError(
+            f"{url}: 'vocab' must be a one-dimensional array of strings, not {words.dtype} {words.shape}."
+        )
+    return VectorTable(_strings(words, url), vectors)
 
 
 def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
     if name not in archive.files:
-        raise UserError(f"{url}: no array '{name}'; the archive must hold 'vocab' and 'vectors'.")
+        raise FormatError(f"{url}: no array '{name}'; the archive must hold 'vocab' and 'vectors'.")
     try:
         array: npt.NDArray[Any] = archive[name]
     except ValueError as error:
         if "Object arrays" not in str(error):
-            raise UserError(f"{url}: '{name}' is damaged; write the archive again.") from None
-        raise UserError(
+            raise BadFileError(f"{url}: '{name}' is damaged; write the archive again.") from None
+        raise FormatError(
             f"{url}: '{name}' is an array of Python objects, which is not opened; save it with a plain dtype."
         ) from None
     except (*BROKEN_ARRAY, *BROKEN_ZIP):
-        raise UserError(f"{url}: '{name}' is damaged; write the archive again.") from None
+        raise BadFileError(f"{url}: '{name}' is damaged; write the archive again.") from None
     if not isinstance(array, np.ndarray):
-        raise UserError(f"{url}: '{name}' is no NumPy array; write the archive with numpy.savez.")
+        raise FormatError(f"{url}: '{name}' is no NumPy array; write the archive with numpy.savez.")
     return array
 
 

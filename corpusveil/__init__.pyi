@@ -1,0 +1,139 @@
+# Written by scripts/public_names.py, which 'make lint' runs.
+
+from corpusveil.budget import Budget as Budget
+from corpusveil.collocations.collocation_table import Collocations as Collocations
+from corpusveil.collocations.collocation_table import load_collocations as load_collocations
+from corpusveil.collocations.count import CountOptions as CountOptions
+from corpusveil.collocations.count import count_corpus as count_corpus
+from corpusveil.collocations.measures import Scoring as Scoring
+from corpusveil.collocations.model import load_model as load_model
+from corpusveil.collocations.score import score_counts as score_counts
+from corpusveil.collocations.tokenize import tokenize_corpus as tokenize_corpus
+from corpusveil.collocations.training import train_vectors as train_vectors
+from corpusveil.collocations.word2vec import Training as Training
+from corpusveil.errors import CorpusveilError as CorpusveilError
+from corpusveil.errors import NoClosedForm as NoClosedForm
+from corpusveil.errors import UserError as UserError
+from corpusveil.errors import WorkError as WorkError
+from corpusveil.evaluation.attacks.guarantee_audit import Audit as Audit
+from corpusveil.evaluation.attacks.guarantee_audit import audit as audit
+from corpusveil.evaluation.report.beside_original import evaluate_release as evaluate_release
+from corpusveil.evaluation.report.curve_report import RiskCurve as RiskCurve
+from corpusveil.evaluation.report.curve_report import risk_curve as risk_curve
+from corpusveil.evaluation.report.findings import Findings as Findings
+from corpusveil.evaluation.report.release_page import write_report as write_report
+from corpusveil.jobs.beam import Beam as Beam
+from corpusveil.jobs.local import Local as Local
+from corpusveil.jobs.spark import Spark as Spark
+from corpusveil.mechanisms import Guarantee as Guarantee
+from corpusveil.mechanisms import Mechanism as Mechanism
+from corpusveil.mechanisms import make as mechanism
+from corpusveil.mechanisms import names as mechanism_names
+from corpusveil.mechanisms.cmp import Cmp as Cmp
+from corpusveil.mechanisms.custext import CusText as CusText
+from corpusveil.mechanisms.custext_per_word import CusTextPerWord as CusTextPerWord
+from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential as DiffractorExponential
+from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric as DiffractorGeometric
+from corpusveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
+from corpusveil.mechanisms.ring_geometric import RingGeometric as RingGeometric
+from corpusveil.mechanisms.santext import SanText as SanText
+from corpusveil.mechanisms.syntf import SynTf as SynTf
+from corpusveil.mechanisms.tem import Tem as Tem
+from corpusveil.mechanisms.tight_exponential import TightExponential as TightExponential
+from corpusveil.mechanisms.truncated_gumbel import TruncatedGumbel as TruncatedGumbel
+from corpusveil.mechanisms.vickrey_cmp import VickreyCmp as VickreyCmp
+from corpusveil.mechanisms.vickrey_cmp import VickreyCmpExcluding as VickreyCmpExcluding
+from corpusveil.mechanisms.vickrey_mahalanobis import VickreyMahalanobis as VickreyMahalanobis
+from corpusveil.mechanisms.vickrey_mahalanobis import VickreyMahalanobisExcluding as VickreyMahalanobisExcluding
+from corpusveil.pipelines.python_calls import plan as plan
+from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
+from corpusveil.sampling.keys import Key as Key
+from corpusveil.spaces import Space as Space
+from corpusveil.spaces import Vectors as Vectors
+from corpusveil.spaces import build_space as build_space
+from corpusveil.spaces import load_space as load_space
+from corpusveil.spaces import read_vectors as read_vectors
+from corpusveil.text.policy import TextPolicy as TextPolicy
+from corpusveil.transforms.corpus import Outcome as Outcome
+from corpusveil.transforms.denoise_corpus import denoise as denoise
+from corpusveil.transforms.identities import RowNumbers as RowNumbers
+from corpusveil.transforms.ledger import Ledger as Ledger
+from corpusveil.transforms.ledger import LedgerCheck as LedgerCheck
+from corpusveil.transforms.ledger import LedgerSummary as LedgerSummary
+from corpusveil.transforms.planning import Forecast as Forecast
+from corpusveil.transforms.profiles import find as profile
+from corpusveil.transforms.release import Release as Release
+from corpusveil.transforms.table import privatize as privatize
+from corpusveil.transforms.table import privatize_table as privatize_table
+from corpusveil.transforms.term_vectors import term_vectors as term_vectors
+
+__version__: str
+__all__ = [
+    "Audit",
+    "Beam",
+    "Budget",
+    "Cmp",
+    "Collocations",
+    "CorpusveilError",
+    "CountOptions",
+    "CusText",
+    "CusTextPerWord",
+    "DiffractorExponential",
+    "DiffractorGeometric",
+    "Findings",
+    "Forecast",
+    "Guarantee",
+    "Key",
+    "Ledger",
+    "LedgerCheck",
+    "LedgerSummary",
+    "Local",
+    "Mahalanobis",
+    "Mechanism",
+    "NoClosedForm",
+    "Outcome",
+    "Release",
+    "RingGeometric",
+    "RiskCurve",
+    "RowNumbers",
+    "SanText",
+    "Scoring",
+    "Space",
+    "Spark",
+    "SynTf",
+    "Tem",
+    "TextPolicy",
+    "TightExponential",
+    "Training",
+    "TruncatedGumbel",
+    "UserError",
+    "Vectors",
+    "VickreyCmp",
+    "VickreyCmpExcluding",
+    "VickreyMahalanobis",
+    "VickreyMahalanobisExcluding",
+    "WorkError",
+    "__version__",
+    "audit",
+    "build_space",
+    "count_corpus",
+    "denoise",
+    "evaluate_release",
+    "load_collocations",
+    "load_model",
+    "load_space",
+    "mechanism",
+    "mechanism_names",
+    "plan",
+    "privatize",
+    "privatize_corpus",
+    "privatize_table",
+    "profile",
+    "read_vectors",
+    "risk_curve",
+    "score_counts",
+    "term_vectors",
+    "tokenize_corpus",
+    "train_vectors",
+    "write_report",
+]

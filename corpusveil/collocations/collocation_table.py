@@ -1,0 +1,205 @@
+"""A collocation table that compiled code looks up in."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.choices import HYPHENS, Hyphens
+from corpusveil.collocations.artifact import read_artifact, reading_of
+from corpusveil.collocations.ngrams import KEY_BITS, most_words
+from corpusveil.compiled import compiled
+from corpusveil.errors import ArtefactError, ChangedError, DataError, MismatchError, NotMadeError, SizeError, UserError
+from corpusveil.storage import files
+from corpusveil.storage.artifacts import is_artifact
+from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.text.tokens import Tokenizer
+
+_NONE = -1
+_READ = pa.schema([("ngram", pa.large_string()), ("n", pa.int64()), ("score", pa.float64())])
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@compiled
+def _at(key: Any, mask: int) -> int:
+    mixed = (key ^ (key >> np.uint64(29))) * _MIX
+    return int(np.int64(mixed >> np.uint64(20)) & mask)
+
+
+@compiled
+def _fill(keys: Any, slots: Any) -> int:
+    """Enter keys; return the first that is there already, or -1."""
+    mask = slots.size - 1
+    for entry in range(keys.size):
+        at = _at(keys[entry], mask)
+        while slots[at] != _NONE:
+            if keys[slots[at]] == keys[entry]:
+                return entry
+            at = (at + 1) & mask
+        slots[at] = entry
+    return -1
+
+
+@compiled
+def find_entry(key: Any, keys: Any, slots: Any) -> int:
+    """Return the entry of a packed n-gram, -1 where there is none."""
+    mask = slots.size - 1
+    at = _at(key, mask)
+    while True:
+        entry = int(slots[at])
+        if entry == _NONE or keys[entry] == key:
+            return entry
+        at = (at + 1) & mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collocations:
+    """G collocations of 2 to ``max_n`` words out of W.
+
+    ``words`` are sorted; ``tokens`` the collocations' words joined by ``_``, in the order given; ``scores`` float64
+    [G]; ``keys`` uint64 [G] the packed word ids; ``slots`` int32 a hash table of entries. ``left_out`` counts rows
+    whose words the tokenizer does not produce. ``hyphens`` says how text was read when they were counted, and
+    ``over_stops`` that they go on over the full stops of abbreviations.
+    """
+
+    words: list[str]
+    tokens: list[str]
+    scores: npt.NDArray[np.float64]
+    max_n: int
+    keys: npt.NDArray[np.uint64] = field(repr=False)
+    slots: npt.NDArray[np.int32] = field(repr=False)
+    left_out: int = 0
+    hyphens: Hyphens = "split"
+    over_stops: bool = False
+    url: str | None = None
+    _digest: str | None = field(default=None, init=False, repr=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self.url is not None:  # a table that lies somewhere goes to workers by its address
+            return _reopen, (self.url, self.digest)
+        return Collocations, (
+            self.words, self.tokens, self.scores, self.max_n, self.keys, self.slots, self.left_out, self.hyphens,
+            self.over_stops,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collocations) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def of(cls, table: pa.Table, hyphens: Hyphens = "split", *, over_stops: bool = False) -> Collocations:
+        """Compile a table of ``ngram, n, count, score``. Raises UserError when it is not sound, or empty."""
+        ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
+        split = [ngram.split(" ") for ngram in ngrams]
+        if any(len(words) != n for words, n in zip(split, numbers.tolist(), strict=True)):
+            raise ArtefactError("A row of the collocation table does not have as many words as it says; score again.")
+        if not np.isfinite(scores).all():
+            raise ArtefactError("A row of the collocation table has no finite score; score again.")
+        words = sorted({word for one in split for word in one})
+        tokens = Tokenizer.of_words(words, hyphens).tokenize(words)
+        single = (np.diff(tokens.offsets) == 1) & (tokens.ids[tokens.offsets[:-1]] == np.arange(len(words)))
+        known = {word: id for id, (word, one) in enumerate(zip(words, single, strict=True)) if one}
+        kept = [k for k, one in enumerate(split) if len(one) > 1 and all(word in known for word in one)]
+        if not kept:
+            raise DataError("The collocation table is empty; score with a lower threshold.")
+        max_n = int(max(numbers[kept]))
+        if len(words) > most_words(max_n):
+            raise SizeError(f"{len(words):,} words are in the collocations, {most_words(max_n):,} can be; score fewer.")
+        bits = KEY_BITS // max_n
+        keys = np.zeros(len(kept), dtype=np.uint64)
+        for row, k in enumerate(kept):
+            key = 0
+            for word in split[k]:
+                key = key << bits | (known[word] + 1)
+            keys[row] = key
+        slots = np.full(1 << max(4, (2 * len(kept)).bit_length()), _NONE, dtype=np.int32)
+        if (twice := _fill(keys, slots)) >= 0:
+            raise ArtefactError(f"Row {kept[twice] + 1} of the collocation table stands there twice; score again.")
+        names = ["_".join(split[k]) for k in kept]
+        left_out = len(split) - len(kept)
+        return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, left_out, hyphens, over_stops)
+
+    @property
+    def bits(self) -> int:
+        """Bits of one word in a key."""
+        return KEY_BITS // self.max_n
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 (hex) of the collocations, their scores and how text is read, whatever their order."""
+        if self._digest is None:
+            pairs = zip(self.tokens, self.scores.tolist(), strict=True)
+            lines = sorted(f"{token} {score.hex()}\n" for token, score in pairs)
+            lines += ["hyphens join\n"] * (self.hyphens == "join") + ["over stops\n"] * self.over_stops
+            object.__setattr__(self, "_digest", hashlib.sha256("".join(lines).encode()).hexdigest())
+        return str(self._digest)
+
+    def require_some_in(self, vocabulary: Container[str]) -> None:
+        """Raise UserError when a vocabulary has none of the collocations as tokens."""
+        if not any(token in vocabulary for token in self.tokens):
+            raise MismatchError(
+                "The space has none of the collocations; use vectors of a corpus that was tokenised by them."
+            )
+
+    def restricted(self, vocabulary: Container[str]) -> Collocations:
+        """Return the collocations that a vocabulary has as tokens. Raises UserError when it has none."""
+        self.require_some_in(vocabulary)
+        rows = [k for k, token in enumerate(self.tokens) if token in vocabulary]
+        tokens = [self.tokens[k].replace("_", " ") for k in rows]
+        table = pa.table(
+            {
+                "ngram": tokens,
+                "n": pa.array([token.count(" ") + 1 for token in tokens], pa.int8()),
+                "score": self.scores[rows],
+            }
+        )
+        return Collocations.of(table, self.hyphens, over_stops=self.over_stops)
+
+
+@functools.lru_cache(maxsize=2)
+def load_collocations(url: str) -> Collocations:
+    """Read a collocation table: an artefact of ``corpusveil score``, a Parquet file or a folder of them."""
+    fs, path = files.resolve(url)
+    hyphens, over_stops = HYPHENS[0], False
+    if fs.isfile(path):
+        found = [url]
+    elif is_artifact(url):
+        hyphens, over_stops = reading_of(url, read_artifact(url, "collocations"))
+        found = [files.join(url, "collocations.parquet")]
+    else:
+        found = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
+    if not found:
+        raise NotMadeError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
+    tables = []
+    for one in found:
+        unsound = f"{one}: not a sound collocation table (ngram, n, count, score); score again."
+        table = read_whole(one, unsound, lambda _: ["ngram", "n", "score"])
+        with sound(unsound):
+            tables.append(table.replace_schema_metadata(None).cast(_READ))
+        if any(column.null_count for column in tables[-1].columns):
+            raise ArtefactError(unsound)
+    try:
+        compiled_table = Collocations.of(pa.concat_tables(tables), hyphens, over_stops=over_stops)
+        return dataclasses.replace(compiled_table, url=files.absolute(url))
+    except UserError as error:
+        raise type(error)(f"{url}: {error}") from None
+
+
+def _reopen(url: str, digest: str) -> Collocations:
+    table = load_collocations(url)
+    if table.digest != digest:
+        raise ChangedError(f"{url}: another table than when this work was started; put it back or start again.")
+    return table

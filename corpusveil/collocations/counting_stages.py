@@ -1,0 +1,208 @@
+"""The stages of counting: words a shard, words a part, n-grams a shard, n-grams a part."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.choices import Hyphens
+from corpusveil.collocations import parts
+from corpusveil.collocations.corpus_shards import Read, ShardStage
+from corpusveil.collocations.counted_words import read_vocabulary
+from corpusveil.collocations.ngrams import NgramCounter, Runs, unpacked
+from corpusveil.collocations.word_counter import WordCounter
+from corpusveil.storage import files
+from corpusveil.storage.durable import Done, PartTask, Stage, stem
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.text.sentences import running
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.word_table import WordTable
+
+_BLANK = pa.scalar(" ", pa.large_string())
+
+
+class WordsCounted(Read):
+    """The words of a shard."""
+
+    words: int
+    made: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CountWords(ShardStage[WordsCounted]):
+    """Count the words of a shard."""
+
+    name: ClassVar[str] = "words"
+
+    parts: int
+    hyphens: Hyphens = "split"
+
+    def make(self, task: ShardTask) -> dict[str, Any]:
+        counter = WordCounter()
+        told: dict[str, Any] = {}
+        made: list[str] = []
+        words = 0
+        tokenizer = Tokenizer.of_words([], self.hyphens)
+        for texts in self.texts(task, told):
+            tokens = tokenizer.tokenize(texts)
+            words += int(np.count_nonzero(tokens.classes == 0))
+            for table in counter.add(tokens):
+                made.append(self._put(task, len(made), table))
+        made.append(self._put(task, len(made), counter.take()))
+        return {**told, "words": words, "made": made}
+
+    def _put(self, task: ShardTask, number: int, table: pa.Table) -> str:
+        url = self.address("made", f"{stem(task)}-{number:03d}.parquet")
+        order = pc.sort_indices(table, [("hash", "ascending"), ("word", "ascending")])
+        table = table.take(order)
+        parts.write(url, table, table["hash"].to_numpy(), self.parts)
+        return url
+
+
+class Added(Done):
+    """A part of the key space: where its sums are, and how many there are; of n-grams, how many were written."""
+
+    made: str
+    different: int
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AddWords(Stage[Added]):
+    """Add up one part of the word counts, into ``state``."""
+
+    name: ClassVar[str] = "words-added"
+
+    made: tuple[str, ...]
+    state: str
+
+    def make(self, task: PartTask) -> dict[str, Any]:
+        tables = list(parts.read(self.made, task.part, task.parts))
+        table = pa.concat_tables(tables) if tables else _no_words()
+        added = table.group_by(["word", "hash"]).aggregate([("count", "sum")]).rename_columns(["word", "hash", "count"])
+        added = added.select(["word", "count", "hash"]).sort_by([("hash", "ascending"), ("word", "ascending")])
+        url = files.join(self.state, f"{stem(task)}.parquet")
+        parts.write(url, added, added["hash"].to_numpy(), task.parts)
+        return {"made": url, "different": added.num_rows}
+
+
+def _no_words() -> pa.Table:
+    return pa.table(
+        {"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64()), "hash": pa.array([], pa.uint64())}
+    )
+
+
+class NgramsCounted(Read):
+    """The n-grams of a shard."""
+
+    sentences: int
+    made: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CountNgrams(ShardStage[NgramsCounted]):
+    """Count the n-grams of a shard over a vocabulary."""
+
+    name: ClassVar[str] = "ngrams"
+
+    parts: int
+    vocabulary: str
+    max_n: int
+    hyphens: Hyphens = "split"
+
+    def make(self, task: ShardTask) -> dict[str, Any]:
+        tokenizer, size = _vocabulary_tokenizer(self.vocabulary, self.mark, self.hyphens)
+        counter = NgramCounter(size, self.max_n)
+        told: dict[str, Any] = {}
+        made: list[str] = []
+        sentences = 0
+        for texts in self.texts(task, told):
+            tokens, ends = running(tokenizer.tokenize(texts))
+            sentences += int(ends.sum())
+            for run in counter.add(tokens, ends):
+                made.append(self._put(task, len(made), run))
+        made.append(self._put(task, len(made), counter.finish()))
+        return {**told, "sentences": sentences, "made": made}
+
+    def _put(self, task: ShardTask, number: int, run: tuple[Any, Any]) -> str:
+        url = self.address("made", f"{stem(task)}-{number:03d}.parquet")
+        parts.write(url, pa.table({"key": run[0], "count": run[1]}), run[0], self.parts)
+        return url
+
+
+@functools.lru_cache(maxsize=1)
+def _vocabulary_tokenizer(url: str, mark: str, hyphens: Hyphens) -> tuple[Tokenizer, int]:  # noqa: ARG001 - of which vocabulary
+    words = read_vocabulary(url)["word"].combine_chunks()
+    offsets, data = _buffers(words)
+    return Tokenizer(WordTable.build(data, offsets), hyphens), len(words)
+
+
+def _buffers(strings: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    whole = strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
+    _, offsets, text = whole.buffers()
+    ends = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    data = np.frombuffer(text, np.uint8) if text is not None and text.size else np.empty(0, np.uint8)
+    return ends - ends[0], data[ends[0] : ends[-1]]
+
+
+@dataclass(frozen=True, slots=True)
+class AddNgrams(Stage[Added]):
+    """Add up one part of the n-gram counts, into ``state``, and write those that occur often enough."""
+
+    name: ClassVar[str] = "ngrams-added"
+
+    made: tuple[str, ...]
+    state: str
+    vocabulary: str
+    max_n: int
+    min_count: int
+    output: str
+
+    def make(self, task: PartTask) -> dict[str, Any]:
+        runs = Runs()
+        for table in parts.read(self.made, task.part, task.parts):
+            runs.add((table["key"].to_numpy(), table["count"].to_numpy()))
+        keys, counts = runs.take()
+        url = files.join(self.state, f"{stem(task)}.parquet")
+        parts.write(url, pa.table({"key": keys, "count": counts}), keys, task.parts)
+        often = counts >= self.min_count
+        lengths, ids = unpacked(keys[often], self.max_n)
+        vocabulary = read_vocabulary(self.vocabulary)
+        words = vocabulary["word"].combine_chunks()
+        joined = [
+            pc.binary_join_element_wise(*(words.take(pa.array(ids[rows, k])) for k in range(n)), _BLANK)
+            for n in range(2, self.max_n + 1)
+            if (rows := np.flatnonzero(lengths == n)).size
+        ]
+        sizes = [lengths[lengths == n] for n in range(2, self.max_n + 1)]
+        kept = [counts[often][lengths == n] for n in range(2, self.max_n + 1)]
+        table = table_of(
+            joined, np.concatenate([*sizes, np.empty(0, np.int8)]), np.concatenate([*kept, np.empty(0, np.int64)])
+        )
+        write_part(self.output, task.part + 1, task.parts + 1, table)
+        return {"made": url, "different": keys.size, "kept": table.num_rows}
+
+
+def table_of(ngrams: list[Any], lengths: Any, counts: Any) -> pa.Table:
+    """Return the table of counts in its order: n, falling count, n-gram."""
+    table = pa.table(
+        {
+            "ngram": pa.chunked_array(ngrams, pa.large_string()),
+            "n": pa.array(lengths, pa.int8()),
+            "count": pa.array(counts, pa.int64()),
+        }
+    )
+    return table.take(pc.sort_indices(table, [("n", "ascending"), ("count", "descending"), ("ngram", "ascending")]))
+
+
+def write_part(output: str, part: int, of: int, table: pa.Table) -> None:
+    schema = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64())])
+    with files.open_write(files.join(output, "ngrams", f"part-{part:05d}-of-{of:05d}.parquet")) as file:
+        pq.write_table(table.cast(schema), file, compression="zstd")

@@ -1,0 +1,47 @@
+"""Log-probabilities as whole numbers: int32, in units of 2^-16 nats, so that sums are the same on every machine.
+
+Sums and comparisons of them are exact. Where probabilities have to be added up, ``linear`` turns them into float64 by
+products of two table entries; the tables are correctly rounded, and IEEE products and sums in a fixed order are the
+same everywhere, which an exponential of a C library is not.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.compiled import compiled
+from corpusveil.sampling.weights import PRECISION_BITS, exp_fixed
+
+ONE = 1 << 16
+"""Units a nat."""
+LEAST = -(60 * ONE)
+"""What stands for 0: a log-probability of -60 nats. Nothing is below it."""
+_LOW_BITS = 11
+_LOW = 1 << _LOW_BITS
+_HIGH = (-LEAST >> _LOW_BITS) + 1
+
+
+def to_fixed(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    """Return logarithms of probabilities in units of 2^-16 nats; int32, from ``LEAST`` to 0."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(probabilities) * ONE
+    return np.asarray(np.rint(np.clip(logs, LEAST, 0)), dtype=np.int32)
+
+
+@functools.lru_cache(maxsize=1)
+def tables() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return exp(-k 2^-16) for k < 2^11, and exp(-k 2^-5); what ``linear`` multiplies."""
+    low = [exp_fixed(-k / ONE) / (1 << PRECISION_BITS) for k in range(_LOW)]
+    high = [exp_fixed(-k * _LOW / ONE) / (1 << PRECISION_BITS) for k in range(_HIGH)]
+    return np.array(low), np.array(high)
+
+
+@compiled
+def linear(value: Any, low: Any, high: Any) -> Any:
+    """Return the probability of a logarithm from ``LEAST`` to 0, by ``tables()``."""
+    units = -value
+    return low[units & (_LOW - 1)] * high[units >> _LOW_BITS]

@@ -1,0 +1,247 @@
+"""A language model that compiled code looks up in: Kneser-Ney trigrams as fixed-point logarithms in flat arrays.
+
+Bigrams are found in hash tables, one for each first word; the trigrams after a bigram stand together, by id
+(``lookup.py``). The arrays are memory-mapped: one copy a machine, however many workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.choices import Hyphens
+from corpusveil.collocations.artifact import read_artifact, reading_of
+from corpusveil.collocations.fixed import LEAST, ONE
+from corpusveil.collocations.lookup import pair, third
+from corpusveil.compiled import compiled
+from corpusveil.errors import ArtefactError, ChangedError, ShapeError, UnknownError, UserError
+from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
+from corpusveil.storage import files, home
+
+KIND = "model"
+VOCABULARY = "vocabulary.parquet"
+
+
+class Arrays(NamedTuple):
+    """Of V words, B bigrams and T trigrams; logarithms are int32 in 2^-16 nats, none below ``fixed.LEAST``.
+
+    ``first`` [V + 1] without context, the unknown word last, and ``start`` [V + 1] at the beginning of a run; ``left2``
+    [V] what a shorter context is multiplied with; ``regions`` uint32 [V + 1] and ``slots`` uint64 find the entry of a
+    bigram, ``logs2`` [B] is that of its second word after the first, ``left3`` [B] what the shorter context is
+    multiplied with after both; ``starts`` uint32 [B + 1] where the trigrams after a bigram begin in ``words`` int32 [T]
+    and ``logs3`` [T].
+    """
+
+    first: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int32]
+    left2: npt.NDArray[np.int32]
+    regions: npt.NDArray[np.uint32]
+    slots: npt.NDArray[np.uint64]
+    logs2: npt.NDArray[np.int32]
+    left3: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.uint32]
+    words: npt.NDArray[np.int32]
+    logs3: npt.NDArray[np.int32]
+
+
+DTYPES = dict(zip(Arrays._fields, ("<i4", "<i4", "<i4", "<u4", "<u8", "<i4", "<i4", "<u4", "<i4", "<i4"), strict=True))
+
+
+@compiled
+def spoken(context: Any, last: Any, word: Any, arrays: Any) -> Any:
+    """Return ln P(word | before, last), int64 in 2^-16 nats; ``context`` is the entry of (before, last), or -1."""
+    if last < 0:
+        return np.int64(arrays.first[word])
+    entry = pair(last, word, arrays.regions, arrays.slots)
+    value = np.int64(arrays.logs2[entry]) if entry >= 0 else np.int64(arrays.left2[last]) + arrays.first[word]
+    if context >= 0:
+        if entry >= 0:
+            at = third(arrays.starts[context], arrays.starts[context + 1], arrays.words, word)
+            if at >= 0:
+                return np.int64(arrays.logs3[at])
+        value += arrays.left3[context]
+    return max(value, np.int64(LEAST))
+
+
+@compiled
+def _find(first: Any, second: Any, regions: Any, slots: Any, out: Any) -> None:
+    for t in range(first.size):
+        out[t] = pair(first[t], second[t], regions, slots)
+
+
+def find(first: npt.NDArray[np.int32], second: npt.NDArray[np.int32], arrays: Arrays) -> npt.NDArray[np.int64]:
+    """Return the entries of bigrams, int64, -1 where there is none."""
+    out = np.empty(first.size, np.int64)
+    _find(first, second, arrays.regions, arrays.slots, out)
+    return out
+
+
+@compiled
+def _score(before: Any, last: Any, words: Any, arrays: Any, out: Any) -> None:
+    for t in range(words.size):
+        context = pair(before[t], last[t], arrays.regions, arrays.slots) if last[t] >= 0 else -1
+        out[t] = spoken(context, last[t], words[t], arrays)
+
+
+@compiled
+def _table(contexts: Any, words: Any, arrays: Any, out: Any) -> None:
+    for row in range(contexts.shape[0]):
+        before, last = contexts[row, 0], contexts[row, 1]
+        context = pair(before, last, arrays.regions, arrays.slots) if last >= 0 else -1
+        for k in range(words.size):
+            out[row, k] = spoken(context, last, words[k], arrays)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LanguageModel:
+    """Kneser-Ney trigrams over V words, ids 0 to V - 1 with the most frequent first, and ``<unk>``, id V.
+
+    Pickles as its address where it is saved. ``least``: n-grams and words that occurred less often were left out.
+    """
+
+    vocabulary: Vocabulary
+    arrays: Arrays
+    digest: str
+    least: int = 1
+    hyphens: Hyphens = "split"
+    url: str | None = None
+    info: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LanguageModel) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self.url is not None:
+            return _reopen, (self.url, self.digest)
+        return LanguageModel, (self.vocabulary, self.arrays, self.digest, self.least, self.hyphens)
+
+    @property
+    def unknown(self) -> int:
+        """The id of ``<unk>``, V."""
+        return len(self.vocabulary)
+
+    def ids(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+        """Return the ids of words, int32 [k]; that of ``<unk>`` for a word that the vocabulary lacks."""
+        lower = [word.lower() for word in words]
+        found = (self.vocabulary.id(word) if word in self.vocabulary else self.unknown for word in lower)
+        return np.fromiter(found, np.int32, len(lower))
+
+    def score(
+        self, before: npt.NDArray[np.int32], last: npt.NDArray[np.int32], words: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int64]:
+        """Return ln P(word | before last) token by token, int32 [T] each, -1 where there is none; int64, 2^-16 nats."""
+        out = np.empty(words.size, np.int64)
+        _score(before, last, words, self.arrays, out)
+        return out
+
+    def log_probability(self, context: Sequence[str], word: str) -> float:
+        """Return ``ln P(word | context)``, of which the last two words count; the nearest one stands last."""
+        last = self.ids(context)[-2:]
+        padded = np.concatenate([np.full(2 - last.size, -1, np.int32), last])
+        return float(self.log_probabilities(padded[None], self.ids([word]))[0, 0])
+
+    def log_probabilities(
+        self, contexts: npt.NDArray[np.integer[Any]], candidates: npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.float64]:
+        """Return ``ln P(candidate | context)`` of ids, int [N, 2] and [K] -> float64 [N, K], nats.
+
+        A context is the word before the last and the last word, -1 where there is none; ``unknown`` is as good as none.
+        A candidate -1 is ``<unk>``. Raises UserError for an id that is no word, and for other shapes.
+        """
+        pairs, wanted = np.asarray(contexts), np.asarray(candidates)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or wanted.ndim != 1:
+            raise ShapeError(f"contexts {pairs.shape}, candidates {wanted.shape}: their shapes are [n, 2] and [k].")
+        for ids in (pairs, wanted):
+            if ids.size and not -1 <= ids.min() <= ids.max() <= self.unknown:
+                raise UnknownError(
+                    f"The ids of this model's words are 0 to {self.unknown}, and -1 for none or unknown."
+                )
+        rows = np.where(pairs == self.unknown, -1, pairs).astype(np.int32)
+        columns = np.where(wanted == -1, self.unknown, wanted).astype(np.int32)
+        out = np.empty((len(rows), columns.size), np.int64)
+        _table(rows, columns, self.arrays, out)
+        return out / ONE
+
+
+def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a model's content, hexadecimal; ``sums`` are those of its arrays (``sum_of``)."""
+    told = {"text": sum_of(vocabulary.text), "offsets": sum_of(vocabulary.offsets), **sums}
+    return hashlib.sha256("".join(f"{name} {told[name]}\n" for name in sorted(told)).encode()).hexdigest()
+
+
+def sum_of(*pieces: npt.NDArray[Any]) -> str:
+    """Return the SHA-256 of an array that is given in pieces."""
+    sha = hashlib.sha256()
+    for piece in pieces:
+        sha.update(np.ascontiguousarray(piece).data.cast("B") if piece.size else b"")
+    return sha.hexdigest()
+
+
+def sums_of(arrays: Arrays) -> dict[str, str]:
+    """Return the SHA-256 of each array."""
+    return {name: sum_of(array) for name, array in arrays._asdict().items()}
+
+
+_opened: dict[tuple[str, str], LanguageModel] = {}
+_lock = threading.Lock()
+
+
+def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageModel:
+    """Open the model that ``corpusveil model`` saved at ``url``, any fsspec URL; a remote one is copied here once.
+
+    ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError where there is no
+    model, or a damaged one.
+    """
+    address = files.absolute(files.as_text(url))
+    told = read_artifact(address, "model")
+    names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
+    folder = home.local_folder(address, names, str(told.get("digest")))
+    damaged = ArtefactError(
+        f"{address}: this model is damaged; copy it again from where it is whole, or make it again."
+    )
+    try:
+        vocabulary = read_vocabulary(str(folder / VOCABULARY))
+        mapped = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in Arrays._fields]
+    except (UserError, OSError, ValueError, EOFError):
+        raise damaged from None
+    whole: list[Any] = [read_only(np.asarray(array)) for array in mapped]
+    arrays = Arrays(*whole)
+    if not _fits(len(vocabulary), arrays) or (verify and digest_of(vocabulary, sums_of(arrays)) != told["digest"]):
+        raise damaged
+    hyphens, _ = reading_of(address, told)
+    return LanguageModel(vocabulary, arrays, told["digest"], int(told["least"]), hyphens, address, told)
+
+
+def _fits(words: int, arrays: Arrays) -> bool:
+    """Say whether the arrays have the types and sizes that compiled loops take for granted."""
+    if not all(array.dtype == DTYPES[name] and array.ndim == 1 for name, array in arrays._asdict().items()):
+        return False
+    bigrams, trigrams = arrays.logs2.size, arrays.words.size
+    first = (words + 1, words + 1, words, words + 1)
+    if tuple(array.size for array in arrays[:4]) != first or arrays.slots.size != int(arrays.regions[-1]):
+        return False
+    rest = (bigrams, bigrams, bigrams + 1, trigrams, trigrams)
+    return tuple(array.size for array in arrays[5:]) == rest and int(arrays.starts[-1]) == trigrams
+
+
+def _reopen(url: str, digest: str) -> LanguageModel:
+    with _lock:
+        if (url, digest) not in _opened:
+            model = load_model(url)
+            if model.digest != digest:
+                raise ChangedError(f"{url}: another model than when this work was started; put it back or start again.")
+            _opened[url, digest] = model
+        return _opened[url, digest]

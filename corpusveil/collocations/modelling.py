@@ -1,0 +1,394 @@
+"""From counts to a language model (``model.py``), on any engine, in bounded memory.
+
+Two stages, each a map over tasks: every part of the counts is turned into keys and parted by ranges of them, trigrams
+once by their first two words and once by their last two; every range is then smoothed by itself. What is left for the
+driver is to join the ranges, one after another: it holds what belongs to words and to bigrams (about 25 bytes each),
+and of the trigrams one range.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.collocations import parts
+from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
+from corpusveil.collocations.fixed import ONE, to_fixed
+from corpusveil.collocations.lookup import enter, regions_of
+from corpusveil.collocations.model import (
+    VOCABULARY,
+    Arrays,
+    LanguageModel,
+    digest_of,
+    find,
+    sums_of,
+)
+from corpusveil.collocations.ngrams import most_words
+from corpusveil.collocations.smoothing import (
+    ORDER,
+    Discounts,
+    Ids,
+    Keys,
+    Level,
+    Range,
+    Sums,
+    Words,
+    keys_of,
+    level,
+    words_of,
+)
+from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, NotMadeError, SizeError
+from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
+from corpusveil.storage import files
+from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem
+from corpusveil.storage.engine import Engine
+from corpusveil.storage.parquet import read_table, sound
+
+VERSION = 1
+RANGE_NGRAMS = 4 << 20
+"""N-grams of one range: about half a gigabyte while it is smoothed."""
+MOST_RANGES = 4096
+BY_BIGRAM, BY_CONTEXT, BY_SUFFIX = "bigrams", "contexts", "suffixes"
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """The least counts of words, of bigrams and of trigrams; 0 stands for that of the shorter ones."""
+
+    words: int = 1
+    bigrams: int = 0
+    trigrams: int = 0
+
+    def least(self, counted: int) -> tuple[int, int, int]:
+        """Return the three, over counts that leave out less than ``counted``. Raises UserError where they fall."""
+        words = max(self.words, counted)
+        bigrams = max(self.bigrams or words, counted)
+        trigrams = max(self.trigrams or bigrams, counted)
+        if min(self.words, self.bigrams + 1, self.trigrams + 1) < 1 or not words <= bigrams <= trigrams:
+            raise BadValueError(
+                f"Least counts of {words}, {bigrams} and {trigrams}: each is 1 or more, and at least that of the "
+                "shorter n-grams, which the longer ones are made of."
+            )
+        return words, bigrams, trigrams
+
+
+class Gathered(Done):
+    """A part of the counts as sorted keys: their files, and how many trigrams occur once and twice."""
+
+    made: list[str]
+    once: int
+    twice: int
+
+
+class Smoothed(Gathered):
+    """A range of keys, smoothed: its files and sizes, and how many bigrams follow one word and two."""
+
+    bigrams: int
+    trigrams: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Stage[Gathered]):
+    """Turn one part of the counts into sorted keys, in ``ranges`` ranges."""
+
+    counts: str
+    vocabulary: str
+    least: tuple[int, int, int]
+    ranges: int
+
+    name: ClassVar[str] = "keys"
+
+    def make(self, task: PartTask) -> dict[str, Any]:
+        names = _words(self.vocabulary, self.mark)
+        folder = files.join(self.counts, "ngrams")
+        table = _table(files.join(folder, files.listing(folder)[task.part]))
+        two, counts2 = _ids(self.counts, table, names, 2, self.least[1])
+        three, counts3 = _ids(self.counts, table, names, 3, self.least[2])
+        made = {
+            BY_BIGRAM: self._put(task, BY_BIGRAM, keys_of(two[:, 0], two[:, 1]), counts2),
+            BY_CONTEXT: self._put(task, BY_CONTEXT, keys_of(three[:, 0], three[:, 1]), counts3, three[:, 2]),
+            BY_SUFFIX: self._put(task, BY_SUFFIX, keys_of(three[:, 1], three[:, 2]), counts3),
+        }
+        found = Discounts.of(counts3)
+        return {"made": list(made.values()), "once": found.once, "twice": found.twice}
+
+    def _put(self, task: PartTask, kind: str, keys: Keys, counts: Any, words: Any = None) -> str:
+        url = self.address("made", f"{stem(task)}-{kind}.parquet")
+        order = np.argsort(keys, kind="stable")
+        columns = {"key": keys[order], "count": counts[order]}
+        if words is not None:
+            columns["word"] = words[order]
+        parts.write(url, pa.table(columns), columns["key"], self.ranges)
+        return url
+
+
+@dataclass(frozen=True, slots=True)
+class Smooth(Stage[Smoothed]):
+    """Smooth one range of keys."""
+
+    made: tuple[str, ...]
+    size: int
+    discount: float
+    complete: bool
+
+    name: ClassVar[str] = "levels"
+
+    def make(self, task: PartTask) -> dict[str, Any]:
+        found = self._range(task)
+        made = level(found, self.discount, complete=self.complete)
+        sums = Sums.of(made, found.counts2, self.size)
+        used = np.flatnonzero(sums.begin + sums.end)
+        tables = {
+            "bigrams": {"key": made.bigrams, "before": made.before, "left": made.left, "after": np.diff(made.starts)},
+            "trigrams": {"word": made.words, "share": made.shares},
+            "sums": {"word": used, **{name: getattr(sums, name)[used] for name in _SUMS}},
+        }
+        urls = []
+        for name, columns in tables.items():
+            urls.append(self.address("made", f"{stem(task)}-{name}.parquet"))
+            with files.open_write(urls[-1]) as file:
+                pq.write_table(pa.table(columns), file, compression="lz4", use_dictionary=False)
+        twos = Discounts.of(made.before)
+        sizes = {"bigrams": made.bigrams.size, "trigrams": made.words.size}
+        return {"made": urls, "once": twos.once, "twice": twos.twice, **sizes}
+
+    def _range(self, task: PartTask) -> Range:
+        columns = []
+        for kind, names in ((BY_BIGRAM, ["count"]), (BY_CONTEXT, ["word", "count"]), (BY_SUFFIX, ["count"])):
+            urls = [url for url in self.made if url.endswith(f"-{kind}.parquet")]
+            tables = list(parts.read(urls, task.part, task.parts))
+            keys = _joined(tables, "key", np.uint64)
+            rest = [_joined(tables, name, np.int32 if name == "word" else np.int64) for name in names]
+            order = np.lexsort((rest[0], keys)) if kind == BY_CONTEXT else np.argsort(keys, kind="stable")
+            columns += [keys[order], *(one[order] for one in rest)]
+        return Range(*columns)
+
+
+_SUMS = ("begin", "totals", "end", "ended")
+
+
+def build_model(
+    counts: str, output: str, engine: Engine, pruning: Pruning | None = None, *, watch: Watch | None = None
+) -> dict[str, Any]:
+    """Make a language model of counts in the folder ``output``; return its description.
+
+    Run again after an interruption it goes on where it stopped; run again when it is finished it does nothing. Raises
+    UserError where there are no counts of trigrams, or damaged ones, and where another call made what is there;
+    WorkError when another run is in progress.
+    """
+    output, counts = files.absolute(output), files.absolute(counts)
+    told = _trigram_counts(counts)
+    least = (pruning or Pruning()).least(told["options"]["min_count"])
+    with claimed(output, "model", mark_of(VERSION, told["digest"], least)) as made:
+        return _build(counts, told, output, engine, least, watch) if made is None else made
+
+
+def _build(
+    counts: str, told: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], watch: Watch | None
+) -> dict[str, Any]:
+    work, mark = files.join(output, WORK), mark_of(VERSION, told["digest"], least)
+    vocabulary = _vocabulary(counts, least[0])
+    write_vocabulary(vocabulary, files.join(output, VOCABULARY))
+    ranges = min(MOST_RANGES, 1 << max(0, int(told["ngrams"]) // RANGE_NGRAMS).bit_length())
+    gather = Gather(work, mark, counts, files.join(output, VOCABULARY), least, ranges)
+    gathered = run(gather, [PartTask(part, told["parts"] + 1) for part in range(1, told["parts"] + 1)], engine, watch)
+    threes = sum((Discounts(one.once, one.twice) for one in gathered), Discounts())
+    keys = tuple(url for one in gathered for url in one.made)
+    smooth = Smooth(work, mark, keys, len(vocabulary), threes.value, max(least) == 1)
+    levels = run(smooth, [PartTask(part, ranges) for part in range(ranges)], engine, watch)
+    twos = sum((Discounts(one.once, one.twice) for one in levels), Discounts())
+    sums = _sums([one.made[2] for one in levels], len(vocabulary))
+    words = Words.of(sums, twos.value, _counted(vocabulary), told["words"])
+    made = [(one.made[0], one.made[1]) for one in levels]
+    sizes = sum(one.bigrams for one in levels), sum(one.trigrams for one in levels)
+    arrays = with_bigrams(words, (_level(*urls) for urls in made), *sizes)
+    checked = {}
+    for name, array in arrays._asdict().items():
+        if name not in ("words", "logs3"):
+            checked[name] = _write(files.join(output, f"{name}.npy"), array.size, array.dtype, [array])
+    thirds = functools.partial(_thirds, arrays, made)
+    checked["words"] = _write(files.join(output, "words.npy"), sizes[1], "<i4", (one for one, _ in thirds()))
+    checked["logs3"] = _write(files.join(output, "logs3.npy"), sizes[1], "<i4", (one for _, one in thirds()))
+    hyphens, over_stops = reading_of(counts, told)
+    description = {
+        "counts": told["digest"],
+        "digest": digest_of(vocabulary, checked),
+        "least": max(least),
+        "min_count": list(least),
+        "hyphens": hyphens,
+        "over_stops": over_stops,
+        "words": len(vocabulary),
+        "bigrams": sizes[0],
+        "trigrams": sizes[1],
+    }
+    return write_artifact(output, "model", mark, description)
+
+
+def with_bigrams(words: Words, levels: Iterable[Level], bigrams: int, trigrams: int) -> Arrays:
+    """Join ranges, in their order, to the arrays of a model that still lack the trigrams themselves."""
+    if trigrams >= 1 << 32:
+        raise SizeError(f"{trigrams:,} trigrams are more than a model holds; raise min_trigram.")
+    if bigrams >= 1 << 31:
+        raise SizeError(f"{bigrams:,} pairs of words are more than a model holds; raise min_bigram.")
+    regions, starts = regions_of(words.begin), np.zeros(bigrams + 1, np.int64)
+    slots = np.zeros(int(regions[-1]), np.uint64)
+    logs2, left3 = np.empty(bigrams, np.int32), np.empty(bigrams, np.int32)
+    at = 0
+    for made in levels:
+        some = slice(at, at + made.bigrams.size)
+        logs2[some], left3[some] = to_fixed(words.bigrams(made.bigrams, made.before)), to_fixed(made.left)
+        enter(*words_of(made.bigrams), logs2[some], at, regions, slots)
+        starts[at + 1 : at + 1 + made.bigrams.size] = starts[at] + made.starts[1:]
+        at += made.bigrams.size
+    none = np.empty(0, np.int32)
+    return Arrays(
+        to_fixed(words.first), to_fixed(words.start), to_fixed(words.left), regions, slots, logs2, left3,
+        starts.astype(np.uint32), none, none,
+    )  # fmt: skip
+
+
+def thirds_of(arrays: Arrays, made: Level) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the trigrams of a range as a model holds them: their last words and their logarithms, int32 [T] each."""
+    second = words_of(made.bigrams)[1]
+    bigram = np.repeat(np.arange(made.bigrams.size), np.diff(made.starts))
+    last = np.ascontiguousarray(second[bigram])
+    shorter = np.exp(arrays.logs2[find(last, made.words, arrays)] / ONE)
+    return made.words, to_fixed(made.shares + made.left[bigram] * shorter)
+
+
+def range_of(two: Ids, counts2: npt.NDArray[np.int64], three: Ids, counts3: npt.NDArray[np.int64]) -> Range:
+    """Return bigrams int32 [B, 2] and trigrams int32 [T, 3], each once in any order, as one range."""
+    keys, contexts = keys_of(two[:, 0], two[:, 1]), keys_of(three[:, 0], three[:, 1])
+    suffixes = keys_of(three[:, 1], three[:, 2])
+    second, third, last = np.argsort(keys), np.lexsort((three[:, 2], contexts)), np.argsort(suffixes, kind="stable")
+    return Range(
+        keys[second], counts2[second], contexts[third], three[third, 2], counts3[third], suffixes[last], counts3[last]
+    )  # fmt: skip
+
+
+def model_of(vocabulary: Vocabulary, found: Range, least: int, tokens: int) -> LanguageModel:
+    """Return a model in memory: of words, the most frequent first, and all n-grams that occur ``least`` times.
+
+    ``tokens`` are how many words there were in all, unknown ones too.
+    """
+    made = level(found, Discounts.of(found.counts3).value, complete=least == 1)
+    sums = Sums.of(made, found.counts2, len(vocabulary))
+    words = Words.of(sums, Discounts.of(made.before).value, _counted(vocabulary), tokens)
+    arrays = with_bigrams(words, [made], made.bigrams.size, made.words.size)
+    last, logs3 = thirds_of(arrays, made)
+    arrays = arrays._replace(words=last, logs3=logs3)
+    return LanguageModel(vocabulary, arrays, digest_of(vocabulary, sums_of(arrays)), least)
+
+
+def model_of_counts(counts: str) -> LanguageModel:
+    """Return the model of what ``corpusveil count`` wrote, in memory. Raises UserError where trigrams are missing."""
+    told = _trigram_counts(counts)
+    least = told["options"]["min_count"]
+    vocabulary = _vocabulary(counts, least)
+    folder = files.join(counts, "ngrams")
+    table = pa.concat_tables([_table(files.join(folder, name)) for name in files.listing(folder)])
+    names = pa.array(vocabulary.words, pa.string())
+    two, three = (_ids(counts, table, names, n, least) for n in (2, 3))
+    return model_of(vocabulary, range_of(*two, *three), least, told["words"])
+
+
+def _thirds(
+    arrays: Arrays, made: Sequence[tuple[str, str]]
+) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+    for urls in made:
+        yield thirds_of(arrays, _level(*urls))
+
+
+def _trigram_counts(counts: str) -> dict[str, Any]:
+    """Return the description of counts that hold trigrams and are whole."""
+    told = read_artifact(counts, "counts")
+    most, there = told["options"]["max_n"], len(files.listing(files.join(counts, "ngrams")))
+    if most < ORDER:
+        raise MismatchError(f"{counts}: counted with max_n {most}, and {ORDER} are needed; count again.")
+    if there != told["parts"] + 1:
+        raise NotMadeError(f"{counts}: {there} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
+    return told
+
+
+def _write(url: str, size: int, dtype: Any, pieces: Iterable[npt.NDArray[Any]]) -> str:
+    """Write an array of ``size`` elements that comes in pieces; return the SHA-256 of its elements."""
+    sha = hashlib.sha256()
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
+    with files.open_write(url) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for piece in pieces:
+            data = np.ascontiguousarray(piece, np.dtype(dtype)).tobytes()
+            sha.update(data)
+            file.write(data)
+    return sha.hexdigest()
+
+
+def _level(bigrams: str, trigrams: str) -> Level:
+    two, three = _read(bigrams), _read(trigrams)
+    starts = np.concatenate([[0], np.cumsum(two["after"].to_numpy())])
+    keys, before, left = (two[name].to_numpy() for name in ("key", "before", "left"))
+    return Level(keys, before, left, starts, three["word"].to_numpy(), three["share"].to_numpy())
+
+
+def _sums(urls: Sequence[str], size: int) -> Sums:
+    totals = {name: np.zeros(size, np.int64) for name in _SUMS}
+    for url in urls:
+        table = _read(url)
+        for name, total in totals.items():
+            total[table["word"].to_numpy()] += table[name].to_numpy()
+    return Sums(**totals)
+
+
+def _vocabulary(counts: str, least: int) -> Vocabulary:
+    """Return the words of counts, the most frequent first, of equals by their letters."""
+    folder = files.join(counts, "ngrams")
+    table = _table(files.join(folder, files.listing(folder)[0]))
+    words = table.filter(pc.and_(pc.equal(table["n"], 1), pc.greater_equal(table["count"], least)))
+    words = words.sort_by([("count", "descending"), ("ngram", "ascending")])
+    if not words.num_rows:
+        raise DataError(f"{counts}: no word occurs {least} times, so there is nothing to predict; count more text.")
+    if words.num_rows > most_words(ORDER):
+        raise SizeError(f"{counts}: {words.num_rows:,} words are more than a model holds; raise min_count.")
+    return Vocabulary.from_words(words["ngram"].to_pylist(), words["count"].to_numpy())
+
+
+def _counted(vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
+    return np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
+
+
+@functools.lru_cache(maxsize=1)
+def _words(url: str, mark: str) -> pa.Array:  # noqa: ARG001 - of which counts
+    return pa.array(read_vocabulary(url).words, pa.string())
+
+
+def _ids(url: str, table: pa.Table, names: pa.Array, n: int, least: int) -> tuple[Any, npt.NDArray[np.int64]]:
+    """Return the n-grams of n words that occur often enough, int32 [K, n], and their counts."""
+    table = table.filter(pc.and_(pc.equal(table["n"], n), pc.greater_equal(table["count"], least)))
+    lists = pc.split_pattern(table["ngram"].combine_chunks(), " ")
+    found = pc.index_in(lists.flatten(), value_set=names)
+    if found.null_count or len(found) != n * table.num_rows:
+        raise ArtefactError(f"{url}: an n-gram has a word that is not counted; these counts are damaged: count again.")
+    return found.to_numpy().astype(np.int32).reshape(-1, n), table["count"].to_numpy().astype(np.int64)
+
+
+def _table(url: str) -> pa.Table:
+    with files.open_read(url) as file, sound(f"{url}: these counts can't be read; count again."):
+        return read_table(file, ["ngram", "n", "count"])
+
+
+def _read(url: str) -> pa.Table:
+    with files.open_read(url) as file, sound(f"{url}: this unfinished work is damaged; remove its folder."):
+        return read_table(file)
+
+
+def _joined(tables: Sequence[pa.Table], column: str, dtype: Any) -> npt.NDArray[Any]:
+    return np.concatenate([*(table[column].to_numpy() for table in tables), np.empty(0, dtype)])

@@ -1,0 +1,184 @@
+"""Interpolated Kneser-Ney (Kneser, Ney 1995; Chen, Goodman 1999) of order 3 on sorted flat arrays.
+
+With one discount D per order, ``n1 / (n1 + 2 n2)`` of the counts that it is taken from (0.75 where n1 or n2 is 0):
+
+    P(w | u v) = (c(uvw) - D) / c(uv.)  +  L(uv) P(w | v)
+    P(w | v)   = (N(.vw) - D) / N(.v.)  +  L(v) P(w)
+    P(w)       = (1 - q) [(N(.w) - D) / N(..)  +  L / (V + 1)]  +  q [w is unknown]
+
+where L is what the discounts leave over. N counts the different words before; what no such word accounts for (the
+beginning of a run, and in counts with a least count what they leave out) is one more of them. In complete counts
+``c(uv.)`` counts the words that follow; in others it is ``c(uv)``, so that what was left out, and ends of runs, go to
+the shorter context. q is the share of word tokens that the vocabulary lacks.
+
+A bigram's key is its two ids plus one, 21 bits each, times an odd constant modulo 2^64: keys are spread evenly, so that
+a range of them is a fair part of the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.collocations.ngrams import KEY_BITS, MULTIPLIER, unpacked
+from corpusveil.errors import ArtefactError
+
+FALLBACK = 0.75
+ORDER = 3
+BITS = KEY_BITS // ORDER
+Ids = npt.NDArray[np.int32]
+Keys = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def keys_of(first: Ids, second: Ids) -> Keys:
+    """Return the keys of bigrams, uint64."""
+    packed = (first.astype(np.uint64) + np.uint64(1)) << np.uint64(BITS) | (second.astype(np.uint64) + np.uint64(1))
+    return np.asarray(packed * np.uint64(MULTIPLIER))
+
+
+def words_of(keys: Keys) -> tuple[Ids, Ids]:
+    """Return the two words of each key."""
+    _, ids = unpacked(keys, ORDER)
+    return ids[:, 0], ids[:, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Discounts:
+    """How many counts of an order are 1 and 2, which its discount is taken from (Ney, Essen, Kneser 1994)."""
+
+    once: int = 0
+    twice: int = 0
+
+    @classmethod
+    def of(cls, counts: Counts) -> Discounts:
+        return cls(int((counts == 1).sum()), int((counts == 2).sum()))
+
+    def __add__(self, other: Discounts) -> Discounts:
+        return Discounts(self.once + other.once, self.twice + other.twice)
+
+    @property
+    def value(self) -> float:
+        return self.once / (self.once + 2 * self.twice) if self.once and self.twice else FALLBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The n-grams of one range of keys: B bigrams by key, and T trigrams by the key of their first two words, then id.
+
+    ``suffixes`` are S trigrams by the key of their last two words. Keys uint64, counts int64.
+    """
+
+    bigrams: Keys
+    counts2: Counts
+    contexts: Keys
+    words: Ids
+    counts3: Counts
+    suffixes: Keys
+    suffix_counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a range becomes.
+
+    Of B bigrams ``before`` int64 are N(.vw), ``left`` float64 L(uv), ``starts`` int64 [B + 1] where the trigrams after
+    each begin; of T trigrams ``words`` int32 are their last words and ``shares`` float64 what the counts add.
+    """
+
+    bigrams: Keys
+    before: Counts
+    left: Floats
+    starts: Counts
+    words: Ids
+    shares: Floats
+
+
+def level(found: Range, discount: float, *, complete: bool) -> Level:
+    """Smooth the trigrams of a range, and count what stands before bigrams.
+
+    ``complete`` says that no trigram was left out. Raises UserError where a trigram's bigrams are missing.
+    """
+    context, suffix = _find(found.bigrams, found.contexts), _find(found.bigrams, found.suffixes)
+    size = found.bigrams.size
+    totals = np.bincount(context, found.counts3, size)
+    totals = totals if complete else np.maximum(totals, found.counts2)
+    shares = (found.counts3 - discount) / totals[context]
+    left = np.clip(1.0 - np.bincount(context, shares, size), 0.0, 1.0)
+    accounted = np.bincount(suffix, found.suffix_counts, size)
+    before = np.bincount(suffix, minlength=size) + (found.counts2 > accounted)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(context, minlength=size))])
+    return Level(found.bigrams, before.astype(np.int64), left, starts.astype(np.int64), found.words, shares)
+
+
+def _find(keys: Keys, wanted: Keys) -> npt.NDArray[np.int64]:
+    found = np.searchsorted(keys, wanted)
+    if wanted.size and (not keys.size or (keys[np.minimum(found, keys.size - 1)] != wanted).any()):
+        raise ArtefactError("A trigram is counted whose bigrams are not; these counts are damaged: count again.")
+    return np.asarray(found, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Of V words: how many different bigrams begin and end with each, their N(.vw) and their counts; int64 [V] each."""
+
+    begin: Counts
+    totals: Counts
+    end: Counts
+    ended: Counts
+
+    @classmethod
+    def of(cls, made: Level, counts2: Counts, size: int) -> Sums:
+        first, second = words_of(made.bigrams)
+        begin, end = np.bincount(first, minlength=size), np.bincount(second, minlength=size)
+        totals, ended = np.bincount(first, made.before, size), np.bincount(second, counts2, size)
+        return cls(begin, totals.astype(np.int64), end, ended.astype(np.int64))
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.begin + other.begin, self.totals + other.totals, self.end + other.end, self.ended + other.ended
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What words have without context, ``first`` float64 [V + 1], the unknown one last, and L(v), ``left`` [V].
+
+    ``start`` float64 [V + 1] is how likely a word begins a run: nine parts of how often words had none before them,
+    and one of how often they occurred at all. ``first`` counts what words follow, so it is far too small for it.
+    """
+
+    first: Floats
+    start: Floats
+    left: Floats
+    begin: Counts
+    totals: Counts
+    discount: float
+
+    @classmethod
+    def of(cls, sums: Sums, discount: float, unigrams: Counts, tokens: int) -> Words:
+        """Smooth words: ``unigrams`` int64 [V] are their counts, ``tokens`` those of all words, unknown ones too."""
+        size = unigrams.size
+        before = sums.end + (unigrams > sums.ended)
+        whole = max(int(before.sum()), 1)
+        own = Discounts.of(before).value
+        shares = np.where(before > 0, (before - own) / whole, 0.0)
+        unknown = max(0.0, 1.0 - float(unigrams.sum()) / max(tokens, 1))
+        first = (1.0 - unknown) * (np.append(shares, 0.0) + max(0.0, 1.0 - float(shares.sum())) / (size + 1))
+        first[size] += unknown
+        with np.errstate(invalid="ignore", divide="ignore"):
+            left = np.where(sums.totals > 0, np.clip(discount * sums.begin / sums.totals, 0.0, 1.0), 1.0)
+        begun = np.append(unigrams - sums.ended, 0)
+        whole = max(int(begun.sum()), 1)
+        start = (1.0 - unknown) * (0.9 * begun / whole + 0.1 * np.append(unigrams, 0.5) / (unigrams.sum() + 0.5))
+        start[size] += unknown
+        return cls(first, start, left, sums.begin, sums.totals, discount)
+
+    def bigrams(self, keys: Keys, before: Counts) -> Floats:
+        """Return P(w | v) of bigrams, float64."""
+        first, second = words_of(keys)
+        share = (before - self.discount) / self.totals[first]
+        return np.asarray(share + self.left[first] * self.first[second])

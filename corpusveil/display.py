@@ -1,0 +1,112 @@
+"""Values as terminals and notebooks show them: one card, as text and as HTML."""
+
+from __future__ import annotations
+
+import abc
+import decimal
+import html
+import itertools
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH = 110
+"""Characters of a line of text, so that a card fits a terminal and a notebook's cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells in ``rows`` under the names of ``columns``, and perhaps a ``caption``; an empty column is not shown."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+
+    def shown(self) -> list[list[str]]:
+        """Return the names of columns, and the rows."""
+        places = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
+        return [[row[place] for place in places] for row in (self.columns, *self.rows)]
+
+    def lines(self) -> list[str]:
+        """Return the caption and the rows as lines of text."""
+        shown = self.shown()
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        padded = ("  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in shown)
+        return [*([self.caption] if self.caption else []), *(f"  {row}".rstrip() for row in padded)]
+
+    def html(self) -> str:
+        """Return the table as HTML."""
+        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        heads, *rows = [[html.escape(cell) for cell in row] for row in self.shown()]
+        head = "".join(f"<th>{name}</th>" for name in heads)
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A ``title``, ``fields`` (a name, and a paragraph or several), and ``tables``; those without rows are left out."""
+
+    title: str
+    fields: Sequence[tuple[str, str | Sequence[str]]] = ()
+    tables: Sequence[Table] = ()
+
+    def text(self) -> str:
+        """Return the card as lines of text."""
+        width = max((len(name) + 2 for name, _ in self.fields if name), default=0)
+        lines = [self.title]
+        for name, value in self.fields:
+            told = [
+                line
+                for one in _paragraphs(value)
+                for line in textwrap.wrap(one, WIDTH - width, break_long_words=False, break_on_hyphens=False)
+            ]
+            heads = itertools.chain([name], itertools.repeat(""))
+            lines += [f"  {head:{width}}{line}" for head, line in zip(heads, told or ["none"], strict=False)]
+        lines += [line for table in self.tables if table.rows for line in table.lines()]
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """Return the card as HTML that stands alone; every value is escaped."""
+        parts = [f"<div><strong>{html.escape(self.title)}</strong>"]
+        if self.fields:
+            rows = "".join(
+                f'<tr><th style="text-align:left;vertical-align:top">{html.escape(name)}</th>'
+                f'<td style="text-align:left">{"<br>".join(map(html.escape, _paragraphs(value)))}</td></tr>'
+                for name, value in self.fields
+            )
+            parts.append(f"<table>{rows}</table>")
+        parts += [table.html() for table in self.tables if table.rows]
+        return f"{''.join(parts)}</div>"
+
+
+def _paragraphs(value: str | Sequence[str]) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
+
+
+class Shown(abc.ABC):
+    """A value that prints as its card.
+
+    A card shows no key and no text; where it shows what was counted in private, its title says so.
+    """
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def card(self) -> Card:
+        """Return what is shown."""
+
+    def __repr__(self) -> str:
+        return self.card().text()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return self.card().html()
+
+
+def rounded_up(bound: float | None) -> str:
+    """Write a bound with four digits, rounded up, so that "at most" stays true."""
+    if bound is None:
+        return "unbounded"
+    context = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
+    return f"{context.create_decimal(repr(bound)):g}"

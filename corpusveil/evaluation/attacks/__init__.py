@@ -1,0 +1,1 @@
+"""What an attacker recovers: words, sentences, whole documents, attributes; audits of guarantees."""

@@ -1,0 +1,78 @@
+"""Attribute inference: what private texts still tell about who wrote them, by classifiers on the same models.
+
+A *static* attacker trained on original texts, an *adaptive* one on texts released by the same mechanism; both are
+tested on private ones (Utpala et al. 2023). Beside each stand chance, the constant classifier and the attacker on
+original texts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack, get_args
+
+import numpy as np
+
+from corpusveil.errors import BadValueError
+from corpusveil.evaluation.statistics.registry import register
+from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
+from corpusveil.evaluation.utility.text_classifiers import Model
+from corpusveil.evaluation.utility.training_modes import Mode, Options, Score, Summary, utility
+
+Attacker = Literal["static", "adaptive"]
+ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
+ATTRIBUTE_NAMES: dict[Score, str] = {"accuracy": "attribute", "macro_f1": "attribute (macro F1)"}
+"""What reports call an attacker's success by each score."""
+_MODES: dict[Attacker, Mode] = {"static": "original-private", "adaptive": "private-private"}
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """An attacker's success. ``summary`` holds it over seeds, with the attacker on original texts as baseline.
+
+    ``chance`` is what guessing labels uniformly reaches; for macro F1 its value in the limit of many texts.
+    """
+
+    attacker: Attacker
+    summary: Summary
+    chance: float
+
+    @property
+    def mean(self) -> float:
+        return self.summary.mean
+
+    @property
+    def majority(self) -> float:
+        """What saying the most frequent label reaches."""
+        return self.summary.floor
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return figures by name, for JSON."""
+        return {**self.summary.as_dict(), "attacker": self.attacker, "chance": self.chance, "majority": self.majority}
+
+
+def infer_attribute(
+    original: LabelledTexts,
+    privates: Sequence[Sequence[str] | LabelledTexts],
+    attacker: Attacker,
+    model: Model,
+    seeds: Sequence[int] | None = None,
+    **options: Unpack[Options],
+) -> Inference:
+    """Attack private versions of a task whose labels are the attribute; arguments are those of ``utility``."""
+    if attacker not in ATTACKERS:
+        raise BadValueError(f"attacker = {attacker!r}: it may be {' or '.join(ATTACKERS)}.")
+    summary = utility(original, privates, _MODES[attacker], model, seeds, **options)
+    return Inference(attacker, summary, chance(original, summary.measure))
+
+
+def chance(task: LabelledTexts, measure: Score) -> float:
+    """Return what uniform guesses reach: 1/k of k labels right; F1 of a label of share q is 2q / (1 + kq)."""
+    shares = np.array(list(Counter(task.labels).values())) / len(task)
+    if measure != "macro_f1":
+        return 1 / shares.size
+    return float(np.mean(2 * shares / (1 + shares.size * shares)))
+
+
+ADAPTIVE = register("attribute, adaptive", group="attack", swept=True, compared=3)

@@ -1,0 +1,121 @@
+"""Who has the key: a release is made again under leaked keys and the published test key, and guesses are confirmed.
+
+With the key a guess of a whole document is confirmed or refuted at any epsilon (``replay``). So whoever knows all of a
+document but one word tries words until one is confirmed: what no key at all leaves to the mechanism's law.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from corpusveil.evaluation.attacks.replay import Replay, replay
+from corpusveil.evaluation.attacks.word_attacks import prior_by
+from corpusveil.evaluation.attacks.word_prior import Prior
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.matching import Matched, spread
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.statistics.registry import register
+from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Reading
+from corpusveil.sampling.keys import Key
+from corpusveil.transforms.release import Release
+
+REPLAYED = 200
+"""Documents that are guessed as a whole; of ``ONE_WORD`` of them one word is guessed."""
+ONE_WORD = 25
+CANDIDATES = 500
+"""The words that are most frequent in what the language model is made of, tried for the unknown one."""
+FEWEST = 10
+TOKENS = 1_000_000
+"""Words that guesses may have together: some seconds."""
+LETTERS = re.compile(r"[^\W\d_]+")
+DOCUMENTS = register("documents confirmed, whole guesses", group="attack")
+WORDS = register("words recovered, whole guesses", group="attack", of=ALL_WORDS)
+UNKNOWN_WORD = register("one unknown word recovered", group="attack")
+
+
+def replay_keys(
+    matched: Matched, manifest: Mapping[str, Any], release: Release, keys: Sequence[Key], language: KneserNey
+) -> Iterator[Figure]:
+    """Yield what the test key and other ``keys`` give back of the documents; ``release`` is made of the manifest."""
+    prior = prior_by(language, release.mechanism.space, CANDIDATES)
+    for key in dict.fromkeys((Key.for_tests(), *keys)):
+        yield from _of_key(matched, manifest, release, key, prior)
+
+
+def _of_key(
+    matched: Matched, manifest: Mapping[str, Any], release: Release, key: Key, prior: Prior
+) -> Iterator[Figure]:
+    own = key.fingerprint() == manifest.get("key_fingerprint")
+    name = "published test key" if key.test else f"leaked key {key.fingerprint()}"
+    rows = spread(len(matched.originals), REPLAYED)
+    column = str(manifest["configuration"].get("columns", {}).get("text", "text"))
+    confirmed, identities = _best(matched, rows, release, key, column)
+    note = f"{len(rows):,} documents, all guessed right; the release was {'' if own else 'not '}made with this key"
+    yield DOCUMENTS.measure(Reading(confirmed.share, name, note), floor=confirmed.by_chance)
+    lengths = [len(matched.originals[row].split()) for row in rows]
+    recovered = sum(size for size, at in zip(lengths, confirmed.confirmed, strict=True) if at >= 0)
+    share = recovered / max(1, sum(lengths))
+    yield WORDS.measure(Reading(share, name, "floor: documents that a fresh key confirms"), floor=confirmed.by_chance)
+    if confirmed.share > confirmed.by_chance:
+        yield from _one_word(matched, [row for row, at in zip(rows, confirmed.confirmed, strict=True) if at >= 0],
+                             release, key, name, column, identities, prior)  # fmt: skip
+
+
+def _best(
+    matched: Matched, rows: Sequence[int], release: Release, key: Key, column: str
+) -> tuple[Replay, Sequence[Any]]:
+    """Return what a key confirms by the identities that fit best: corpus, file and row, or the documents' ids."""
+    replays = []
+    for all_of_them in (matched.places, matched.ids):
+        if all_of_them:
+            identities = [all_of_them[row] for row in rows]
+            private, guesses = ([texts[row] for row in rows] for texts in (matched.privates, matched.originals))
+            confirmed = replay(release, private, guesses, key, column=column, ids=identities, controls=1)
+            replays.append((confirmed, all_of_them))
+    return max(replays, key=lambda one: one[0].share)
+
+
+def _one_word(
+    matched: Matched,
+    rows: Sequence[int],
+    release: Release,
+    key: Key,
+    name: str,
+    column: str,
+    identities: Sequence[Any],
+    prior: Prior,
+) -> Iterator[Figure]:
+    """Yield how often one unknown word of a document is found by trying frequent words in its place."""
+    known = [release.mechanism.space.word(int(word)) for word in prior.words[np.argsort(-prior.shares, kind="stable")]]
+    some = [row for row in rows if len(LETTERS.findall(matched.originals[row])) > 1]
+    some = [some[at] for at in spread(len(some), ONE_WORD)]
+    tokens = sum(len(matched.originals[row].split()) for row in some)
+    candidates = known[: min(CANDIDATES, TOKENS // max(1, tokens))]
+    if not some or len(candidates) < FEWEST:  # of a document of one word all words but one are none
+        return
+    guesses = [_guesses(matched.originals[row], candidates) for row in some]
+    private, ids = [matched.privates[row] for row in some], [identities[row] for row in some]
+    confirmed = replay(release, private, guesses, key, column=column, ids=ids, controls=0)
+    right = sum(
+        at >= 0 and guess[at] == matched.originals[row]
+        for row, at, guess in zip(some, confirmed.confirmed, guesses, strict=True)
+    )
+    within = sum(matched.originals[row] in guess for row, guess in zip(some, guesses, strict=True))
+    note = (
+        f"all others known; {len(candidates):,} frequent words are tried, which have {within:,} of {len(some):,}; "
+        "floor: the most frequent one"
+    )
+    yield UNKNOWN_WORD.measure(Reading(right / len(some), name, note), floor=prior.guess)
+
+
+def _guesses(text: str, candidates: Sequence[str]) -> list[str]:
+    """Return the text with each candidate for the word in its middle, in that word's capitals."""
+    words = list(LETTERS.finditer(text))
+    word = words[len(words) // 2]
+    first, whole = word[0][:1].isupper(), word[0].isupper() and len(word[0]) > 1
+    spelt = [candidate.upper() if whole else candidate.capitalize() if first else candidate for candidate in candidates]
+    return [f"{text[: word.start()]}{spelling}{text[word.end() :]}" for spelling in spelt]

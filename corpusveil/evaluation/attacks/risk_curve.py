@@ -1,0 +1,172 @@
+"""Choosing epsilon: what a mechanism keeps, what an attacker recovers, and what is promised, over a grid of epsilons.
+
+With the public prior pi over words and the exact law P, the best possible guess of a word from its replacement is right
+with probability ``sum_u max_w pi(w) P[w, u]``: Bayes-optimal reconstruction, the risk. Curves over it compare
+mechanisms at equal risk; at equal epsilon they differ in what epsilon means. Every word may be an input, unless
+``inputs`` says how many of the most frequent ones are (outputs always all): an attacker who is told that much more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.evaluation.attacks.reconstruction import bayes_token
+from corpusveil.evaluation.attacks.word_prior import Prior, prior_of
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.distances import euclidean
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.keys import Key
+
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)
+LOOKED_AT = 100
+"""Words over which distances and distinct outputs are taken, drawn by the prior."""
+RUNS = 100
+"""Replacements of a word among which distinct outputs (S_w) are counted, as in the studies."""
+RISKS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One mechanism at one epsilon.
+
+    ``retention``: the share of words that come back unchanged (N_w), by the prior; ``distinct``: expected different
+    outputs of 100 (S_w), ``distance``: expected Euclidean distance of vectors of output and input, both over 100 words;
+    ``risk``: Bayes-optimal reconstruction, None without an exact law; ``plain_ldp``: nats, None without a guarantee.
+    ``exact`` is False where figures come from samples.
+    """
+
+    mechanism: str
+    parameters: dict[str, Any]
+    epsilon: float
+    retention: float
+    distinct: float
+    distance: float | None
+    risk: float | None
+    plain_ldp: float | None
+    exact: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return dataclasses.asdict(self)
+
+
+def curve(
+    mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int | None = None
+) -> list[Point]:
+    """Return a point for each mechanism and epsilon, but for epsilons that a mechanism is not defined at.
+
+    Raises UserError when that leaves none of a mechanism.
+    """
+    points: list[Point] = []
+    for mechanism in mechanisms:
+        prior, defined = prior_of(mechanism.space, inputs), 0
+        last: UserError | None = None
+        for epsilon in epsilons:
+            try:
+                points.append(point(mechanism, epsilon, prior))
+                defined += 1
+            except UserError as error:
+                last = error
+        if last is not None and not defined:
+            raise last
+    return points
+
+
+def point(mechanism: Mechanism, epsilon: float, prior: Prior) -> Point:
+    """Return one point of a curve."""
+    guarantee = mechanism.guarantee(epsilon)
+    looked_at = np.random.default_rng(0).choice(prior.words, LOOKED_AT, p=prior.shares)
+    figures: tuple[float, float, float | None, float | None, bool]
+    try:
+        figures = (*_exact(mechanism, epsilon, prior, looked_at), True)
+    except NoClosedForm:
+        retention, distinct, distance = _sampled(mechanism, epsilon, looked_at)
+        figures = (retention, distinct, distance, None, False)
+    retention, distinct, distance, risk, exact = figures
+    return Point(
+        mechanism.name, mechanism.parameters(), epsilon, retention, distinct, distance, risk, guarantee.plain_ldp, exact
+    )
+
+
+def _exact(
+    mechanism: Mechanism, epsilon: float, prior: Prior, looked_at: npt.NDArray[np.int64]
+) -> tuple[float, float, float | None, float]:
+    guesses = bayes_token(mechanism, epsilon, prior)
+    distinct, distances = [], []
+    for word in looked_at.tolist():
+        law = mechanism.distribution(word, epsilon)
+        distinct.append(float(-np.expm1(RUNS * np.log1p(-np.minimum(law, 1 - 2.0**-53))).sum()))
+        distances.append(float(law @ euclidean(mechanism.space, word)))
+    return guesses.unchanged, float(np.mean(distinct)), _mean(distances), guesses.recovered[0]
+
+
+def _sampled(
+    mechanism: Mechanism, epsilon: float, looked_at: npt.NDArray[np.int64]
+) -> tuple[float, float, float | None]:
+    key = DrawKey.derive(Key.for_tests(), "00" * 32)  # public: nothing is released of it
+    ids = np.repeat(looked_at, RUNS).astype(np.int32)
+    out = mechanism.privatize(ids, epsilon, Draws.of_tokens(key, ids.size)).reshape(-1, RUNS)
+    distinct = float(np.mean([np.unique(row).size for row in out]))
+    distances = []
+    for word, row in zip(looked_at.tolist(), out, strict=True):
+        distances.append(float(euclidean(mechanism.space, word)[row].mean()))
+    return mechanism.retention(epsilon), distinct, _mean(distances)
+
+
+def _mean(values: list[float]) -> float | None:
+    mean = float(np.mean(values))
+    return mean if math.isfinite(mean) else None
+
+
+@dataclass(frozen=True, slots=True)
+class AtRisk:
+    """A mechanism at a given risk: the epsilon for it, and what is kept there, between two points of its curve."""
+
+    risk: float
+    mechanism: str
+    epsilon: float
+    retention: float
+    distance: float | None
+    plain_ldp: float | None
+
+
+def at_equal_risk(points: Sequence[Point], risks: Sequence[float] = RISKS) -> list[AtRisk]:
+    """Return for each risk what every mechanism with an exact law keeps there, by interpolation in ln epsilon."""
+    crossings = []
+    names = list(dict.fromkeys((point.mechanism, str(point.parameters)) for point in points))
+    for risk in risks:
+        for name in names:
+            known = [
+                point for point in points if (point.mechanism, str(point.parameters)) == name and point.risk is not None
+            ]
+            for low, high in itertools.pairwise(known):
+                assert low.risk is not None  # noqa: S101 - for the types
+                assert high.risk is not None  # noqa: S101 - for the types
+                if low.risk <= risk < high.risk:
+                    part = (risk - low.risk) / (high.risk - low.risk)
+                    crossings.append(_between(risk, low, high, part))
+                    break
+    return crossings
+
+
+def _between(risk: float, low: Point, high: Point, part: float) -> AtRisk:
+    def mixed(below: float | None, above: float | None) -> float | None:
+        return None if below is None or above is None else below + part * (above - below)
+
+    return AtRisk(
+        risk,
+        low.mechanism,
+        math.exp(math.log(low.epsilon) + part * math.log(high.epsilon / low.epsilon)),
+        low.retention + part * (high.retention - low.retention),
+        mixed(low.distance, high.distance),
+        mixed(low.plain_ldp, high.plain_ldp),
+    )

@@ -1,0 +1,106 @@
+"""What attackers recover of single words: from the exact law alone, and with a language model over the sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from corpusveil.errors import NoClosedForm
+from corpusveil.evaluation.attacks.context_attack import (
+    ContextAttacker,
+    InSpace,
+    Recovery,
+    released_words,
+    sentence_ids,
+)
+from corpusveil.evaluation.attacks.reconstruction import bayes_token
+from corpusveil.evaluation.attacks.word_prior import Prior, prior_of, smoothed
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.statistics.registry import register
+from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Reading
+from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+
+SENTENCES = 200
+LONGEST = 40
+WORDS = 25
+"""Words of which N_w and S_w are taken, as in the studies; drawn by the prior."""
+BAYES_OPTIMAL = register("words guessed, Bayes-optimal", group="attack", of=KNOWN_WORDS)
+RELEASED_WORD = register("words guessed by the released word", group="attack", of=KNOWN_WORDS)
+ONE_BY_ONE = register("words guessed one by one", group="attack", of=KNOWN_WORDS)
+FROM_CONTEXT = register("words guessed from context", group="attack", place=65, of=KNOWN_WORDS, tile=True,
+    floor="who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
+
+
+def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Prior:
+    """Return how frequent the words of a space are in what a language model was made of; see ``smoothed``."""
+    counts = language.vocabulary.counts
+    assert counts is not None  # noqa: S101 - a model is made of counts
+    known = np.append(counts, 0)[language.ids(space.vocabulary.words)].astype(np.float64)
+    return smoothed(known, float(counts.sum()), inputs)
+
+
+def attack_words(
+    mechanism: Mechanism,
+    epsilon: float,
+    originals: Sequence[str],
+    language: KneserNey,
+    *,
+    epsilon_given: bool,
+    model_public: bool,
+) -> Iterator[Figure]:
+    """Yield N_w, S_w and what single words give away, at the epsilon of a word.
+
+    ``epsilon_given`` says that epsilon, ``model_public`` that the language model, was not computed from the input.
+    Sentences of the originals are released anew for it, by a key that is thrown away: in a release, what was replaced
+    and what was not cannot be told apart by its words alone.
+    """
+    known = prior_of(mechanism.space)
+    drawn = np.random.default_rng(0).choice(known.words, WORDS, p=known.shares)
+    statistics = word_statistics(mechanism, epsilon, drawn, RUNS)
+    retained = statistics.retention if statistics.retention_exact is None else statistics.retention_exact
+    exact = f"exact, of {WORDS} words" if statistics.retention_exact is not None else f"{RUNS} runs of {WORDS} words"
+    at = f"at epsilon {epsilon:.3g} a word"
+    yield N_W.measure(Reading(retained, exact, at, not epsilon_given))
+    distinct = statistics.distinct if statistics.distinct_exact is None else statistics.distinct_exact
+    yield S_W.measure(Reading(distinct, exact, of_input=not epsilon_given))
+    prior = prior_by(language, mechanism.space)
+    try:
+        guesses = bayes_token(mechanism, epsilon, prior)
+    except NoClosedForm:
+        return
+    note = f"any of the {prior.words.size:,} words of the space may be the original"
+    optimal = Reading(
+        guesses.recovered[0], "exact law and word frequencies", note, not (epsilon_given and model_public)
+    )
+    yield BAYES_OPTIMAL.measure(optimal, floor=guesses.unseen)
+    sentences = [
+        sentence[:LONGEST] for sentence in sentence_ids(mechanism.space, originals[1::2]) if sentence.size > 2
+    ][:SENTENCES]
+    if not sentences:
+        return
+    attacker = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, mechanism.space, prior))
+    recovery = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
+    yield from _recovered(recovery)
+
+
+def _recovered(recovery: Recovery) -> Iterator[Figure]:
+    """Yield what each attacker recovers of sentences; who knows more has at least what who knows less has."""
+    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that are released anew"
+    yield RELEASED_WORD.measure(Reading(recovery.unchanged, note=note))
+    law = "the best guess by exact law and word frequencies"
+    note = f"the better of two attackers: {law}, {recovery.by_law:.1%}; the released word, {recovery.unchanged:.1%}"
+    model = "exact law and word frequencies" if recovery.by_law >= recovery.unchanged else "the released word itself"
+    yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, note))
+    searched = recovery.given_back >= 0
+    note = (
+        f"the best of three attackers: the search over sentences, {recovery.by_search:.1%}, gives back "
+        f"{recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
+        + ("" if searched else "; one by one is better")
+    )
+    best = "exact law and Kneser-Ney, beam search" if searched else model
+    yield FROM_CONTEXT.measure(Reading(recovery.with_context, best, note))

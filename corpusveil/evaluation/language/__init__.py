@@ -1,0 +1,1 @@
+"""What the text is like: perplexity by language models."""

@@ -1,0 +1,1 @@
+"""A release beside its original, as one page, JSON and CSV."""

@@ -1,0 +1,169 @@
+"""A release beside its original, from files or from texts in this process: ``cv.evaluate_release``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.errors import (
+    BadRowError,
+    BadTypeError,
+    BadValueError,
+    ColumnError,
+    ConflictError,
+    DataError,
+    ShapeError,
+    UnsetError,
+)
+from corpusveil.evaluation.defaults import DOCUMENTS
+from corpusveil.evaluation.matching import Matched, match, spread
+from corpusveil.evaluation.report.evaluate_release import evaluate_release as evaluate_matched
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.statistics.encoders import Encoder
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space, Vectors
+from corpusveil.storage import files
+from corpusveil.storage.inputs import Address
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.frames import frame_of
+from corpusveil.transforms.manifest import draft, read_manifest
+from corpusveil.transforms.release import Release
+
+
+def evaluate_release(
+    original: Any,
+    private: Any,
+    release: Release | None = None,
+    *,
+    text: str = "text",
+    private_text: str | None = None,
+    id: str | None = None,
+    label: str | None = None,
+    attribute: str | None = None,
+    second: str | None = None,
+    second_private: Address | None = None,
+    space: Space | None = None,
+    collocations: Collocations | None = None,
+    epsilons: Sequence[float] = (),
+    mechanisms: Sequence[str] = (),
+    models: Sequence[str] = ("tfidf",),
+    keys: Sequence[Key] = (),
+    seeds: int = 5,
+    documents: int = DOCUMENTS,
+    corpus: str | None = None,
+    counts: Address | None = None,
+    encoder: Encoder | None = None,
+    vectors: Vectors | None = None,
+    causal: Sequence[Address] = (),
+    words: Address | None = None,
+) -> Findings:
+    """Return what a release gives away and is still good for, beside its original.
+
+    ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in this
+    process: lists, columns or frames as ``cv.privatize`` takes them. Documents belong together by the column ``id``,
+    else by position. ``release`` made the texts: its ``space`` and ``collocations`` are asked, and for texts in this
+    process its promises; a release in files has a manifest.
+
+    ``label`` and ``attribute`` are columns of the original: what a model should still learn, and what no attacker
+    should. ``epsilons`` and ``mechanisms`` are tried beside, under keys that are thrown away; ``keys`` are leaked ones.
+    Of more than ``documents`` an even sample is looked at. All others are options of the same name, or close to it, of
+    ``corpusveil evaluate release``.
+
+    What is found holds original text: ``.publishable()`` is without, ``cv.write_report`` writes its page. Raises
+    UserError where originals, private texts, manifest and space do not fit.
+    """
+    if release is not None:
+        space, collocations = space or release.mechanism.space, collocations or release.collocations
+    if second is None and second_private is not None:
+        raise UnsetError("second_private: these are the second texts of pairs; name their column with second.")
+    columns = [name for name in (label, attribute, second) if name is not None]
+    if len(set(columns)) < len(columns):
+        raise ConflictError("label, attribute and second are different columns; one is named twice.")
+    question = EvaluationOptions(
+        label, attribute, second, tuple(epsilons), seeds, tuple(models), space, collocations, encoder, vectors,
+        None if counts is None else files.as_text(counts), tuple(mechanisms), tuple(keys),
+        None if words is None else files.as_text(words), tuple(files.as_text(one) for one in causal),
+    )  # fmt: skip
+    if not _in_files(original, private):
+        if second_private is not None:
+            raise BadValueError("second_private: private second texts are read from files; give all texts in files.")
+        promised = None if release is None else json.loads(json.dumps(draft(release, Columns(text, id))))
+        matched = _matched(original, private, text, private_text or text, id, columns, documents)
+        return evaluate_matched(matched, promised, question)
+    address, others = files.as_text(private), None if second_private is None else files.as_text(second_private)
+    manifest = _manifest(address)
+    matched = match(
+        [files.as_text(original)], [address], text=text, private_text=private_text, id=id, columns=columns,
+        second=None if second is None or others is None else (second, [others]), most=documents, corpus=corpus,
+    )  # fmt: skip
+    return evaluate_matched(matched, manifest, question, None if others is None else _manifest(others))
+
+
+def _in_files(original: Any, private: Any) -> bool:
+    """Say whether both are addresses. Raises UserError when one is."""
+    places = [isinstance(one, (str, os.PathLike)) for one in (original, private)]
+    if any(places) and not all(places):
+        raise BadTypeError("original and private: one is an address and the other is not; give two of a kind.")
+    return all(places)
+
+
+def _manifest(private: str) -> dict[str, Any] | None:
+    """Return the manifest, None where the private texts are no release. Raises UserError when it is damaged."""
+    return read_manifest(private) if files.exists(files.join(private, "manifest.json")) else None
+
+
+def _matched(
+    original: Any, private: Any, text: str, private_text: str, id: str | None, columns: Sequence[str], most: int
+) -> Matched:
+    """Return documents of this process beside what became of them; a document with a missing text is left out."""
+    before, after = _texts(original, text), _texts(private, private_text)
+    ids: Sequence[Any] = range(len(before)) if id is None else _ids(original, text, id)
+    others: Sequence[Any] = range(len(after)) if id is None else _ids(private, private_text, id)
+    if id is None and len(before) != len(after):
+        raise ShapeError(
+            f"original and private: {len(before):,} texts and {len(after):,}; give as many, or an id column."
+        )
+    if len(set(ids)) < len(ids) or len(set(others)) < len(others):
+        raise BadRowError(f"{id}: two documents have the same; name a column that tells them apart.")
+    made: Mapping[Any, str | None] = dict(zip(others, after, strict=True))
+    chosen = spread(len(before), most)
+    rows = [row for row in chosen if before[row] is not None and made.get(ids[row]) is not None]
+    if not rows:
+        raise DataError("original and private: no document is in both.")
+    values = {name: _values(original, name) for name in columns}
+    return Matched(
+        [str(before[row]) for row in rows], [str(made[ids[row]]) for row in rows], len(before),
+        {name: [column[row] for row in rows] for name, column in values.items()}, len(chosen),
+        ids=None if id is None else [ids[row] for row in rows],
+    )  # fmt: skip
+
+
+def _texts(data: Any, text: str) -> list[str | None]:
+    found: list[str | None] = frame_of(data, text).texts.to_pylist()
+    return found
+
+
+def _ids(data: Any, text: str, id: str) -> list[Any]:
+    column = frame_of(data, text).column
+    if column is None:
+        raise ColumnError(f"id = {id!r} names a column, and these texts have none; give a frame, or leave it out.")
+    return column(id)
+
+
+def _values(data: Any, name: str) -> list[Any]:
+    """Return a further column of a frame. Raises UserError where there is none of the name."""
+    stream = hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__getitem__")
+    frame = pa.table(data) if stream else data
+    names = getattr(frame, "column_names", getattr(frame, "columns", None))
+    if names is None:
+        raise ColumnError(f"{name}: texts without columns have no such one; give a frame.")
+    if name not in list(names):
+        raise ColumnError(f"{name}: there is no such column; there are {', '.join(map(str, names))}.")
+    column = frame[name]
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)

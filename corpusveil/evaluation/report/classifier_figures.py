@@ -1,0 +1,132 @@
+"""What classifiers learn from a release: the label of its texts (utility), and an attribute (attack)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corpusveil.errors import DataError
+from corpusveil.evaluation.attacks.attribute_inference import ATTACKERS, ATTRIBUTE_NAMES, infer_attribute
+from corpusveil.evaluation.matching import Matched
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
+from corpusveil.evaluation.utility.text_classifiers import Model
+from corpusveil.evaluation.utility.training_modes import (
+    MODES,
+    SCORE_NAMES,
+    Score,
+    Summary,
+    baselines,
+    paired_difference,
+    utility,
+)
+
+SHARES = (0.8, 0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What became of all documents; ``seconds`` are second texts, None where they stay as they are."""
+
+    texts: Sequence[str]
+    seconds: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledDocuments:
+    """Documents that have a label, and their numbers."""
+
+    task: LabelledTexts
+    rows: list[int]
+
+    def version(self, private: Version) -> LabelledTexts:
+        """Return the same documents as they became; second texts stay where the task has none or they are not given."""
+        seconds = None if self.task.pairs is None else private.seconds
+        return self.task.with_texts(
+            [private.texts[row] for row in self.rows], None if seconds is None else [seconds[row] for row in self.rows]
+        )
+
+    def among(self, rows: Sequence[int]) -> LabelledDocuments:
+        """Return those of some documents, which are then numbered from 0."""
+        place = {row: at for at, row in enumerate(rows)}
+        here = [(at, place[row]) for at, row in enumerate(self.rows) if row in place]
+        return LabelledDocuments(self.task.take(np.array([at for at, _ in here], np.int64)), [row for _, row in here])
+
+
+def labelled_documents(matched: Matched, column: str, second: str | None = None) -> LabelledDocuments:
+    """Return the documents that have a value in a column, and of pairs both texts.
+
+    Raises UserError where there is nothing to tell apart, and where hardly two documents share a value.
+    """
+    values = matched.columns[column]
+    others = None if second is None else matched.columns[second]
+    rows = [row for row, value in enumerate(values) if _there(value) and (others is None or _there(others[row]))]
+    pairs = None if others is None else [str(others[row]) for row in rows]
+    task = LabelledTexts([matched.originals[row] for row in rows], [values[row] for row in rows], pairs, name=column)
+    task.require_classes()
+    if 2 * len(task.classes) >= len(rows):
+        raise DataError(
+            f"{column}: {len(task.classes):,} different values among {len(rows):,} documents; a label is one that many "
+            "documents share."
+        )
+    return LabelledDocuments(task, rows)
+
+
+def _there(value: Any) -> bool:
+    return value is not None and value == value and value != ""  # noqa: PLR0124 - NaN
+
+
+def classifier_figures(
+    options: EvaluationOptions,
+    tasks: Mapping[str, LabelledDocuments],
+    privates: Sequence[Version],
+    model: Model,
+    epsilon: float | None = None,
+    mechanism: str = "",
+) -> Iterator[Figure]:
+    """Yield what one model learns of label and attribute, over as many private versions as there are seeds.
+
+    Beside it stand the same model on the original texts and the difference to it, seed by seed, and the constant
+    classifier. At a further epsilon utility is that of the first mode only.
+    """
+    known = {
+        name: baselines(documents.task, model, range(options.seeds), shares=SHARES) for name, documents in tasks.items()
+    }
+    if options.label is not None:
+        some, originals = tasks[options.label], known[options.label]
+        texts = [some.version(private) for private in privates]
+        for mode in MODES if epsilon is None else MODES[:1]:
+            summary = utility(some.task, texts, mode, model, shares=SHARES, originals=originals, fewest=2)
+            for by, name in SCORE_NAMES.items():
+                yield _figure("utility", f"{name}, {mode.replace('-', ' to ')}", summary, by, epsilon, mechanism)
+        for by, name in SCORE_NAMES.items() if epsilon is None else ():
+            yield _baseline("utility", f"{name}, original to original", summary, by)
+    if options.attribute is not None:
+        some, originals = tasks[options.attribute], known[options.attribute]
+        texts = [some.version(private) for private in privates]
+        for attacker in ATTACKERS:
+            inference = infer_attribute(some.task, texts, attacker, model, shares=SHARES, originals=originals, fewest=2)
+            for by, name in ATTRIBUTE_NAMES.items():
+                yield _figure("attack", f"{name}, {attacker}", inference.summary, by, epsilon, mechanism)
+        for by, name in ATTRIBUTE_NAMES.items() if epsilon is None else ():
+            yield _baseline("attack", f"{name}, from original texts", inference.summary, by)
+
+
+def _figure(group: str, name: str, summary: Summary, by: Score, epsilon: float | None, mechanism: str) -> Figure:
+    summary = dataclasses.replace(summary, measure=by)
+    less = paired_difference(summary.values, summary.baselines)
+    return Figure(
+        group, name, summary.mean, epsilon=epsilon, mechanism=mechanism, deviation=summary.deviation,
+        repeats=len(summary.seeds), model=summary.model, floor=summary.floor, difference=less.mean, low=less.low,
+        high=less.high, of_input=True,
+    )  # fmt: skip
+
+
+def _baseline(group: str, name: str, summary: Summary, by: Score) -> Figure:
+    summary = dataclasses.replace(summary, measure=by)
+    return Figure(group, name, summary.baseline, model=summary.model, floor=summary.floor, of_input=True)

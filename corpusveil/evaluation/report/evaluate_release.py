@@ -1,0 +1,219 @@
+"""A release beside its original: what came back, what can be guessed, what a model learns.
+
+Everything is computed from documents that ``match`` found, an even sample where there are many. With the space of the
+release its mechanism is asked too, keys are tried, and further epsilons and mechanisms, by keys that are thrown away.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from corpusveil.errors import DataError, MismatchError, NotMadeError
+from corpusveil.evaluation.attacks.leaked_keys import replay_keys
+from corpusveil.evaluation.attacks.word_attacks import attack_words
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.matching import Matched, spread
+from corpusveil.evaluation.report.classifier_figures import (
+    LabelledDocuments,
+    Version,
+    classifier_figures,
+    labelled_documents,
+)
+from corpusveil.evaluation.report.epsilon_sweep import sweep_epsilons
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.report.manifest_release import guarantee_lines, mechanism_of, release_of, word_epsilon
+from corpusveil.evaluation.report.release_page import examples_of
+from corpusveil.evaluation.statistics import registry
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.statistics.statistic import Evidence
+from corpusveil.evaluation.terms import count_words
+from corpusveil.evaluation.utility.remembered import Remembered
+from corpusveil.transforms.release import Release
+
+GRID_DOCUMENTS = 2000
+"""Documents of which each further epsilon is tried, once a seed."""
+
+
+def evaluate_release(
+    matched: Matched,
+    manifest: Mapping[str, Any] | None,
+    options: EvaluationOptions,
+    second: Mapping[str, Any] | None = None,
+) -> Findings:
+    """Return what is found. ``manifest`` is the release's, None where the private texts are not a release of ours.
+
+    ``second`` is the manifest of the release of second texts, where they have one.
+
+    Raises UserError where manifest and space do not fit, and where a model can't be trained.
+    """
+    began = time.monotonic()
+    _check(manifest, options)
+    if not count_words(matched.originals)[1]:
+        raise DataError("The originals have no words, so there is nothing to be measured.")
+    published = _second_is_published(matched, manifest, options)
+    tasks = {
+        name: labelled_documents(matched, name, options.second if name == options.label or published else None)
+        for name in (options.label, options.attribute)
+        if name is not None
+    }
+    language, held_out = _language(matched, options)
+    evidence = Evidence(
+        matched.originals, matched.privates, options.space, options.encoder_or_vectors(), options.word_list(),
+        lambda texts: language.perplexity(texts).value, held_out, options.causal, _promised(manifest, options),
+    )  # fmt: skip
+    measures = [*registry.of_texts(evidence)]
+    released = [Version(matched.privates, matched.seconds)] * options.seeds
+    for model in options.classifiers() if tasks else ():
+        measures += classifier_figures(options, tasks, released, Remembered(model))
+    rows = spread(len(matched.originals), GRID_DOCUMENTS)
+    some = [matched.originals[row] for row in rows]
+    versions: dict[str, Sequence[str]] = {"released": [matched.privates[row] for row in rows]}
+    counted, notes = [*_left_out(matched, tasks)], [*_how(matched, options, tasks, published=published)]
+    if manifest is not None and options.space is not None:
+        mechanism = mechanism_of(manifest, options.space)
+        epsilon_given, model_public = manifest["configuration"]["budget"]["per"] == "token", options.counts is not None
+        of_word = word_epsilon(manifest, matched.originals)
+        measures += attack_words(
+            mechanism, of_word, matched.originals, language, epsilon_given=epsilon_given, model_public=model_public
+        )
+        release, untried = _replayable(matched, manifest, options)
+        notes += untried
+        if release is not None:
+            measures += replay_keys(matched, manifest, release, options.keys, language)
+    if manifest is not None and options.epsilons:
+        before = Version(some, _seconds(matched, options, rows))
+        few = {name: documents.among(rows) for name, documents in tasks.items()}
+        trials = sweep_epsilons(before, manifest, options, few, language)
+        measures += trials.measures
+        versions |= trials.versions
+        notes += trials.promises
+        counted += trials.left_out  # in which a word's share of a document's budget can be
+    measures += [*registry.of_measures(measures)]
+    (notes if options.counts is not None else counted).append(_about(language, options))
+    return Findings(
+        "A release beside its original",
+        matched.documents,
+        len(matched.originals),
+        (
+            *(guarantee_lines(manifest) if manifest else ()),
+            *(f"Second texts: {line}" for line in (guarantee_lines(second) if second else ())),
+        ),
+        tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
+        _in_groups(measures),
+        examples_of(some, versions),
+        tuple(notes),
+        tuple(counted),
+        time.monotonic() - began,
+        {} if manifest is None else dict(manifest["configuration"]),
+    )
+
+
+def _check(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> None:
+    if manifest is None and options.keys:
+        raise NotMadeError("A leaked key is replayed as the manifest says, and these private texts have none.")
+    if manifest is None and options.epsilons:
+        raise NotMadeError("Further epsilons are tried as the manifest says, and these private texts have none.")
+    for name, artefact in (("space", options.space), ("collocations", options.collocations)):
+        if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
+            raise MismatchError(f"--{name}: not the {name} of this release, by digest; name the release's own.")
+    if manifest is not None and options.epsilons:
+        release_of(manifest, options)  # what it lacks, such as collocations, is told before anything takes long
+
+
+def _replayable(
+    matched: Matched, manifest: Mapping[str, Any], options: EvaluationOptions
+) -> tuple[Release | None, list[str]]:
+    """Return the release that keys are tried on, None where that can't be; and why not."""
+    if not (matched.places or matched.ids):
+        return None, []
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
+        return None, ["Keys were not tried: that takes the release's collocations."]
+    release = release_of(manifest, options)
+    if release.digest != manifest.get("release"):
+        return None, [
+            "Keys were not tried: this version of corpusveil would not make the release that the manifest names."
+        ]
+    return release, []
+
+
+def _promised(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> float | None:
+    """Return the share of known words that should come back unchanged; None where words or their epsilons differ."""
+    if manifest is None or options.space is None or manifest["configuration"]["budget"]["per"] != "token":
+        return None
+    text = manifest["configuration"]["text"]
+    if text.get("tokenizer", "word") != "word" or text.get("stop_words", "privatize") != "privatize":
+        return None
+    return mechanism_of(manifest, options.space).retention(float(manifest["configuration"]["budget"]["epsilon"]))
+
+
+def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> bool:
+    """Say whether who reads the release has second texts too: private ones, or those that it keeps in the clear."""
+    published = [] if manifest is None else manifest["configuration"].get("columns", {}).get("keep", [])
+    return options.second is not None and (matched.seconds is not None or options.second in published)
+
+
+def _seconds(matched: Matched, options: EvaluationOptions, rows: Sequence[int]) -> list[str] | None:
+    """Return original second texts where they are private in the release; a missing one as an empty text."""
+    if options.second is None or matched.seconds is None:
+        return None
+    column = matched.columns[options.second]
+    return ["" if column[row] is None else str(column[row]) for row in rows]
+
+
+def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """Return the figures with those of one name together, in the order in which the names came first."""
+    order: dict[tuple[str, str], list[Figure]] = {}
+    for measure in measures:
+        order.setdefault((measure.group, measure.name), []).append(measure)
+    return tuple(figure for figures in order.values() for figure in figures)
+
+
+def _language(matched: Matched, options: EvaluationOptions) -> tuple[KneserNey, slice]:
+    """Return a language model, and which documents it has not seen."""
+    if options.counts is not None:
+        return KneserNey.of_counts(options.counts), slice(None)
+    if len(matched.originals) < 2:
+        raise DataError("One document is too few to be evaluated.")
+    return KneserNey.of_texts(matched.originals[::2]), slice(1, None, 2)
+
+
+def _about(language: KneserNey, options: EvaluationOptions) -> str:
+    source = "public counts" if options.counts else "every other original, and measured on the others"
+    return f"Language model: interpolated Kneser-Ney of three words, {language.unknown:,} words, made of {source}."
+
+
+def _how(
+    matched: Matched, options: EvaluationOptions, tasks: Mapping[str, LabelledDocuments], *, published: bool
+) -> Iterator[str]:
+    """Yield how it was measured."""
+    if tasks:
+        names = ", ".join(classifier.name for classifier in options.classifiers())
+        yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {options.seeds} splits by seed."
+    if tasks and len(options.models) > 1 and options.epsilons:
+        yield "Figures at further epsilons are of the first classifier."
+    if options.second is not None:
+        how = (
+            "private, a release of their own: what both promise adds up"
+            if matched.seconds is not None
+            else "as in the original, and kept in the clear by the release"
+            if published
+            else "as in the original, and no part of the release: who classifies has them, an attacker has not"
+        )
+        yield f"Second texts ({options.second}): {how}."
+
+
+def _left_out(matched: Matched, tasks: Mapping[str, LabelledDocuments]) -> Iterator[str]:
+    """Yield what was not looked at."""
+    if matched.sampled:
+        yield f"An even sample of {matched.chosen:,} of {matched.documents:,} documents."
+    if matched.missing:
+        yield f"{matched.missing:,} of {matched.chosen:,} documents are not in the release and are left out."
+    if matched.unreadable:
+        yield f"{matched.unreadable:,} rows of the original can't be read and are left out."
+    for name, some in tasks.items():
+        if without := len(matched.originals) - len(some.rows):
+            also = "" if some.task.pairs is None else " or no second text"
+            yield f"{without:,} documents have no value in the column {name}{also}; classifiers leave them out."

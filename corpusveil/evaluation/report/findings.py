@@ -1,0 +1,101 @@
+"""What an evaluation found: figures by group, texts side by side, and the same as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from corpusveil.display import Card, Shown, Table
+from corpusveil.evaluation.statistics.figure import Figure
+
+GROUPS = {
+    "privacy": "What came back, and what could be guessed",
+    "attack": "What an attacker learns",
+    "utility": "What a model still learns",
+    "language": "What the text is like",
+    "curve": "What each mechanism promises and gives away",
+}
+EQUAL = "equal"
+"""The group of figures at equal risk, interpolated between epsilons that were tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text and what became of it: (what was done, text) each."""
+
+    original: str
+    versions: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Findings(Shown):
+    """All that a report shows. ``examples`` hold original text, ``counted`` are notes with numbers of the input."""
+
+    title: str
+    documents: int | None
+    looked_at: int | None
+    guarantee: tuple[str, ...]
+    disclosed: tuple[str, ...]
+    measures: tuple[Figure, ...]
+    examples: tuple[Example, ...] = ()
+    notes: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
+    seconds: float | None = None
+    configuration: dict[str, Any] = field(default_factory=dict)
+    private: bool = True
+
+    def card(self) -> Card:
+        """Return the figures, without any text."""
+        rows = [
+            [
+                figure.name,
+                str(figure),
+                figure.less,
+                "" if figure.epsilon is None else f"{figure.epsilon:.4g}",
+                figure.mechanism,
+                figure.model,
+            ]
+            for figure in self.measures
+        ]
+        columns = ("figure", "value", "less original", "epsilon", "mechanism", "model")
+        title = f"{self.title} ({'private: figures of original text' if self.private else 'publishable'})"
+        return Card(title, [("promise", self.guarantee)] if self.guarantee else [], [Table(columns, rows)])
+
+    def publishable(self) -> Findings:
+        """Return the same without texts and without what was counted in the input."""
+        measures = tuple(measure for measure in self.measures if not measure.of_input)
+        return dataclasses.replace(
+            self,
+            examples=(),
+            measures=measures,
+            counted=(),
+            documents=None,
+            looked_at=None,
+            seconds=None,
+            private=False,
+        )
+
+    def at(self, name: str, epsilon: float | None = None, mechanism: str | None = None) -> Figure:
+        """Return a figure by its name: of several mechanisms and models the first one's. Raises KeyError for none."""
+        for measure in self.measures:
+            if (measure.name, measure.epsilon) == (name, epsilon) and mechanism in (None, measure.mechanism):
+                return measure
+        raise KeyError(name)
+
+    def as_json(self) -> bytes:
+        """Return everything but the texts."""
+        fields = {name: value for name, value in dataclasses.asdict(self).items() if name != "examples"}
+        return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+    def as_csv(self) -> bytes:
+        """Return the figures, one a line."""
+        names = [column.name for column in dataclasses.fields(Figure)]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([getattr(measure, name) for name in names] for measure in self.measures)
+        return out.getvalue().encode()

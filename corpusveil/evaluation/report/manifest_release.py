@@ -1,0 +1,69 @@
+"""A release made again from what its manifest says, as anyone can who has the space: at its epsilon or another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from corpusveil.budget import Budget
+from corpusveil.choices import Duplicates
+from corpusveil.errors import BadRecordError
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.mechanisms import Mechanism, make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.release import Release
+
+DAMAGED = "The release's manifest is damaged, or of another version of corpusveil; restore it."
+
+
+def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
+    """Return the mechanism that a manifest names, on its space."""
+    parameters = dict(manifest["configuration"]["mechanism"])
+    try:
+        return make(parameters.pop("name"), space, **parameters)
+    except (TypeError, ValueError):
+        raise BadRecordError(DAMAGED) from None
+
+
+def release_of(
+    manifest: Mapping[str, Any],
+    options: EvaluationOptions,
+    *,
+    epsilon: float | None = None,
+    mechanism: Mechanism | None = None,
+) -> Release:
+    """Return a release as the manifest has it, under a fresh key; at another epsilon or by another mechanism if given.
+
+    Where something is other than in the manifest, copies are not left out: that takes a whole corpus.
+    """
+    assert options.space is not None  # noqa: S101 - who asks for it has given it
+    configuration = manifest["configuration"]
+    same = epsilon is None and mechanism is None
+    duplicates = configuration.get("duplicates", "independent")
+    try:
+        budget = Budget(**{**configuration["budget"], **({} if epsilon is None else {"epsilon": epsilon})})
+        policy = TextPolicy(**configuration["text"])
+    except (TypeError, ValueError):
+        raise BadRecordError(DAMAGED) from None
+    chosen = mechanism_of(manifest, options.space) if mechanism is None else mechanism
+    copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
+    key = Key.generate()  # what is made under it is measured, never released
+    return Release(chosen, budget, policy, key, options.collocations, copies, accept_no_guarantee=True)
+
+
+def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon: float | None = None) -> float:
+    """Return the epsilon of a word: as given, or a document's shared by the words of the median document."""
+    budget = manifest["configuration"]["budget"]
+    whole = float(budget["epsilon"]) if epsilon is None else epsilon
+    if budget["per"] == "token":
+        return whole
+    return whole / max(1.0, float(np.median([len(text.split()) for text in originals])))
+
+
+def guarantee_lines(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the manifest promises; before it, that a published key was used, where it was."""
+    return (*([f"{manifest['warning']}."] if manifest.get("warning") else []), *manifest["guarantee_in_words"])

@@ -1,0 +1,208 @@
+"""The report of an evaluation: one self-contained page, with charts, tables and, where it is private, texts."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL
+from corpusveil.evaluation.report.findings import EQUAL, GROUPS, Example, Findings
+from corpusveil.evaluation.report.line_charts import legend, line_chart
+from corpusveil.evaluation.statistics import registry
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.statistics.statistic import Statistic
+from corpusveil.storage import files
+from corpusveil.transforms.pages import environment
+
+BARS = "Bars: standard deviations over seeds. Each point is a privatization of its own, by a key thrown away."
+
+FigureName = tuple[str, str, str]
+"""Mechanism, figure and model: a row of a table over epsilons."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    value: str
+    name: str
+    of: str
+    model: str
+    floor: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    title: str
+    note: str
+    svg: Markup
+    legend: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Figures with one column an epsilon, or a risk; a missing one is None."""
+
+    title: str
+    note: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[FigureName, tuple[Figure | None, ...]], ...]
+
+
+def write_report(findings: Findings, folder: str, *, publishable: bool = False) -> str:
+    """Write ``report.html``, ``report.json`` and ``report.csv`` into a folder; return the address of the page.
+
+    Unless ``publishable``, they hold original text and figures of it, and get mode 0600 on a local disk.
+    """
+    shown = findings.publishable() if publishable else findings
+    private = not publishable
+    files.write_bytes(files.join(folder, "report.json"), shown.as_json(), private=private)
+    files.write_bytes(files.join(folder, "report.csv"), shown.as_csv(), private=private)
+    page = files.join(folder, "report.html")
+    files.write_bytes(page, render(shown).encode(), private=private)
+    return page
+
+
+def render(findings: Findings) -> str:
+    """Return the page."""
+    template = environment("corpusveil.evaluation.report", "release.html").get_template("release.html")
+    released = {
+        measure.name: measure for measure in reversed(findings.measures) if measure.epsilon is None
+    }  # of several models the first
+    tiles = [
+        _tile(released[statistic.name], statistic, released)
+        for statistic in registry.statistics()
+        if statistic.tile and statistic.name in released
+    ]
+    examples = [
+        {
+            "original": example.original,
+            "versions": [(label, marked(example.original, text)) for label, text in example.versions],
+        }
+        for example in findings.examples
+    ]
+    return template.render(
+        found=findings, groups=GROUPS, tiles=tiles, charts=_charts(findings.measures),
+        tables=_tables(findings.measures), examples=examples, of=lambda name: registry.find(name).of,
+    )  # fmt: skip
+
+
+def _tile(measure: Figure, statistic: Statistic, released: Mapping[str, Figure]) -> _Tile:
+    """Return a figure with what it is of, and the floor that it has to be read against."""
+    floor = released[statistic.floor_from].value if statistic.floor_from in released else measure.floor
+    beside = "" if floor is None else f"floor {floor:.1%}: {statistic.floor}"
+    return _Tile(str(measure).split(" ±")[0], measure.name, statistic.of, measure.model, beside)
+
+
+def _charts(measures: Sequence[Figure]) -> list[_Chart]:
+    """Return the charts that there are points for: one of the release's mechanism, others of several."""
+    swept = sorted(
+        (measure for measure in measures if measure.epsilon and measure.group != EQUAL),
+        key=lambda figure: figure.epsilon or 0,
+    )
+    names = list(dict.fromkeys(measure.mechanism for measure in measures if measure.epsilon))
+    own = [figure for figure in swept if figure.mechanism in names[:1] and figure.group != "curve"]
+    charts = [
+        _chart(
+            "Privacy and utility by epsilon",
+            BARS,
+            [(figure.name, figure) for figure in own if registry.find(figure.name).swept],
+        )
+    ]
+    by_rank = registry.compared()
+    useful = [
+        figure.name for figure in by_rank if figure.group == "utility" and figure.name in {each.name for each in swept}
+    ]
+    useful_name = useful[0] if useful else None
+    if len(names) > 1:
+        for name in (useful_name, *(figure.name for figure in by_rank if figure.group == "attack")):
+            points = [(figure.mechanism, figure) for figure in swept if figure.name == name]
+            note = f"{BARS} An epsilon is in the metric of its mechanism, so equal ones do not promise the same."
+            charts.append(_chart(f"{str(name).capitalize()}, by mechanism", note, points))
+    risks = {
+        (figure.mechanism, figure.epsilon): figure.value
+        for figure in swept
+        if figure.name == BAYES_OPTIMAL.name and figure.group == "curve"
+    }
+    points = [
+        (figure.mechanism, figure)
+        for figure in swept
+        if figure.name == useful_name and (figure.mechanism, figure.epsilon) in risks
+    ]
+    note = (
+        "To the right an attacker who knows the mechanism guesses more words; further up more is kept. So mechanisms "
+        "compare at equal risk, whatever their epsilons mean. Those without an exact law have no line."
+    )
+    charts.append(_chart(f"{str(useful_name).capitalize()}, by what can be guessed", note, points, risks))
+    return [chart for chart in charts if chart is not None]
+
+
+def _chart(
+    title: str,
+    note: str,
+    points: Sequence[tuple[str, Figure]],
+    risks: Mapping[tuple[str, float | None], float] | None = None,
+) -> _Chart | None:
+    """Return a chart of named lines over epsilon, or over risk; None where no line has two points."""
+    lines: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    spread: dict[str, list[float]] = defaultdict(list)
+    seen: set[tuple[str, float | None]] = set()
+    for name, figure in points:
+        if (name, figure.epsilon) not in seen:  # of several models the first
+            seen.add((name, figure.epsilon))
+            x = (figure.epsilon or 0.0) if risks is None else risks[figure.mechanism, figure.epsilon]
+            lines[name].append((x, figure.value))
+            spread[name].append(figure.deviation or 0.0)
+    drawn = {name: some for name, some in lines.items() if len(some) > 1}
+    if not drawn:
+        return None
+    label = "epsilon" if risks is None else "share of words that the best attacker guesses"
+    svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=risks is not None)
+    return _Chart(title, note, Markup(svg), Markup(legend(list(drawn))))  # noqa: S704 - escaped there
+
+
+def _tables(measures: Sequence[Figure]) -> list[_Table]:
+    swept = [measure for measure in measures if measure.epsilon is not None]
+    over = [figure for figure in swept if figure.group != EQUAL]
+    equal = [figure for figure in swept if figure.group == EQUAL]
+    tables = [
+        _table("At other epsilons", "Means ± deviations over seeds, each with a key of its own.", "ε", over,
+               [figure.epsilon for figure in over]),
+        _table("At equal risk", "Where the best attacker guesses so many words; between two epsilons that were tried.",
+               "risk", equal, [figure.risk for figure in equal]),
+    ]  # fmt: skip
+    return [figure for figure in tables if figure.rows]
+
+
+def _table(title: str, note: str, what: str, measures: Sequence[Figure], places: Sequence[float | None]) -> _Table:
+    """Return figures with one column for each place, rows of one mechanism together."""
+    columns = sorted({place for place in places if place is not None})
+    cells: dict[FigureName, dict[float | None, Figure]] = defaultdict(dict)
+    for figure, place in zip(measures, places, strict=True):
+        cells[figure.mechanism, figure.name, figure.model][place] = figure
+    order = list(dict.fromkeys(mechanism for mechanism, _, _ in cells))
+    rows = sorted(cells.items(), key=lambda row: order.index(row[0][0]))
+    heads = tuple(f"{what} {column:g}" for column in columns)
+    return _Table(title, note, heads, tuple((key, tuple(row.get(column) for column in columns)) for key, row in rows))
+
+
+def marked(original: str, private: str) -> list[tuple[str, bool]]:
+    """Return the words of a private text, each with whether it differs from what stood there."""
+    before = [word.lower() for word in original.split()]
+    words = private.split()
+    matcher = difflib.SequenceMatcher(None, before, [word.lower() for word in words], autojunk=False)
+    same = {at for block in matcher.get_matching_blocks() for at in range(block.b, block.b + block.size)}
+    return [(word, at not in same) for at, word in enumerate(words)]
+
+
+def examples_of(
+    originals: Sequence[str], versions: dict[str, Sequence[str]], count: int = 5, most: int = 400
+) -> tuple[Example, ...]:
+    """Return some texts, shortened to so many characters, with all their versions."""
+    places = [at for at, text in enumerate(originals) if len(text.split()) > 3][:count]
+    return tuple(
+        Example(originals[at][:most], tuple((label, texts[at][:most]) for label, texts in versions.items()))
+        for at in places
+    )

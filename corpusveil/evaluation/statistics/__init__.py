@@ -1,0 +1,1 @@
+"""Statistics of private texts beside their originals; each is one file, found by ``registry``."""

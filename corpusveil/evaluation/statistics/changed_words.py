@@ -1,0 +1,113 @@
+"""PP and its complement: which words of the originals changed, all of them and those that the space has."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import DataError, UserError
+from corpusveil.evaluation.statistics.registry import register
+from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Evidence, Reading
+from corpusveil.evaluation.terms import Terms, check_pairs, joint_terms
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedShare:
+    """PP: ``share`` (0 to 1) of ``words`` word tokens of the originals that changed; 0 where there are none.
+
+    ``left_out`` of ``texts`` pairs are not looked at, since their tokens could not be put side by side.
+    """
+
+    share: float
+    words: int
+    texts: int
+    left_out: int
+
+
+def changed_share(
+    originals: Sequence[str], privates: Sequence[str], among: Container[str] | None = None
+) -> ChangedShare:
+    """Return PP, the share of the originals' words that changed, by position; ``among`` given, of these words only.
+
+    Two texts are laid side by side where they have equally many tokens (what stands where a word stood may be
+    anything), else where they have equally many words; else they are left out, and counted. Capitals are no change.
+    Raises UserError unless each original has its private text, and where all of them had to be left out.
+    """
+    check_pairs(originals, privates)
+    vocabulary, (before, after) = joint_terms(originals, privates)
+    wanted = np.array([among is None or word in among for word in vocabulary.words] + [False])
+    whole = np.diff(before.offsets) == np.diff(after.offsets)
+    words, others = before.words(), after.words()
+    by_words = ~whole & (np.diff(words.offsets) == np.diff(others.offsets))
+    total = changed = 0
+    for source, target, paired in ((before, after, whole), (words, others, by_words)):
+        first, second = _of(source, paired), _of(target, paired)
+        word = wanted[first]  # -1, which is no word, is the last
+        total += int(word.sum())
+        changed += int((word & (first != second)).sum())
+    left_out = int((~(whole | by_words)).sum())
+    if left_out == len(originals):
+        raise DataError("No private text has as many words or tokens as its original, so no word can be compared.")
+    return ChangedShare(changed / total if total else 0.0, total, len(originals), left_out)
+
+
+def _of(terms: Terms, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    return terms.ids[np.repeat(kept, np.diff(terms.offsets))]
+
+
+def _paired(evidence: Evidence) -> ChangedShare | None:
+    """Return which words changed; None where no words can be laid side by side."""
+    try:
+        return changed_share(evidence.originals, evidence.privates)
+    except UserError:  # a mechanism or policy that adds or drops words leaves nothing to compare by position
+        return None
+
+
+def _all(evidence: Evidence) -> ChangedShare | None:
+    changed = evidence.once(_paired)
+    return changed if changed is not None and changed.words else None
+
+
+def _known(evidence: Evidence) -> ChangedShare | None:
+    if evidence.space is None or evidence.once(_all) is None:
+        return None
+    return changed_share(evidence.originals, evidence.privates, evidence.space.vocabulary)
+
+
+def _unchanged(evidence: Evidence) -> Iterator[Reading]:
+    if (changed := evidence.once(_all)) is not None:
+        note = f"; of {changed.left_out:,} documents the words can't be paired, so they are left out"
+        note = f"of all {changed.words:,} words, known and unknown{note if changed.left_out else ''}"
+        yield Reading(1 - changed.share, note=note)
+
+
+def _known_unchanged(evidence: Evidence) -> Iterator[Reading]:
+    if (known := evidence.once(_known)) is not None and known.words:
+        expected = "" if evidence.promised is None else f"; {evidence.promised:.1%} were to be expected"
+        yield Reading(1 - known.share, note=f"of the words that the space has{expected}")
+
+
+def _unknown(evidence: Evidence) -> Iterator[Reading]:
+    changed, known = evidence.once(_all), evidence.once(_known)
+    if changed is not None and known is not None:
+        yield Reading(1 - known.words / changed.words, note="words that the space lacks; no mechanism replaces them")
+
+
+def _changed(evidence: Evidence) -> Iterator[Reading]:
+    if (changed := evidence.once(_all)) is not None:
+        yield Reading(changed.share)
+
+
+def _unpaired(evidence: Evidence) -> Iterator[Reading]:
+    changed = evidence.once(_paired)
+    yield Reading(1.0 if changed is None else changed.left_out / changed.texts)
+
+
+register("words unchanged", group="privacy", place=10, of=ALL_WORDS, tile=True, swept=True, compute=_unchanged)
+register("known words unchanged", group="privacy", place=20, compute=_known_unchanged)
+register("unknown words", group="privacy", place=30, compute=_unknown)
+PP = register("words changed (PP)", group="privacy", key="pp", place=40, of=ALL_WORDS, compute=_changed)
+register("documents whose words cannot be paired", key="unpaired", place=41, compute=_unpaired)

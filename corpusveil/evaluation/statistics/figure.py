@@ -1,0 +1,50 @@
+"""A figure of an evaluation, as reports write it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: a mean with the standard deviation over ``repeats``, where there are several.
+
+    ``model`` names what computed it: an attacker or classifier of its strength, no stronger one; ``mechanism`` what
+    was tried at ``epsilon``. ``difference`` is the mean of private less original over repeats, in pairs, with its 95 %
+    interval from ``low`` to ``high``; ``risk`` the one at which a figure of the group ``equal`` stands. ``of_input``
+    says that the original texts were counted for it, so that a publishable report leaves it out.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: str = "share"
+    epsilon: float | None = None
+    mechanism: str = ""
+    deviation: float | None = None
+    repeats: int = 1
+    model: str = ""
+    note: str = ""
+    floor: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    risk: float | None = None
+    of_input: bool = False
+
+    @property
+    def less(self) -> str:
+        """The difference to the original texts, with its interval; nothing where there is none."""
+        if self.difference is None or self.low is None or self.high is None:
+            return ""
+        return f"{100 * self.difference:+.1f} ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
+
+    def __str__(self) -> str:
+        value = _written(self.value, self.unit)
+        return value if self.deviation is None else f"{value} ± {_written(self.deviation, self.unit)}"
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,5 +1,0 @@
-"""The five published studies as commands: grids of cells, each cell an artefact, and what the papers say beside it.
-
-A study is a module with ``STUDY`` (``study.py``) and a file of its grid, ``NAME.toml``. ``run.py`` prepares its ground
-(texts, spaces), maps its cells over an engine, and writes tables and a page.
-"""

@@ -1,0 +1,1 @@
+"""What private texts are still good for: classifiers and what they learn."""

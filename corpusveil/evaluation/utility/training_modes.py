@@ -1,0 +1,240 @@
+"""What private texts are still good for: models trained and tested on them, in the three modes of the studies.
+
+``private-private``: trained and tested on private texts (Meisenbacher et al. 2024); ``private-original``: trained on
+private texts, tested on the original; ``original-private``: trained on the original, tested on private texts
+(pyPANTERA: De Faveri, Faggioli, Ferro 2024). Beside every figure stand the same model on the original texts and a
+classifier that says the most frequent training label whatever the text: utility at that floor is none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict, Unpack, get_args
+
+import numpy as np
+from scipy import stats
+
+from corpusveil.errors import BadValueError, MismatchError, ShapeError
+from corpusveil.evaluation.statistics.registry import register
+from corpusveil.evaluation.utility.labelled_texts import SHARES, LabelledTexts
+from corpusveil.evaluation.utility.remembered import Remembered
+from corpusveil.evaluation.utility.text_classifiers import Model
+
+Mode = Literal["private-private", "private-original", "original-private"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Score = Literal["accuracy", "micro_f1", "macro_f1"]
+SCORES: tuple[Score, ...] = get_args(Score)
+SCORE_NAMES: dict[Score, str] = {"accuracy": "accuracy", "macro_f1": "macro F1"}
+"""The scores that reports have, and what they call them."""
+FEWEST = 5
+"""Seeds; the studies have three to five."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """How often a classifier is right, and what a constant one reaches on the same rows; all from 0 to 1.
+
+    F1 as in scikit-learn: over the labels that occur or are predicted, 0 where one is never right. The constant one
+    says the most frequent label of the training rows (the first in the alphabet of several).
+    """
+
+    accuracy: float
+    micro_f1: float
+    macro_f1: float
+    floor_accuracy: float
+    floor_macro_f1: float
+
+    def floor(self, measure: Score) -> float:
+        """Return the constant classifier's score; its micro F1 is its accuracy."""
+        return self.floor_macro_f1 if measure == "macro_f1" else self.floor_accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Scores of one measure over seeds: of private texts, of the original ones, and of the constant classifier."""
+
+    mode: str
+    model: str
+    measure: Score
+    seeds: tuple[int, ...]
+    scores: tuple[Scores, ...]
+    originals: tuple[Scores, ...]
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """One a seed."""
+        return tuple(getattr(score, self.measure) for score in self.scores)
+
+    @property
+    def baselines(self) -> tuple[float, ...]:
+        """The same model, trained and tested on the original texts; one a seed."""
+        return tuple(getattr(original, self.measure) for original in self.originals)
+
+    @property
+    def floors(self) -> tuple[float, ...]:
+        """The constant classifier; one a seed."""
+        return tuple(score.floor(self.measure) for score in self.scores)
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.values))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over seeds (n - 1 in the denominator), nan of a single one."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else math.nan
+
+    @property
+    def baseline(self) -> float:
+        return float(np.mean(self.baselines))
+
+    @property
+    def floor(self) -> float:
+        return float(np.mean(self.floors))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return fields and figures by name, for JSON."""
+        figures = ("values", "mean", "deviation", "baseline", "floor")
+        return {**dataclasses.asdict(self), **{name: getattr(self, name) for name in figures}}
+
+
+def train_and_test(train: LabelledTexts, test: LabelledTexts, model: Model, seed: int = 0) -> Scores:
+    """Train on some rows and score on others."""
+    return score(model.fit(train, seed)(test), test.labels, train.labels)
+
+
+def score(predicted: Sequence[str], labels: Sequence[str], trained: Sequence[str]) -> Scores:
+    """Score predicted labels against the true ones; ``trained`` are the labels that the model was trained on."""
+    often = Counter(trained)
+    constant = [min(often, key=lambda label: (-often[label], label))] * len(labels)
+    accuracy, floor = (float(np.mean(np.array(some) == np.array(labels))) for some in (predicted, constant))
+    return Scores(accuracy, accuracy, macro_f1(predicted, labels), floor, macro_f1(constant, labels))
+
+
+def macro_f1(predicted: Sequence[str], labels: Sequence[str]) -> float:
+    """Return the mean over labels of 2 TP / (predicted + true), of labels that occur or are predicted."""
+    right = Counter(label for label, guess in zip(labels, predicted, strict=True) if label == guess)
+    both = Counter(labels) + Counter(predicted)
+    return float(np.mean([2 * right[label] / both[label] for label in both]))
+
+
+class Options(TypedDict, total=False):
+    """How it is scored: by accuracy, of ``FEWEST`` seeds or more, split by ``SHARES``, unless told otherwise."""
+
+    measure: Score
+    fewest: int
+    shares: Sequence[float]
+    originals: Sequence[Scores] | None
+
+
+def utility(
+    original: LabelledTexts,
+    privates: Sequence[Sequence[str] | LabelledTexts],
+    mode: Mode,
+    model: Model,
+    seeds: Sequence[int] | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Score a model over private versions of a task, one for each seed.
+
+    ``privates`` are releases of the same rows under as many keys (never publish more than one), each as texts, or as a
+    task where second texts are private too; a seed decides training and, where none is given, the split, and the i-th
+    belongs to the i-th key. ``seeds`` are 0, 1, ... by default, at least ``fewest``. ``originals`` are ``baselines`` of
+    the same seeds, where they are known. Raises UserError for rows that are not those of the original.
+    """
+    measure, shares = options.get("measure", "accuracy"), options.get("shares", SHARES)
+    originals = options.get("originals")
+    seeds = checked_seeds(privates, seeds, options.get("fewest", FEWEST))
+    if mode not in MODES:
+        raise BadValueError(f"mode = {mode!r}: it may be {', '.join(MODES)}.")
+    if measure not in SCORES:
+        raise BadValueError(f"measure = {measure!r}: it may be {', '.join(SCORES)}.")
+    if originals is None:
+        originals = baselines(original, model, seeds, shares=shares)
+    elif len(originals) != len(seeds):
+        raise ShapeError(f"{len(originals)} baselines for {len(seeds)} seeds; give one a seed.")
+    on_originals, scores = Remembered(model, most=1), []
+    for private, seed in zip(privates, seeds, strict=True):
+        versions = {"original": original, "private": _released(original, private)}
+        source, target = (versions[name] for name in mode.split("-"))
+        train, test = original.train_and_test(seed, shares)
+        fitted = on_originals if source is original else model
+        scores.append(train_and_test(source.take(train), target.take(test), fitted, seed))
+    return Summary(mode, model.name, measure, tuple(seeds), tuple(scores), tuple(originals))
+
+
+def baselines(
+    original: LabelledTexts, model: Model, seeds: Sequence[int], *, shares: Sequence[float] = SHARES
+) -> tuple[Scores, ...]:
+    """Return the scores of a model trained and tested on the original texts, one a seed."""
+    on_originals, scores = Remembered(model, most=1), []
+    for seed in seeds:
+        train, test = (original.take(rows) for rows in original.train_and_test(seed, shares))
+        scores.append(train_and_test(train, test, on_originals, seed))
+    return tuple(scores)
+
+
+def checked_seeds(privates: Sequence[Any], seeds: Sequence[int] | None, fewest: int = FEWEST) -> tuple[int, ...]:
+    """Return a seed for each private version. Raises UserError unless they are enough, different, and as many."""
+    chosen = tuple(range(len(privates)) if seeds is None else seeds)
+    if len(chosen) != len(privates) or len(set(chosen)) < len(chosen):
+        raise ShapeError(f"{len(chosen)} seeds for {len(privates)} private versions; give each a seed of its own.")
+    if len(chosen) < max(fewest, 1):
+        raise BadValueError(
+            f"{len(chosen)} seeds: at least {fewest} are needed, each with a release under its own key."
+        )
+    return chosen
+
+
+def _released(original: LabelledTexts, private: Sequence[str] | LabelledTexts) -> LabelledTexts:
+    if not isinstance(private, LabelledTexts):
+        return original.with_texts(private)
+    if private.labels != original.labels or (private.pairs is None) != (original.pairs is None):
+        raise MismatchError(
+            f"{original.name}: the labels of a private version are others; give the same rows in order."
+        )
+    return original.with_texts(private.texts, private.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """The mean of paired differences, and an interval that holds the true one with ``confidence`` (Student's t)."""
+
+    mean: float
+    low: float
+    high: float
+    deviation: float
+    p: float
+    pairs: int
+    confidence: float
+
+
+def paired_difference(
+    a: Summary | Sequence[float], b: Summary | Sequence[float], confidence: float = 0.95
+) -> PairedDifference:
+    """Compare two summaries, a less b, seed by seed.
+
+    The interval is about noise and training at these texts. It does not cover which texts were at hand; and where seeds
+    split the rows anew, training sets overlap and it is somewhat too narrow.
+    """
+    if isinstance(a, Summary) and isinstance(b, Summary) and (a.seeds, a.measure) != (b.seeds, b.measure):
+        raise MismatchError("The summaries are of different seeds or measures; compare equal ones.")
+    first, second = (np.array(side.values if isinstance(side, Summary) else side, dtype=np.float64) for side in (a, b))
+    if first.shape != second.shape or first.size < 2:
+        raise ShapeError(f"{first.size} and {second.size} values: pairs are needed, two at least.")
+    if not 0 < confidence < 1:
+        raise BadValueError(f"confidence = {confidence}: it is between 0 and 1.")
+    apart = first - second
+    mean, deviation = float(apart.mean()), float(apart.std(ddof=1))
+    error, free = deviation / math.sqrt(apart.size), apart.size - 1
+    half = float(stats.t.ppf((1 + confidence) / 2, free)) * error
+    p = float(2 * stats.t.sf(abs(mean) / error, free)) if error else float(mean == 0)
+    return PairedDifference(mean, mean - half, mean + half, deviation, p, apart.size, confidence)
+
+
+ACCURACY = register("accuracy, private to private", group="utility", place=75, tile=True, swept=True, compared=1,
+    floor="always the most frequent label")  # fmt: skip

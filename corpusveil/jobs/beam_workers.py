@@ -1,0 +1,86 @@
+"""Worker processes of Beam's local runner that end before the run does.
+
+Beam keeps no hold of the processes that it starts, waits without end for the answer of one that was killed, and leaves
+by joining the others, which may wait for input that nobody will send. Here each process is kept. One that dies ends its
+fellows, and all of them answer with an error. When an exception passes through, whatever it is, the processes are
+killed before anything is waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from typing import Any
+
+from apache_beam.portability import python_urns
+from apache_beam.portability.api import beam_fn_api_pb2, endpoints_pb2
+from apache_beam.runners.portability.fn_api_runner.worker_handlers import SubprocessSdkWorkerHandler, WorkerHandler
+from google.protobuf import json_format, text_format
+
+from corpusveil.jobs.beam_runners import KILLED
+
+_ANSWER_SECONDS = 0.1
+_FELLOWS: weakref.WeakKeyDictionary[Any, list[KeptWorkerHandler]] = weakref.WeakKeyDictionary()
+"""The workers of a pipeline, by the server that they talk to."""
+
+
+def register() -> None:
+    """Let Beam start the worker processes of this process' pipelines so, from now on."""
+    WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(KeptWorkerHandler)
+
+
+class KeptWorkerHandler(SubprocessSdkWorkerHandler):
+    """What Beam starts, talks to and closes as one worker."""
+
+    def start_worker(self) -> None:
+        """Start the process, and the thread that waits for its end."""
+        self._ended, self._closed = threading.Event(), threading.Event()
+        control = endpoints_pb2.ApiServiceDescriptor(url=self.control_address)
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", f"exec {self._worker_command_line.decode()}"],
+            env={
+                **os.environ,
+                "CONTROL_API_SERVICE_DESCRIPTOR": text_format.MessageToString(control),
+                "LOGGING_API_SERVICE_DESCRIPTOR": text_format.MessageToString(self.logging_api_service_descriptor()),
+                "PIPELINE_OPTIONS": json_format.MessageToJson(self.provision_info.provision_info.pipeline_options),
+                "WORKER_ID": self.worker_id,
+            },
+            start_new_session=True,  # Ctrl+C is for the run, which ends its workers
+        )
+        _FELLOWS.setdefault(self._grpc_server, []).append(self)
+        self.worker_thread = threading.Thread(name="run_worker", target=self._wait, daemon=True)
+        self.worker_thread.start()
+
+    def close(self) -> None:
+        """End the process: by a word when all went well, else by force, its fellows first."""
+        if sys.exc_info()[0] is not None or self._ended.is_set():
+            self._end_all()
+        self._ended.set()
+        self._closed.set()
+        try:
+            super().close()
+        finally:
+            _FELLOWS[self._grpc_server].remove(self)
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._ended.set()
+        self._process.kill()
+
+    def _end_all(self) -> None:
+        for fellow in [*_FELLOWS[self._grpc_server]]:
+            fellow.end()
+
+    def _wait(self) -> None:
+        self._process.wait()
+        if self._ended.is_set():
+            return
+        self._end_all()
+        answer = beam_fn_api_pb2.InstructionResponse(error=KILLED)
+        while not self._closed.wait(_ANSWER_SECONDS):  # more may be asked before the run has noticed
+            for fellow in [*_FELLOWS[self._grpc_server]]:
+                for future in list(fellow.control_conn._futures_by_id.values()):  # noqa: SLF001 - Beam's abort() leaves waiting whoever waits for data
+                    future.set(answer)

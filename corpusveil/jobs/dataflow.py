@@ -1,0 +1,15 @@
+"""The Dataflow engine: Beam's, on Google's runner. ``jobs.template`` makes the Flex Template that launches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from corpusveil.jobs.beam import DATAFLOW, Beam
+
+
+@dataclass(frozen=True)
+class Dataflow(Beam):
+    """Runs tasks as a Dataflow job; ``options`` are those of its runner, such as ``--project=NAME``."""
+
+    runner: str = field(default=DATAFLOW, init=False)
+    workers: int = field(default=1, init=False)

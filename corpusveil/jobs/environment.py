@@ -1,0 +1,64 @@
+"""What this environment has installed: the versions that a cluster has to have, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from corpusveil.errors import PackageError
+
+PACKAGE = "corpusveil"
+
+
+def requirement(extras: Sequence[str]) -> str:
+    """Return what pip and pex install: this version, or the folder that this one was installed from."""
+    wanted = f"[{','.join(extras)}]" if extras else ""
+    distribution = metadata.distribution(PACKAGE)
+    told = distribution.read_text("direct_url.json")
+    url = json.loads(told)["url"] if told else ""
+    if url.startswith("file:"):
+        return url2pathname(urlparse(url).path) + wanted
+    return f"{PACKAGE}{wanted}=={distribution.version}"
+
+
+def installed(left_out: Sequence[str]) -> Iterator[str]:
+    """Yield the versions of this environment, as constraints, without some packages."""
+    seen: set[str] = set()
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if name and name.lower() not in (*left_out, *seen) and "+" not in distribution.version:
+            seen.add(name.lower())
+            yield f"{name}=={distribution.version}"
+
+
+def needed(extras: Sequence[str]) -> list[str]:
+    """Return all that corpusveil with these extras needs on Linux, itself left out, in the versions installed here.
+
+    Raises UserError when something of it is not installed.
+    """
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    linux = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64", "os_name": "posix"}
+    found: dict[str, str] = {}
+    queue = [(PACKAGE, frozenset(extras))]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while queue:
+        name, wanted = queue.pop()
+        if (name, wanted) in seen:
+            continue
+        seen.add((name, wanted))
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            raise PackageError(f"{name} is not installed; pip install '{PACKAGE}[{','.join(extras)}]' first.") from None
+        found[canonicalize_name(name)] = f"{distribution.metadata['Name']}=={distribution.version}"
+        for line in distribution.requires or []:
+            one = Requirement(line)
+            if one.marker is None or any(one.marker.evaluate({**linux, "extra": extra}) for extra in ("", *wanted)):
+                queue.append((canonicalize_name(one.name), frozenset(one.extras)))
+    del found[PACKAGE]
+    return [found[name] for name in sorted(found)]

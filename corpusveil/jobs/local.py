@@ -1,0 +1,120 @@
+"""The local engine: shard tasks on the processes of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from corpusveil.errors import BadValueError, EngineError
+from corpusveil.storage.engine import Measured, total
+
+_AHEAD = 3
+"""Tasks that wait for each process, so that none waits for a task."""
+
+
+def _follow_parent() -> None:
+    """End this worker when its parent ends, however that was: a pool's workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@contextlib.contextmanager
+def _threads_shared_by(workers: int) -> Iterator[None]:
+    """Part the cores among the processes that are started here: linear algebra's own threads would fight for them."""
+    added = [name for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name not in os.environ]
+    os.environ.update(dict.fromkeys(added, str(max(1, (os.cpu_count() or 1) // workers))))
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that are started here not hear Ctrl+C, which a terminal sends to all: it is for their parent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@dataclass(slots=True)
+class Local:
+    """Runs tasks in ``workers`` processes; in this process when there is one.
+
+    The processes are started when first needed and kept for later runs of this engine; they end with it.
+    """
+
+    workers: int = 1
+    _pool: ProcessPoolExecutor | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise BadValueError(f"workers = {self.workers}: at least one is needed.")
+
+    def slots(self) -> int:
+        """Return how many tasks can be done at once."""
+        return self.workers
+
+    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
+        """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when a worker dies."""
+        if self.workers == 1:
+            return total(function(task) for task in tasks)
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_follow_parent)
+        try:
+            return total(self._results(self._pool, function, tasks))
+        except BrokenProcessPool:
+            self.close()
+            raise EngineError(
+                "A worker process was killed (perhaps for want of memory). What was finished is kept; "
+                "run the same command again to go on, perhaps with fewer workers."
+            ) from None
+        except Exception:
+            self.close()
+            raise
+        except BaseException:  # Ctrl+C: nobody waits for what is being done
+            for process in list((self._pool._processes or {}).values()):  # noqa: SLF001 - Python 3.14 has a method
+                process.kill()
+            self.close()
+            raise
+
+    def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured | None]:
+        """Yield what the tasks return, as they end; a few are handed in at a time, however many there are."""
+        waiting = iter(tasks)
+        with _threads_shared_by(self.workers), _deaf_to_interrupts():  # of processes that start now
+            running = {pool.submit(function, task) for task in islice(waiting, _AHEAD * self.workers)}
+        while running:
+            done: set[Future[Any]]
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {pool.submit(function, task) for task in islice(waiting, len(done))}
+            for future in done:
+                yield future.result()
+
+    def close(self) -> None:
+        """Wait for what is being done, leave the rest, and end the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def __del__(self) -> None:
+        """End the processes with the engine: a pool that is forgotten instead can fail while the interpreter ends."""
+        self.close()

@@ -1,0 +1,108 @@
+"""Engines by name: the entry points of the group ``corpusveil.engines``, those of this package and of any other.
+
+An engine is a dataclass whose fields are its settings, with the two methods of ``storage.engine.Engine``. A package
+adds one by that file and a line of its metadata::
+
+    [project.entry-points."corpusveil.engines"]
+    threads = "my_package.threads:Threads"
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import typing
+from importlib import metadata
+from typing import Any
+
+from corpusveil.errors import BadValueError, PackageError, UnknownError, UnsetError
+
+if typing.TYPE_CHECKING:
+    from corpusveil.storage.engine import Engine
+
+GROUP = "corpusveil.engines"
+
+
+@functools.cache
+def _found() -> dict[str, dict[str, metadata.EntryPoint]]:
+    """Return the entry points by their names and by what they name; nothing is imported."""
+    found: dict[str, dict[str, metadata.EntryPoint]] = {}
+    for point in metadata.entry_points(group=GROUP):
+        found.setdefault(point.name, {})[point.value] = point
+    return found
+
+
+def names() -> list[str]:
+    """Return the names of all engines, sorted."""
+    return sorted(_found())
+
+
+def find(name: str) -> type[Engine]:
+    """Return the class of an engine.
+
+    Raises UserError for an unknown name, with the nearest known one, for a name that two packages have, and for a class
+    that can't be imported.
+    """
+    points = _found().get(name)
+    if points is None:
+        near = difflib.get_close_matches(name, names(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names())}."
+        raise UnknownError(f"{name}: no engine has this name; {hint}")
+    if len(points) > 1:
+        raise PackageError(f"Two packages have an engine {name} ({', '.join(points)}); uninstall one.")
+    ((value, point),) = points.items()
+    try:
+        engine: type[Engine] = point.load()
+    except (ImportError, AttributeError) as error:
+        raise PackageError(
+            f"engine {name}: {value} can't be imported ({type(error).__name__}); install its package again."
+        ) from None
+    return engine
+
+
+def settings_of(name: str) -> list[str]:
+    """Return the names of an engine's settings."""
+    return [field.name for field in dataclasses.fields(find(name)) if field.init]  # type: ignore[arg-type]
+
+
+def make_engine(name: str, **settings: Any) -> Engine:
+    """Return an engine with these settings, ready to run.
+
+    Raises UserError for an unknown engine, a setting that it lacks, one of the wrong type, and where it can't run.
+    """
+    from corpusveil.storage.engine import Checking
+
+    engine, known = find(name), settings_of(name)
+    for setting in settings:
+        if setting not in known:
+            raise UnknownError(f"{setting}: engine {name} has no such setting; {_hint(setting, known)}")
+    made = engine(**_typed(engine, settings))
+    if isinstance(made, Checking):
+        made.check()
+    return made
+
+
+def _typed(engine: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings, lists as tuples. Raises UserError for one that is missing or of another type."""
+    from pydantic import TypeAdapter, ValidationError
+
+    kinds = typing.get_type_hints(engine)
+    found = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    for name, value in found.items():
+        try:
+            TypeAdapter(kinds[name]).validate_python(value, strict=True)
+        except ValidationError as error:
+            why = error.errors()[0]["msg"]
+            raise BadValueError(f"{name} = {value!r}: this setting of the engine is not valid: {why}.") from None
+    for field in dataclasses.fields(engine):
+        if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in found:
+            raise UnsetError(f"{field.name}: this engine needs a value for it; give one.")
+    return found
+
+
+def _hint(setting: str, known: list[str]) -> str:
+    owners = [name for name in names() if setting in settings_of(name)]
+    if owners:
+        return f"it is for engine {' or '.join(owners)}. Choose that, or leave the setting out."
+    return f"it has: {', '.join(known) or 'none'}."

@@ -1,0 +1,171 @@
+"""What explains a released word: the words of the largest prior times law, over the whole vocabulary, exactly.
+
+Bayes' rule for one token: with public probabilities pi, output u comes from w with probability proportional to
+``pi(w) P[w, u]``. Whoever guesses original words, an attacker or a denoiser, begins here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import NoClosedForm
+from corpusveil.mechanisms.base import Mechanism
+from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.keys import Key
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+SAMPLES = 1 << 18
+"""Replacements that are drawn where there is no exact law, shared among words by their prior."""
+LEAST_SAMPLES = 8
+"""Replacements drawn of a word at least."""
+CELLS = 1 << 22
+"""Probabilities that are held at once: 32 MiB, in a handful of arrays."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """What explains each of U outputs best, best first; of equals the lower id.
+
+    ``words`` int64 [U, k], -1 where fewer can have given it; ``joint`` float64 [U, k] is prior times law, ``evidence``
+    float64 [U] its sum over all inputs; ``own`` float64 [U] the probability that an output comes from itself.
+    """
+
+    words: npt.NDArray[np.int64]
+    joint: npt.NDArray[np.float64]
+    evidence: npt.NDArray[np.float64]
+    own: npt.NDArray[np.float64]
+
+
+def explain(
+    mechanism: Mechanism,
+    epsilon: float,
+    words: npt.NDArray[np.int64],
+    shares: npt.NDArray[np.float64],
+    outputs: npt.NDArray[np.integer[Any]],
+    top: int,
+) -> Explained:
+    """Return the ``top`` inputs of the largest prior times law for each output, of all words of the prior; exact.
+
+    ``words`` int64 [N], ascending, are what may be inputs and ``shares`` float64 [N] their prior. Where the law is one
+    of steps on lists, only the words within reach of an output are looked at, and the most frequent ones of the others.
+    Elsewhere every law is computed, some at a time. Raises NoClosedForm where the mechanism has no exact law here.
+    """
+    on_lists = isinstance(mechanism, OnLists) and mechanism.space.places is None
+    by = _by_steps if on_lists else _by_laws
+    return by(mechanism, epsilon, words, shares, outputs, min(top, words.size))
+
+
+def _by_steps(
+    mechanism: Any, epsilon: float, prior_words: Any, prior_shares: Any, outputs: npt.NDArray[Any], top: int
+) -> Explained:
+    size = len(mechanism.space)
+    shares = np.zeros(size)
+    shares[prior_words] = prior_shares
+    outside = mechanism.outside(epsilon) * shares
+    frequent = np.argsort(-outside, kind="stable")[:top]
+    frequent = frequent[shares[frequent] > 0]
+    own = mechanism.chances(outputs, outputs, epsilon)
+    words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
+    evidence = np.full(outputs.size, outside.sum())
+    width = len(mechanism.space.lists) * min(2 * mechanism.reach(epsilon) + 1, size) + top
+    for first in range(0, outputs.size, max(1, CELLS // width)):
+        some = slice(first, first + max(1, CELLS // width))
+        near = mechanism.near(outputs[some], epsilon)
+        others = np.where(mechanism.in_reach(frequent, outputs[some, None], epsilon), -1, frequent)
+        inputs = np.concatenate([near, others], axis=1)
+        weights = mechanism.chances(inputs, outputs[some, None], epsilon) * shares[inputs] * (inputs >= 0)
+        evidence[some] += (weights - outside[inputs] * (inputs >= 0))[:, : near.shape[1]].sum(axis=1)
+        words[some], joint[some] = _best(inputs, weights, top)
+    return Explained(words, joint, evidence, own)
+
+
+def _by_laws(
+    mechanism: Mechanism, epsilon: float, prior_words: Any, prior_shares: Any, outputs: npt.NDArray[Any], top: int
+) -> Explained:
+    words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
+    evidence, own = np.zeros(outputs.size), np.zeros(outputs.size)
+    step = max(1, CELLS // len(mechanism.space))
+    order = np.argsort(-prior_shares, kind="stable")  # the likeliest first: later ones seldom are among the best
+    strange = np.setdiff1d(outputs, prior_words)
+    inputs = np.append(prior_words[order], strange)
+    shares = np.append(prior_shares[order], np.zeros(strange.size))
+    for first in range(0, inputs.size, step):
+        some = inputs[first : first + step]
+        try:
+            law = mechanism.distributions(some, epsilon)[:, outputs].T
+        except NoClosedForm as error:
+            raise NoClosedForm(
+                f"{mechanism.name}: what explains a released word needs the exact law of its output, and this "
+                f"mechanism has none in this space ({error})"
+            ) from None
+        at, itself = np.nonzero(outputs[:, None] == some)
+        own[at] = law[at, itself]
+        weights = law * shares[first : first + step]
+        evidence += weights.sum(axis=1)
+        rows = np.flatnonzero(weights.max(axis=1) >= joint[:, -1])
+        tried = np.concatenate([words[rows], np.broadcast_to(some, (rows.size, some.size))], axis=1)
+        words[rows], joint[rows] = _best(tried, np.concatenate([joint[rows], weights[rows]], axis=1), top)
+    return Explained(words, joint, evidence, own)
+
+
+def _best(
+    inputs: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], top: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the inputs of the largest weights above 0 of each row, [U, W] -> [U, k], and these, which are used up.
+
+    The largest comes first, of equals the lowest input.
+    """
+    rows = np.arange(len(inputs))
+    words, joint = np.full((rows.size, top), -1, dtype=np.int64), np.zeros((rows.size, top))
+    for rank in range(top):
+        joint[:, rank] = weights.max(axis=1, initial=0.0)
+        equal = weights == joint[:, rank, None]
+        at = np.where(equal, inputs, np.iinfo(np.int64).max).argmin(axis=1)
+        words[:, rank] = np.where(joint[:, rank] > 0, inputs[rows, at], -1)
+        weights[rows, at] = 0.0
+    return words, joint
+
+
+def explain_sampled(
+    mechanism: Mechanism, epsilon: float, words: Ids, shares: Floats, outputs: npt.NDArray[Any], top: int
+) -> Explained:
+    """Return an estimate of what ``explain`` returns, from replacements drawn under a published key.
+
+    For mechanisms without an exact law. Every word is drawn ``LEAST_SAMPLES`` times, and further ``SAMPLES`` are shared
+    by the prior; a word that came back as itself in none of its n samples is taken to do so in half a one.
+    """
+    each = LEAST_SAMPLES + np.floor(SAMPLES * shares).astype(np.int64)
+    inputs = np.repeat(words, each).astype(np.int32)
+    draws = Draws.of_tokens(DrawKey.derive(Key(hashlib.sha256(_PUBLIC).digest()), "33" * 32), inputs.size)
+    drawn = mechanism.privatize(inputs, epsilon, draws).astype(np.int64)
+    size = len(mechanism.space)
+    pairs, counts = np.unique(drawn * size + inputs, return_counts=True)
+    of_word = np.zeros(size)
+    of_word[words] = each
+    prior = np.zeros(size)
+    prior[words] = shares
+    output, word = pairs // size, pairs % size
+    law = counts / of_word[word]
+    joint = law * prior[word]
+    own = np.zeros(size)
+    own[words] = 0.5 / each
+    own[word[output == word]] = law[output == word]
+    order = np.lexsort((word, -joint, output))
+    output, word, joint = output[order], word[order], joint[order]
+    begins = np.searchsorted(output, outputs)
+    found = np.minimum(np.searchsorted(output, outputs, side="right") - begins, top)
+    at = begins[:, None] + np.arange(top)
+    there = np.arange(top) < found[:, None]
+    at = np.where(there, at, 0)
+    evidence = np.bincount(output, joint, size)[outputs]
+    return Explained(np.where(there, word[at], -1), np.where(there, joint[at], 0.0), evidence, own[outputs])
+
+
+_PUBLIC = b"corpusveil: replacements drawn to learn a law that anybody may learn"

@@ -1,0 +1,404 @@
+"""Exponential laws over distances of vectors as integer weights: one row a word, sampled by one 64-bit draw, no cut.
+
+    P[w, u] is proportional to c_u exp(-s min(|phi(w) - phi(u)|, gamma))
+
+or, with ``squared``, to ``c_u exp(-s min(|psi(w) - psi(u)|^2, gamma))``, psi being the vectors at length 1.
+
+Row w has integer weights that total exactly 2^64: another word u gets ``floor(t_w c_u exp(-s min(d, gamma))) + 2^20``,
+``t_w = (2^64 - n 2^20) / Z_w``, and w itself what is left. All n^2 of them do not fit in memory. Kept are, for each
+word, its own weight, ``t_w``, and the running totals of blocks of 32 words (or more, so that all rows together take at
+most ``TABLE_BYTES``). A draw that does not fall on w falls in a block by binary search, and the weights of that block
+alone are computed again, by the same function. So there are no stored neighbours and no rest to approximate: every
+word has its exact integer.
+
+Rows are built when a word is first seen. Distances are summed in float64 dimension by dimension, and the exponential
+is a polynomial: additions, multiplications and square roots only, which IEEE 754 makes equal on every machine, whatever
+the BLAS, the maths library or the number of threads. Relative errors are below 2^-40.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import math
+import threading
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import BadTypeError
+from corpusveil.mechanisms import table_cache
+from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
+from corpusveil.sampling import weights
+from corpusveil.spaces import Space
+from corpusveil.spaces.nearest_words import in_slices
+
+CACHE_BYTES = 1 << 30
+"""Of the rows that a process keeps, over all epsilons; beyond, those of the epsilon used longest ago are dropped."""
+BUILD_ROWS = 4096
+TOGETHER = 8
+"""Rows that are built in one pass over the chunks, so that a chunk is read from memory once for all of them."""
+_LOWEST = -46.0
+"""exp(-46) 2^64 is below 1, so what is smaller rounds to the same integer, 0."""
+_FLOOR = np.uint64(weights.FLOOR)
+
+
+@numba.njit(nogil=True, cache=True)
+def _kernel(chunk: Any, point: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any) -> None:
+    """Write ``c_u exp(-s min(d, gamma))`` of a chunk's words, d the distance or its square."""
+    squared_distances(chunk, point, out)
+    for lane in range(LANES):
+        distance = out[lane] if squared else math.sqrt(out[lane])
+        exponent = -s * (distance if distance < gamma else gamma)  # noqa: FURB136 - min() does not compile to vectors
+        out[lane] = factors[lane] * exponential(exponent if exponent > _LOWEST else _LOWEST)  # noqa: FURB136
+
+
+@numba.njit(nogil=True, cache=True)
+def _point(vectors: Any, word: int, out: Any) -> None:
+    out[:] = 0.0
+    for j in range(vectors.shape[1]):
+        out[j] = vectors[word, j]
+
+
+@numba.njit(nogil=True, cache=True)
+def _weight(value: float, scale: float) -> Any:
+    return np.uint64(np.int64(scale * value)) + _FLOOR  # below 2^63: two weights of a row may be 2^64 together
+
+
+@numba.njit(nogil=True, cache=True)
+def _build(
+    ids: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float, squared: bool, factors: Any, own: Any,
+    scales: Any, totals: Any, low: int, high: int,
+) -> None:  # fmt: skip
+    n = vectors.shape[0]
+    count = chunks.shape[0]
+    values = np.empty((TOGETHER, count * LANES))
+    points = np.empty((TOGETHER, chunks.shape[1]))
+    z = np.empty(TOGETHER)
+    room = 2.0**64 - n * 2.0**20
+    for start in range(low, high, TOGETHER):
+        group = min(TOGETHER, high - start)
+        for r in range(group):
+            _point(vectors, ids[start + r], points[r])
+        z[:] = 0.0
+        for k in range(count):
+            for r in range(group):
+                part = values[r, k * LANES : (k + 1) * LANES]
+                _kernel(chunks[k], points[r], s, gamma, squared, factors[k], part)
+                inside = 0.0
+                for lane in range(LANES):
+                    inside += part[lane]
+                z[r] += inside
+        for r in range(group):
+            word = ids[start + r]
+            scale = room / z[r]
+            running = np.uint64(0)
+            for k in range(count):
+                for u in range(k * LANES, min((k + 1) * LANES, n)):
+                    if u != word:
+                        running += _weight(values[r, u], scale)
+                totals[word, k // per_block] = running
+            scales[word] = scale
+            own[word] = np.uint64(0) - running
+
+
+@numba.njit(nogil=True, cache=True)
+def _sums(
+    vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any, low: int, high: int
+) -> None:
+    values = np.empty(LANES)
+    points = np.empty((TOGETHER, chunks.shape[1]))
+    for start in range(low, high, TOGETHER):
+        group = min(TOGETHER, high - start)
+        for r in range(group):
+            _point(vectors, start + r, points[r])
+            out[start + r] = 0.0
+        for k in range(chunks.shape[0]):
+            for r in range(group):
+                _kernel(chunks[k], points[r], s, gamma, squared, factors[k], values)
+                inside = 0.0
+                for lane in range(LANES):
+                    inside += values[lane]
+                out[start + r] += inside
+
+
+def kernel_sums(
+    blocks: VectorBlocks, s: float, gamma: float = math.inf, factors: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
+    """Return ``sum_u c_u exp(-s min(d(w, u), gamma))`` of every word w; ``factors`` c, float64 [V] -> float64 [V].
+
+    The order of summation is fixed, so the sums are equal on every machine.
+    """
+    out = np.empty(blocks.words)
+    in_slices(out.size, _sums, blocks.vectors, blocks.chunks, s, gamma, False, _padded(blocks, factors), out)
+    return out
+
+
+@numba.njit(nogil=True, cache=True)
+def _steepest(vectors: Any, chunks: Any, values: Any, slack: float, out: Any, low: int, high: int) -> None:
+    n = vectors.shape[0]
+    squared = np.empty(LANES)
+    point = np.empty(chunks.shape[1])
+    for word in range(low, high):
+        _point(vectors, word, point)
+        worst = 0.0
+        for k in range(chunks.shape[0]):
+            squared_distances(chunks[k], point, squared)
+            for u in range(k * LANES, min((k + 1) * LANES, n)):
+                gap = abs(values[word] - values[u]) - slack
+                if gap > 0.0 and gap * gap > worst * worst * squared[u - k * LANES]:
+                    worst = gap / math.sqrt(squared[u - k * LANES]) if squared[u - k * LANES] > 0.0 else np.inf
+        out[word] = worst
+
+
+def steepest(blocks: VectorBlocks, values: npt.NDArray[np.float64], slack: float) -> float:
+    """Return the largest ``(|values_w - values_u| - slack) / d(w, u)`` of all pairs, or 0; values float64 [V]."""
+    out = np.empty(blocks.words)
+    in_slices(out.size, _steepest, blocks.vectors, blocks.chunks, values, slack, out)
+    return float(out.max())
+
+
+def _padded(blocks: VectorBlocks, factors: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
+    """Return the factors by chunk, 0 where a chunk has no word; float64 [C, 32]. None: all are 1."""
+    padded = np.zeros(len(blocks.chunks) * LANES)
+    padded[: blocks.words] = 1.0 if factors is None else factors
+    return padded.reshape(-1, LANES)
+
+
+@numba.njit(nogil=True, cache=True)
+def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, out: Any, low: int, high: int) -> None:
+    """Write the output of draws that fall on the word itself, and block -1; of others their block and place in it."""
+    for t in range(low, high):
+        word = ids[t]
+        draw = draws[t]
+        if draw < own[word]:
+            out[t] = word
+            blocks[t] = -1
+            continue
+        draw -= own[word]
+        first = 0
+        last = totals.shape[1] - 1
+        while first < last:
+            middle = (first + last) // 2
+            if draw < totals[word, middle]:
+                last = middle
+            else:
+                first = middle + 1
+        blocks[t] = first
+        rests[t] = draw - totals[word, first - 1] if first > 0 else draw
+        out[t] = -1
+
+
+@numba.njit(nogil=True, cache=True)
+def _by_block(blocks: Any, count: int) -> Any:
+    """Return the tokens that have a block, those of one block together; int64."""
+    starts = np.zeros(count + 1, dtype=np.int64)
+    for t in range(blocks.size):
+        starts[blocks[t] + 1] += 1
+    starts[0] = 0
+    for k in range(count):
+        starts[k + 1] += starts[k]
+    order = np.empty(starts[count], dtype=np.int64)
+    for t in range(blocks.size):
+        if blocks[t] >= 0:
+            order[starts[blocks[t]]] = t
+            starts[blocks[t]] += 1
+    return order
+
+
+@numba.njit(nogil=True, cache=True)
+def _scan(
+    order: Any, ids: Any, blocks: Any, rests: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float,
+    squared: bool, factors: Any, scales: Any, out: Any, low: int, high: int,
+) -> None:  # fmt: skip
+    """Write the outputs: walk through the weights of the block, computed again."""
+    n = vectors.shape[0]
+    values = np.empty(LANES)
+    point = np.empty(chunks.shape[1])
+    for i in range(low, high):
+        t = order[i]
+        word = ids[t]
+        rest = rests[t]
+        _point(vectors, word, point)
+        for k in range(blocks[t] * per_block, min((blocks[t] + 1) * per_block, chunks.shape[0])):
+            _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
+            for u in range(k * LANES, min((k + 1) * LANES, n)):
+                if u != word:
+                    weight = _weight(values[u - k * LANES], scales[word])
+                    if rest < weight:
+                        out[t] = u
+                        break
+                    rest -= weight
+            if out[t] >= 0:
+                break
+
+
+@numba.njit(nogil=True, cache=True)
+def _row(
+    word: int,
+    vectors: Any,
+    chunks: Any,
+    s: float,
+    gamma: float,
+    squared: bool,
+    factors: Any,
+    own: Any,
+    scale: float,
+    out: Any,
+) -> None:
+    n = vectors.shape[0]
+    values = np.empty(LANES)
+    point = np.empty(chunks.shape[1])
+    _point(vectors, word, point)
+    for k in range(chunks.shape[0]):
+        _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
+        for u in range(k * LANES, min((k + 1) * LANES, n)):
+            out[u] = own if u == word else _weight(values[u - k * LANES], scale)
+
+
+@numba.njit(nogil=True, cache=True)
+def _rows(
+    words: Any, vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, own: Any, scales: Any,
+    out: Any, low: int, high: int,
+) -> None:  # fmt: skip
+    for at in range(low, high):
+        word = words[at]
+        _row(word, vectors, chunks, s, gamma, squared, factors, own[word], scales[word], out[at])
+
+
+class ExponentialRows:
+    """The rows of one law: ``exp(-s min(d, gamma))``, and factors float64 [V] in (0, 1] where words have them.
+
+    A word's own kernel value must be a good part of its Z (above a 2^-24th), since its weight is what the others leave.
+    """
+
+    def __init__(
+        self,
+        blocks: VectorBlocks,
+        s: float,
+        gamma: float,
+        factors: npt.NDArray[np.float64] | None = None,
+        *,
+        squared: bool = False,
+        key: str | None = None,
+    ) -> None:
+        n = blocks.words
+        self.squared, self.key = squared, key
+        self.blocks, self.s, self.gamma = blocks, float(s), float(gamma)
+        self.factors = _padded(blocks, factors)
+        known = None if key is None else table_cache.read_table(key)
+        if known is None:
+            self.own = np.zeros(n, dtype=np.uint64)
+            self.scales = np.zeros(n)
+            self.totals = np.empty((n, blocks.blocks), dtype=np.uint64)
+        else:
+            self.own, self.scales, self.totals = known
+        self.ready = np.full(n, known is not None)
+        self.is_kept = known is not None
+        self._lock = threading.Lock()
+
+    @property
+    def built_bytes(self) -> int:
+        """The bytes of the rows that are built; memory that no row was written to takes no room."""
+        if self.is_kept:
+            return self.ready.size
+        return int(self.ready.sum()) * self.blocks.blocks * 8 + self.ready.size * 49
+
+    def build(self, ids: npt.NDArray[Any]) -> None:
+        """Build the rows of these words where they are not yet."""
+        missing = ids[~self.ready[ids]]
+        if not missing.size:
+            return
+        with self._lock:
+            missing = np.unique(missing[~self.ready[missing]]).astype(np.int64)
+            for first in range(0, missing.size, BUILD_ROWS):
+                some = missing[first : first + BUILD_ROWS]
+                in_slices(
+                    some.size, _build, some, self.blocks.vectors, self.blocks.chunks, self.blocks.per_block, self.s,
+                    self.gamma, self.squared, self.factors, self.own, self.scales, self.totals,
+                )  # fmt: skip
+                self.ready[some] = True
+
+    def keep(self) -> Path:
+        """Build the rows of all words and keep them for other processes; return where (``table_cache.py``)."""
+        if self.key is None:
+            raise BadTypeError("Only the rows of a space can be kept; make them by rows_of.")
+        self.build(np.arange(self.blocks.words))
+        return table_cache.save_table(self.key, (self.own, self.scales, self.totals))
+
+    def sample(self, ids: npt.NDArray[np.int32], draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+        """Return the cell of each draw in its word's row; int32 [T], uint64 [T] -> int32 [T]."""
+        self.build(ids)
+        out = np.empty(ids.size, dtype=np.int32)
+        outputs, rests = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.uint64)
+        in_slices(ids.size, _find, ids, draws, self.own, self.totals, outputs, rests, out)
+        order = _by_block(outputs, self.blocks.blocks)  # so that a block is read from memory once for all its tokens
+        in_slices(
+            order.size, _scan, order, ids, outputs, rests, self.blocks.vectors, self.blocks.chunks,
+            self.blocks.per_block, self.s, self.gamma, self.squared, self.factors, self.scales, out,
+        )  # fmt: skip
+        if out.size and out.min() < 0:
+            message = "a draw fell beyond its block: the weights of a row were computed in two ways"
+            raise RuntimeError(message)
+        return out
+
+    def row(self, word: int) -> npt.NDArray[np.uint64]:
+        """Return the integer weights of a word's row; uint64 [V], total 2^64."""
+        self.build(np.array([word]))
+        out = np.empty(self.blocks.words, dtype=np.uint64)
+        _row(
+            word, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.squared, self.factors,
+            self.own[word], self.scales[word], out,
+        )  # fmt: skip
+        return out
+
+    def several(self, words: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        """Return the rows of several words; uint64 [N, V]."""
+        self.build(words)
+        out = np.empty((words.size, self.blocks.words), dtype=np.uint64)
+        in_slices(
+            words.size, _rows, words, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.squared,
+            self.factors, self.own, self.scales, out,
+        )  # fmt: skip
+        return out
+
+    def own_shares(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Return the probability that each of these words comes back unchanged; float64."""
+        self.build(ids)
+        return np.asarray(self.own[ids].astype(np.float64) / weights.TOTAL)
+
+
+_cache: collections.OrderedDict[tuple[Any, ...], ExponentialRows] = collections.OrderedDict()
+_cache_lock = threading.Lock()
+
+
+def rows_of(
+    space: Space,
+    s: float,
+    gamma: float = math.inf,
+    factors: npt.NDArray[np.float64] | None = None,
+    *,
+    squared: bool = False,
+) -> ExponentialRows:
+    """Return the rows of a space's kernel; kept while all that a process keeps is within ``CACHE_BYTES``.
+
+    ``squared`` takes squared distances of the vectors at length 1.
+
+    ``factors`` are a function of the space and s.
+    """
+    with _cache_lock:
+        key = (space, s, gamma, squared, factors is None)
+        if key not in _cache:
+            blocks = blocks_of(space, unit=squared)
+            name = table_cache.key_of(
+                space=space.digest, s=s.hex(), gamma=float(gamma).hex(), squared=squared, per_block=blocks.per_block,
+                factors=None if factors is None else hashlib.sha256(factors.tobytes()).hexdigest(),
+            )  # fmt: skip
+            _cache[key] = ExponentialRows(blocks, s, gamma, factors, squared=squared, key=name)
+        _cache.move_to_end(key)
+        while len(_cache) > 1 and sum(rows.built_bytes for rows in _cache.values()) > CACHE_BYTES:
+            _cache.popitem(last=False)
+        return _cache[key]

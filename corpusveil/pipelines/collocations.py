@@ -1,0 +1,132 @@
+"""The public flow: count n-grams, score them, tokenise by what scored, train word vectors."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from corpusveil.collocations.connectors import connector_words
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.score import TABLE, score_counts
+from corpusveil.collocations.tokenize import tokenize_corpus
+from corpusveil.collocations.training import train_vectors
+from corpusveil.collocations.word2vec import Training
+from corpusveil.errors import UnsetError
+from corpusveil.pipelines.engines import make_engine
+from corpusveil.pipelines.settings import CollocationsSettings, EngineSettings, Settings
+from corpusveil.pipelines.watch import Watch
+from corpusveil.storage import files
+from corpusveil.storage.artifacts import is_artifact
+from corpusveil.storage.engine import Engine
+from corpusveil.storage.parquet import opened
+
+SHOWN = 10
+
+
+@contextlib.contextmanager
+def said_when_made(output: str, watch: Watch) -> Iterator[None]:
+    """Say at the end of the block that nothing was done, where the artefact was complete before it."""
+    made = is_artifact(files.absolute(output))
+    yield
+    if made:
+        watch.warn(f"{output}: this call has made it before; nothing was done.")
+
+
+def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+    """Count the n-grams of the corpus; return the description of the counts."""
+    flow, output = _of(settings), _place(settings, "counts")
+    began = time.monotonic()
+    options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split")
+    engine = engine or make_engine(settings.engine)
+    with said_when_made(output, watch):
+        told = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
+    least, longest = told["options"]["min_count"], told["options"]["max_n"]
+    watch.say(
+        f"{output}: {told['ngrams']:,} n-grams of 1 to {longest} words that occur {least} times or more; "
+        f"{told['documents']:,} documents, {told['sentences']:,} sentences, {told['words']:,} words, "
+        f"{told['different_words']:,} different ones; {time.monotonic() - began:.1f} s"
+    )
+    if told["words_left_out"]:
+        watch.say(
+            f"{told['words_left_out']:,} words that are frequent only now are left out, since the earlier counts lack "
+            "their n-grams; count everything again to have them."
+        )
+    return told
+
+
+def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+    """Score the counts; return the description of the collocation table."""
+    flow, output = _of(settings), _place(settings, "table")
+    began = time.monotonic()
+    connectors = connector_words(flow.connectors)
+    scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
+    engine = engine or make_engine(settings.engine)
+    with said_when_made(output, watch):
+        told = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
+    numbers = ", ".join(f"{count:,} of {n} words" for n, count in told["collocations"].items())
+    watch.say(f"{output}: {numbers}; {time.monotonic() - began:.1f} s")
+    with files.open_read(files.join(files.absolute(output), TABLE)) as file:
+        top = next(opened(file).iter_batches(SHOWN, use_threads=False)).to_pylist()
+    watch.say("first: " + ", ".join(f"{row['ngram']} ({row['score']:.2f})" for row in top))
+    return told
+
+
+def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+    """Tokenise the corpus; return the description of the tokens."""
+    flow, output = _of(settings), _place(settings, "tokens")
+    began = time.monotonic()
+    engine = engine or make_engine(settings.engine)
+    with said_when_made(output, watch):
+        told = tokenize_corpus(
+            flow.input, output, engine, flow.tokenizer, flow.table,
+            text=flow.text, hyphens=flow.hyphens, watch=watch.stage,
+        )  # fmt: skip
+    watch.say(
+        f"{output}: {told['words']:,} words became {told['tokens']:,} tokens, {told['different_tokens']:,} different, "
+        f"in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"
+    )
+    return told
+
+
+def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+    """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
+    (chosen,) = settings.needed("embeddings")
+    tokens, output = _place(settings, "tokens"), chosen.vectors
+    training = Training(
+        dimensions=chosen.dimensions, window=chosen.window, negative=chosen.negative, hs=chosen.hs,
+        epochs=chosen.epochs, min_count=chosen.min_count, sg=chosen.sg, sample=chosen.sample, alpha=chosen.alpha,
+        seed=chosen.seed, workers=chosen.threads,
+    )  # fmt: skip
+    with said_when_made(output, watch):
+        if chosen.trainer == "spark":
+            from corpusveil.jobs.mllib import train_on_spark
+
+            told = train_on_spark(tokens, output, training, settings.engine.master)
+        else:
+            engine = engine or make_engine(settings.engine.model_copy(update={"workers": None}))
+            told = train_vectors(
+                tokens, output, engine, training, spool_bytes=chosen.spool, progress=_shown(settings.engine, watch)
+            )
+    watch.say(f"{output}: {told['words']:,} tokens, {told['dimensions']} dimensions, {told['seconds']:.1f} s")
+    watch.say(f"sha256 of the vectors {told['vectors_sha256']}")
+    return told
+
+
+def _shown(engine: EngineSettings, watch: Watch) -> Callable[[float, float], None] | None:
+    """Return what shows the progress of a training in this process; another one has nothing to show it on."""
+    return watch.training if engine.name == "local" else None
+
+
+def _of(settings: Settings) -> CollocationsSettings:
+    (flow,) = settings.needed("collocations")
+    return flow  # type: ignore[no-any-return]  # needed() returns sections of any kind
+
+
+def _place(settings: Settings, name: str) -> str:
+    place = getattr(_of(settings), name)
+    if place is None:
+        raise UnsetError(f"collocations.{name}: this setting is missing; add it.")
+    return str(place)

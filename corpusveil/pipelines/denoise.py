@@ -1,0 +1,43 @@
+"""From a release to a readable one, by public artefacts alone."""
+
+from __future__ import annotations
+
+from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.collocations.model import load_model
+from corpusveil.errors import UnsetError
+from corpusveil.pipelines.engines import make_engine
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.watch import Watch
+from corpusveil.spaces import load_space
+from corpusveil.storage.engine import Engine
+from corpusveil.transforms.denoise import Search
+from corpusveil.transforms.denoise_corpus import Denoised, denoise
+
+
+def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = None) -> Denoised:
+    """Denoise a release; what was finished before is not done again."""
+    watch = watch or Watch()
+    chosen, space = settings.needed("denoise", "space")
+    release = chosen.release or settings.value("output.path")
+    model = chosen.model or settings.value("model.path")
+    for name, value in (("release", release), ("model", model)):
+        if value is None:
+            raise UnsetError(f"denoise.{name}: this is missing; name it.")
+    table = chosen.collocations or settings.value("text.collocations")
+    made = denoise(
+        release, chosen.path, space=load_space(space.path), model=load_model(model),
+        collocations=None if table is None else load_collocations(table),
+        search=Search(
+            aim=chosen.aim, candidates=chosen.candidates, width=chosen.width, unknown_share=chosen.unknown_share
+        ),
+        engine=engine or make_engine(settings.engine), watch=watch.shards,
+    )  # fmt: skip
+    if not made.words:
+        watch.warn(f"{chosen.path}: {made.documents:,} documents were denoised before; nothing was done.")
+        return made
+    watch.say(
+        f"{chosen.path}: {made.documents:,} documents, {made.words:,} words looked at, "
+        f"{made.words - made.unchanged:,} of them replaced; {made.words / made.seconds:,.0f} words/s\n"
+        f"sha256 {made.content_sha256}\nThe guarantee is that of {release}; nothing was spent."
+    )
+    return made

@@ -1,0 +1,32 @@
+"""What a release would read, write, take and spend, from a sample."""
+
+from __future__ import annotations
+
+from corpusveil.pipelines.privatize import prepare
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.watch import Watch
+from corpusveil.storage.inputs import find_shards
+from corpusveil.transforms.planning import Forecast, count_duplicates, forecast
+
+
+def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:
+    """Say what the release would take; with ``duplicates`` read everything, and count equal documents, too.
+
+    Nothing is written, and no key is made.
+    """
+    watch = watch or Watch()
+    corpus, output = settings.needed("corpus", "output")
+    prepared = prepare(settings, watch, make_key=False)
+    found = forecast(
+        prepared.release, corpus.input, columns=prepared.columns, root=corpus.root, corpus=corpus.name,
+        format=output.format, on_bad_rows=output.on_bad_rows, spending=prepared.spending,
+    )  # fmt: skip
+    for line in found.lines(settings.engine.workers or 1):
+        watch.say(line)
+    if duplicates:
+        known = count_duplicates(find_shards(corpus.input), prepared.columns)
+        watch.say(
+            f"{known.documents:,} documents, {known.copies:,} of them copies of an earlier one, at most {known.most:,} "
+            f"alike: with duplicates independent such a document spends {known.most:,} times as much"
+        )
+    return found

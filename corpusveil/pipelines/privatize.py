@@ -1,0 +1,172 @@
+"""From a corpus to a release: settings in, shards, a manifest and private records out."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from corpusveil.budget import Budget
+from corpusveil.budget.budget import dataset_budget, field_budget
+from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.errors import MismatchError
+from corpusveil.mechanisms import make
+from corpusveil.pipelines.engines import make_engine
+from corpusveil.pipelines.release_key import key_of
+from corpusveil.pipelines.settings import Settings, presets
+from corpusveil.pipelines.watch import Watch
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import load_space
+from corpusveil.storage import events
+from corpusveil.storage.engine import Engine
+from corpusveil.storage.rows import Columns
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms import corpus as shards
+from corpusveil.transforms.corpus import Outcome
+from corpusveil.transforms.profiles import PROFILES
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import Caps, Spending
+from corpusveil.transforms.statement import NOT_PRIVATE
+
+NEARLY_ALL = 0.9
+EXAMPLE_LENGTHS = (10, 100, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What settings of a release come to, before anything is read of the corpus."""
+
+    release: Release
+    columns: Columns
+    spending: Spending | None
+
+
+def prepare(settings: Settings, watch: Watch, *, make_key: bool = True) -> Prepared:
+    """Return the release that settings ask for, under its key.
+
+    Where none is named and ``make_key``, one is made for this output; a release that is refused makes none.
+    """
+    corpus, output, chosen = settings.needed("corpus", "output", "mechanism")
+    settled = presets.settled(settings)
+    text, (space,) = settled.text, settings.needed("space")
+    policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
+    _tell_profile(settled, policy, watch)
+    mechanism = make(chosen.name, load_space(space.path), **(settled.mechanism or chosen).parameters)
+    table = None if text.collocations is None else load_collocations(text.collocations)
+    columns = Columns(corpus.text, corpus.id, tuple(corpus.keep), output.csv_formulas)
+    release = Release(
+        mechanism, budget_of(settled), policy, Key.generate(), table, output.duplicates,
+        accept_no_guarantee=output.accept_no_guarantee,
+    )  # fmt: skip
+    key = key_of(settings.key, output.path, watch, make=make_key)
+    return Prepared(dataclasses.replace(release, key=key), columns, _spending(settings))
+
+
+def budget_of(settled: Settings) -> Budget:
+    """Return the budget of a document's column, as settings with their presets written out have it."""
+    (chosen,) = settled.needed("budget")
+    epsilon, allocation = chosen.epsilon, chosen.allocation
+    if chosen.strategy is not None or allocation == "dataset":
+        epsilon = dataset_budget(epsilon, chosen.average_words)
+    if allocation == "dataset":
+        allocation = "uniform"
+    if chosen.field_weights is not None:
+        epsilon = field_budget(epsilon, chosen.field_weights, settled.value("corpus.text"))
+    return Budget(epsilon, chosen.per, allocation, tuple(chosen.weights))
+
+
+def _spending(settings: Settings) -> Spending | None:
+    ledger = settings.ledger
+    return None if ledger is None else Spending(ledger.path, Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp))
+
+
+def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
+    """Say what a profile leaves in the clear."""
+    name = settled.value("budget.profile")
+    for line in () if name is None else PROFILES[name].lines(policy):
+        watch.warn(line)
+
+
+def run(
+    settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
+    debug: bool = False,
+) -> Outcome:  # fmt: skip
+    """Privatize the corpus; what was finished before is not done again."""
+    watch = watch or Watch()
+    corpus, output = settings.needed("corpus", "output")
+    if (log := output.log or events.given()) is not None:
+        events.open_log(log)
+    prepared = prepare(settings, watch)
+    release = prepared.release
+    if output.only_release is not None and release.name != output.only_release:
+        raise MismatchError(
+            f"only_release {output.only_release}: this would be release {release.name}; the configuration, the space, "
+            "the key or the version of corpusveil is another one."
+        )
+    announce(release, watch)
+    caps = Caps() if prepared.spending is None else prepared.spending.caps
+    if caps.ldp is None and caps != Caps():
+        watch.warn(
+            "warning: cap and cap_token add up within one metric; cap_ldp, which is not set, holds over all of them."
+        )
+    if settings.engine.name == "spark":
+        watch.warn("starting Spark")
+    outcome = shards.privatize_corpus(
+        release, corpus.input, output.path, engine or make_engine(settings.engine),
+        columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
+        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
+        spending=prepared.spending, watch=watch.shards,
+    )  # fmt: skip
+    _describe(outcome, settings, watch)
+    return outcome
+
+
+def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
+    (output,) = settings.needed("output")
+    records = f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}"
+    if outcome.content_sha256 is None:
+        watch.say(
+            f"{output.path}: {outcome.shards} shards are handed over; the job writes the manifest when all are done"
+        )
+        watch.say(records)
+        return
+    counts = outcome.counts
+    watch.say(
+        f"{output.path}: {outcome.shards} shards, {counts.documents:,} documents, {counts.tokens_written:,} tokens, "
+        f"{outcome.seconds:.1f} s"
+    )
+    if counts.quarantined:
+        told = f"{counts.quarantined:,} rows could not be read and were set aside in the private records"
+        watch.warn(f"warning: {told}.")
+    watch.say(f"content sha256 {outcome.content_sha256}")
+    watch.say(records)
+
+
+def announce(release: Release, watch: Watch) -> None:
+    """Say what will come back unchanged, and what the release promises."""
+    if release.key.test:
+        watch.warn(NOT_PRIVATE)
+    mechanism, budget = release.mechanism, release.budget
+    if budget.per == "token":
+        share = mechanism.retention(budget.epsilon)
+        watch.say(f"Expected share of known words that come back unchanged: {share:.1%}")
+    else:
+        share, examples = _shares_by_length(release)
+        watch.say(f"Expected share of known words that come back unchanged, by the words of a document: {examples}")
+    if share > NEARLY_ALL:
+        watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly every known word stays as it is.")
+    guarantee = release.guarantee()
+    for line in guarantee.notes:
+        watch.say(f"- {line}")
+    watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
+
+
+def _shares_by_length(release: Release) -> tuple[float, str]:
+    """Return the largest share that stays of documents of some lengths, and all of them in words."""
+    import numpy as np
+
+    budget = release.budget
+    lengths: Any = np.array(EXAMPLE_LENGTHS)
+    shares = budget.shares(budget.weight_before(lengths) if budget.weights else lengths)
+    stay = [release.mechanism.retention(float(value)) for value in shares]
+    return max(stay), ", ".join(f"{k:.1%} of {n}" for k, n in zip(stay, EXAMPLE_LENGTHS, strict=True))

@@ -1,0 +1,118 @@
+"""A configuration file on a schedule: which releases it has made, and the start of what is due."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+import corpusveil
+from corpusveil.jobs.beam_runners import goes_on_alone
+from corpusveil.pipelines import privatize
+from corpusveil.pipelines.schedule import Plan, Schedule, go_on
+from corpusveil.pipelines.schedule_metrics import prometheus
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.toml import Document
+from corpusveil.pipelines.watch import Watch
+from corpusveil.sampling.keys import Key
+from corpusveil.storage import files, lease
+from corpusveil.storage.inputs import root_of
+from corpusveil.storage.records import Records
+
+_ELSEWHERE = ("engine", "schedule")
+"""Sections that decide nothing about which shards can be used."""
+
+
+def check(document: Document) -> None:
+    """Raise UserError for what a schedule can't do without, or can't do with."""
+    settings = document.settings
+    if settings.output is None:
+        raise document.fault("output", "a schedule makes releases; add it and the sections that it needs")
+    if settings.key.path is None and settings.key.environment is None:
+        raise document.fault(
+            "key",
+            "a schedule needs one key for all its releases, or what comes again is noised and spent again; "
+            "make one with 'corpusveil key new PATH' and name it with key.path",
+        )
+    if goes_on_alone(settings.engine.options):
+        raise document.fault(
+            "engine.options", "a schedule waits for its runs; leave out --no_wait_until_finish and --template_location"
+        )
+
+
+def schedule_of(document: Document) -> Schedule:
+    """Return the schedule of a file. Raises UserError where the file, or its key, can't serve one."""
+    check(document)
+    settings = document.settings
+    corpus, output = settings.needed("corpus", "output")
+    key = settings.key
+    secret = Key.load(key.path) if key.path is not None else Key.from_environment(str(key.environment))
+    return Schedule(
+        tuple(corpus.input),
+        corpus.root or root_of(corpus.input),
+        output.path,
+        output.records or output.path.rstrip("/") + ".records",
+        Records(files.absolute(settings.schedule.state or output.path.rstrip("/") + ".schedule")),
+        secret.derive("records"),
+        settings.schedule.compare,
+        _digest(settings),
+    )
+
+
+def _digest(settings: Settings) -> str:
+    """Return a digest of everything that decides whether a shard can be used."""
+    told = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
+    """Return the settings of one run: its shards, below the root of all of them, into folders of its own."""
+    return document.settings.changed(
+        corpus={"input": [shard.url for shard in plan.shards], "root": schedule.root},
+        output={
+            "path": schedule.output_of(plan),
+            "records": schedule.records_of(plan),
+            "only_release": schedule.release() or document.settings.value("output.only_release"),
+        },
+    )
+
+
+def start(document: Document, watch: Watch) -> int:
+    """Do all that is due; return the exit status. Started twice at once, one does it and the other says so."""
+    schedule = schedule_of(document)
+    for private in (schedule.state, Records(files.absolute(schedule.records))):
+        private.close()
+    held = lease.take(schedule.state.address("lease"))
+    if isinstance(held, str):
+        watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
+        return 0
+    with held:
+        try:
+            status, did = go_on(
+                schedule, lambda plan: privatize.run(settings_of(document, schedule, plan), watch), watch.warn
+            )
+            if not did:
+                watch.say(f"{document.file}: nothing is new")
+        finally:
+            if (where := document.settings.schedule.prometheus) is not None:
+                files.write_bytes(where, prometheus(schedule.state).encode())
+    return status
+
+
+def status(document: Document) -> Iterator[str]:
+    """Yield what was done and what is due, in words; nothing is written."""
+    schedule = schedule_of(document)
+    for number, done in schedule.runs():
+        if done is None:
+            yield f"run-{number:05d}: {schedule.refusal(number) or 'begun, not finished'}"
+        elif done.given_up:
+            yield f"run-{number:05d}: given up, its shards went into a later one"
+        else:
+            yield f"run-{number:05d}: {len(done.shards):,} shards, {done.documents:,} documents"
+    for sentence in schedule.left_out():
+        yield f"left out until it changes: {sentence}"
+    plan = schedule.due()
+    if plan is None:
+        yield "nothing is due"
+    else:
+        yield f"{plan.name} is due: {plan.count('new'):,} new and {plan.count('changed'):,} changed shards"

@@ -1,0 +1,83 @@
+"""One tree of settings: what every flow does, said once for the command line, TOML files, templates and programs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from corpusveil.errors import ConflictError, UnsetError
+from corpusveil.pipelines.settings import rules
+from corpusveil.pipelines.settings.fields import fault
+from corpusveil.pipelines.settings.sections import (
+    BudgetSettings,
+    CollocationsSettings,
+    CorpusSettings,
+    DenoiseSettings,
+    EmbeddingsSettings,
+    EngineSettings,
+    KeySettings,
+    LedgerSettings,
+    MechanismSettings,
+    ModelSettings,
+    OutputSettings,
+    ScheduleSettings,
+    SpaceSettings,
+    TextSettings,
+)
+
+
+class Settings(BaseModel):
+    """Every section; one that is None is not asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True)
+
+    collocations: CollocationsSettings | None = None
+    embeddings: EmbeddingsSettings | None = None
+    model: ModelSettings | None = None
+    space: SpaceSettings | None = None
+    corpus: CorpusSettings | None = None
+    mechanism: MechanismSettings | None = None
+    budget: BudgetSettings | None = None
+    text: TextSettings = Field(default_factory=TextSettings)
+    key: KeySettings = Field(default_factory=KeySettings)
+    ledger: LedgerSettings | None = None
+    engine: EngineSettings = Field(default_factory=EngineSettings)
+    output: OutputSettings | None = None
+    denoise: DenoiseSettings | None = None
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
+
+    @model_validator(mode="after")
+    def _that_go_together(self) -> Self:
+        for place, sentence in rules.broken(self):
+            raise fault(place, sentence, ConflictError)
+        return self
+
+    def value(self, place: str) -> Any:
+        """Return the value of ``section.key``; None where the section is not asked for."""
+        section, _, name = place.partition(".")
+        return getattr(getattr(self, section), name, None)
+
+    def is_given(self, place: str) -> bool:
+        """Say whether somebody gave ``section.key``."""
+        section, _, name = place.partition(".")
+        return name in getattr(getattr(self, section), "model_fields_set", ())
+
+    def changed(self, **sections: dict[str, Any]) -> Settings:
+        """Return the settings with other values in some sections; they are not checked again."""
+        made = {name: getattr(self, name).model_copy(update=values) for name, values in sections.items()}
+        return self.model_copy(update=made)
+
+    def needed(self, *names: str) -> tuple[Any, ...]:
+        """Return sections that a flow can't do without. Raises UserError for one that is missing."""
+        for name in names:
+            if getattr(self, name) is None:
+                raise UnsetError(f"[{name}]: this section of the settings is missing; add it.")
+        return tuple(getattr(self, name) for name in names)
+
+
+__all__ = [
+    "BudgetSettings", "CollocationsSettings", "CorpusSettings", "DenoiseSettings", "EmbeddingsSettings",
+    "EngineSettings", "KeySettings", "LedgerSettings", "MechanismSettings", "ModelSettings", "OutputSettings",
+    "ScheduleSettings", "Settings", "SpaceSettings", "TextSettings",
+]  # fmt: skip

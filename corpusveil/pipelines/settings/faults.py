@@ -1,0 +1,133 @@
+"""What is wrong with given settings, as one sentence in the words of who gave them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.fields import Section, declared, named, plain
+
+SHOWN_LENGTH = 120
+_NEEDED = {
+    "string_type": "a text in quotes is needed",
+    "string_unicode": "this name is not valid UTF-8; rename the file or folder",
+    "string_too_short": "a text in quotes is needed",
+    "list_type": "a list is needed",
+    "too_short": "this list is empty",
+    "float_type": "a number is needed",
+    "finite_number": "a number is needed",
+    "int_type": "a whole number is needed",
+    "int_from_float": "a whole number is needed",
+    "bool_type": "true or false is needed",
+    "missing": "this key is missing",
+}
+
+
+class Caller(Protocol):
+    """Who gave settings: it has names for them, and shows a value beside its name."""
+
+    def name(self, place: str) -> str:
+        """Return the name of a setting (``section.key``), or of a section."""
+
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+        """Return an error of a setting, with the value that is at fault where that says more."""
+
+
+def validated(given: Mapping[str, Any], caller: Caller) -> Settings:
+    """Return the settings of given sections. Raises UserError for the first thing that is wrong with them."""
+    _refuse_unknown(given, caller)
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        raise _told(error, caller) from None
+
+
+def raised(place: str, sentence: str, caller: Caller, kind: type[UserError]) -> UserError:
+    """Return a broken rule as an error; ``{section.key}`` in the sentence are the caller's names."""
+    return caller.fault(place, named(sentence, caller.name), kind=kind)
+
+
+def shown(value: Any) -> str:
+    """Return a value as TOML has it, as it can stand in a sentence."""
+    try:
+        return cut(json.dumps(value))
+    except (TypeError, ValueError, RecursionError):  # a date; a number of thousands of digits
+        return f"a {type(value).__name__}"
+
+
+def cut(text: str) -> str:
+    """Return a text, or the beginning of a long one."""
+    return text if len(text) <= SHOWN_LENGTH else f"{text[:SHOWN_LENGTH]}..."
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """Return the nearest of known names as the end of a sentence, or nothing."""
+    found = difflib.get_close_matches(str(name), list(known), 1, 0.5)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def elsewhere(name: str, *, exactly: bool = False) -> str:
+    """Return the nearest keys of all sections as the end of a sentence, or nothing."""
+    places: dict[str, list[str]] = {}
+    for one in declared(Settings):
+        places.setdefault(one.key, []).append(one.place)
+    for parameter in parameters():
+        places.setdefault(parameter, []).append(f"mechanism.{parameter}")
+    found = [name] if exactly else difflib.get_close_matches(name, places, 1, 0.7)
+    listed = [place for one in found for place in places.get(one, ())]
+    return f"; did you mean {' or '.join(listed)}?" if listed else ""
+
+
+def parameters(mechanism: Any = None) -> set[str]:
+    """Return the parameters of a mechanism, or of all of them."""
+    from corpusveil.mechanisms import registry
+
+    known = registry.names()
+    return {one for name in ([mechanism] if mechanism in known else known) for one in registry.parameters(name)}
+
+
+def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
+    for section, values in given.items():
+        if not isinstance(values, Mapping):
+            continue  # which is told by its type
+        of: type[Section] = plain(Settings.model_fields[section].annotation)
+        unknown = [name for name in values if name not in of.model_fields]
+        known = set(of.model_fields)
+        if section == "mechanism" and unknown:
+            known |= parameters(values.get("name"))
+        for name in unknown:
+            if name not in known:
+                near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
+                raise caller.fault(f"{section}.{name}", f"there is no such key{near}", kind=UnknownError)
+
+
+def _told(error: ValidationError, caller: Caller) -> UserError:
+    first = min(error.errors(), key=lambda one: one["type"] == "missing")  # what is there and wrong goes first
+    kind, about = first["type"], first.get("ctx", {})
+    value = about.get("value", first.get("input"))
+    place = about.get("place") or ".".join(map(str, (*first["loc"][:2], *filter(None, [about.get("key")]))))
+    if kind == "rule":
+        return raised(place, about["sentence"], caller, about["kind"])
+    section, _, name = place.partition(".")
+    if not name:
+        return caller.fault(place, f"this is a section; write [{section}] and its keys below")
+    if kind == "literal_error":
+        known = {one.place: one for one in declared(Settings)}[place].values
+        return caller.fault(place, f"it may be {', '.join(known)}{nearest(value, known)}", value)
+    if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
+        ((_, bound),) = about.items()
+        words = {"greater_than": "above", "greater_than_equal": "at least", "less_than_equal": "at most"}[kind]
+        return caller.fault(place, f"it has to be {words} {bound:g}", value)
+    sentence = _NEEDED.get(kind, "this is no such value")
+    if len(first["loc"]) > 2:
+        sentence = sentence.replace("a text in quotes", "a list of texts in quotes")
+        sentence = sentence.replace("a whole number", "a list of whole numbers")
+    if kind == "missing":
+        return caller.fault(place, sentence, kind=UnsetError)
+    return caller.fault(place, sentence, value)

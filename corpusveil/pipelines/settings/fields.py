@@ -1,0 +1,193 @@
+"""How a setting is declared: one field with its type, default and bounds, and what its options, keys and pages say."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
+
+from corpusveil.errors import UserError
+
+Group = Literal["What", "How private", "Text", "Where", "Engine", "Records"]
+"""The headings that help and the reference list settings under."""
+
+_NAMED = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
+BEHIND = "--"
+"""The option that stands for what a command line has behind two dashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a field says of itself beside its type, default, bounds and help."""
+
+    group: Group | None = None
+    """The heading that it is listed under; by default its section's."""
+    metavar: str | None = None
+    path: bool = False
+    """Whether it names a place: a relative one is relative to the file that it stands in."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """The commands that have it, and its name there, without dashes and with ``_``; empty for an argument."""
+    needed: tuple[str, ...] = ()
+    """The commands that can't do without it."""
+    choices: str | None = None
+    """Where the names are that it may be, or what returns them: ``module:attribute``; imported when it is asked for."""
+    form: str | None = None
+    """A regular expression of its values as a parameter of a template, where the type does not say enough."""
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Add what the type does not say to the setting's JSON schema."""
+        if self.choices is not None:
+            schema["enum"] = list(self.known)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names that it may be, where only the program knows them."""
+        if self.choices is None:
+            return ()
+        module, _, name = self.choices.partition(":")
+        found = getattr(importlib.import_module(module), name)
+        return tuple(found() if callable(found) else found)
+
+
+def key(
+    help: str,
+    default: Any = ...,
+    *,
+    commands: Sequence[str] | Mapping[str, str] | None = None,
+    needed: bool | Sequence[str] = False,
+    group: Group | None = None,
+    metavar: str | None = None,
+    path: bool = False,
+    choices: str | None = None,
+    form: str | None = None,
+    **bounds: Any,
+) -> Any:
+    """Declare a setting. ``commands`` are those that have it, by default its section's; ``bounds`` are pydantic's."""
+    if commands is not None and not isinstance(commands, Mapping):
+        commands = dict.fromkeys(commands, "*")
+    by_name = {"*": "*"} if commands is None else dict(commands)
+    wanted = tuple(by_name) if needed is True else tuple(needed or ())
+    told = Setting(group, metavar, path, by_name, wanted, choices, form)
+    value: dict[str, Any] = {"default_factory": list} if isinstance(default, list) else {"default": default}
+    return Field(**value, description=help, json_schema_extra=told, **bounds)
+
+
+def fault(place: str, sentence: str, kind: type[UserError]) -> PydanticCustomError:
+    """Return an error of one setting, ``section.key``; others are named in the sentence as ``{section.key}``."""
+    return PydanticCustomError("rule", "{sentence}", {"place": place, "sentence": sentence, "kind": kind})
+
+
+class Section(BaseModel):
+    """A section of the settings. ``GROUP`` is the heading of its settings, ``COMMANDS`` have those that name none."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True, allow_inf_nan=False,
+        str_min_length=1, protected_namespaces=(),
+    )  # fmt: skip
+    GROUP: ClassVar[Group] = "What"
+    COMMANDS: ClassVar[tuple[str, ...]] = ("privatize",)
+
+    @model_validator(mode="after")
+    def _within_choices_and_64_bits(self) -> typing.Self:
+        for name, info in type(self).model_fields.items():
+            told, value = told_of(info), getattr(self, name)
+            if any(isinstance(one, int) and abs(one) >= 1 << 63 for one in listed(value)):
+                raise PydanticCustomError("int_type", "64 bits", {"key": name, "value": value})
+            if told.choices is not None and value is not None and value not in told.known:
+                raise PydanticCustomError("literal_error", "one of them", {"key": name, "value": value})
+        return self
+
+
+def listed(value: Any) -> list[Any]:
+    """Return the values of a setting, whether it is one or a list of them; none where it is nothing."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def told_of(info: FieldInfo) -> Setting:
+    """Return what a field says of itself."""
+    return typing.cast("Setting", info.json_schema_extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A setting where it stands in the tree."""
+
+    name: str
+    section: type[Section]
+    key: str
+    info: FieldInfo
+
+    @property
+    def place(self) -> str:
+        """Its section and key, as a file names it."""
+        return f"{self.name}.{self.key}"
+
+    @property
+    def told(self) -> Setting:
+        """What it says of itself."""
+        return told_of(self.info)
+
+    @property
+    def group(self) -> Group:
+        """The heading that it is listed under."""
+        return self.told.group or self.section.GROUP
+
+    @property
+    def commands(self) -> Mapping[str, str]:
+        """The commands that have it, and its name there."""
+        own = self.told.commands
+        of_section = dict.fromkeys(self.section.COMMANDS, "*") if "*" in own else own
+        return {command: self.key if name == "*" else name for command, name in of_section.items()}
+
+    def is_needed(self, command: str) -> bool:
+        """Say whether a command can't do without it."""
+        return bool({command, "*"} & set(self.told.needed))
+
+    @property
+    def kind(self) -> Any:
+        """Its type, where it is given: without the None that stands for nothing given."""
+        return plain(self.info.annotation)
+
+    def help(self, name: Callable[[str], str] = str) -> str:
+        """Return what it is, with other settings as somebody calls them."""
+        return named(str(self.info.description), name)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What it may be, where that is a choice."""
+        return (
+            tuple(map(str, typing.get_args(self.kind))) if typing.get_origin(self.kind) is Literal else self.told.known
+        )
+
+    @property
+    def default(self) -> Any:
+        """What it is when it is not given; None where that is nothing."""
+        return None if self.info.is_required() else self.info.get_default(call_default_factory=True)
+
+
+def named(sentence: str, name: Callable[[str], str]) -> str:
+    """Return a sentence whose ``{section.key}`` and ``{section}`` are what somebody calls these."""
+    return _NAMED.sub(lambda found: name(found[1]), sentence)
+
+
+def plain(annotation: Any) -> Any:
+    """Return a type without ``| None``."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        (annotation,) = (one for one in typing.get_args(annotation) if one is not types.NoneType)
+    return annotation
+
+
+def declared(tree: type[BaseModel]) -> Iterator[Declared]:
+    """Yield every setting of a tree of sections, in its order."""
+    for name, info in tree.model_fields.items():
+        section = plain(info.annotation)
+        for key, one in section.model_fields.items():
+            yield Declared(name, section, key, one)

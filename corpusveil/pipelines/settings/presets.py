@@ -1,0 +1,48 @@
+"""Presets: what a profile of a study and a strategy of the collocation study set, and what contradicts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from corpusveil.transforms.profiles import PROFILES
+from corpusveil.transforms.strategies import STRATEGIES
+
+if TYPE_CHECKING:
+    from corpusveil.pipelines.settings import Settings
+
+_OF_BUDGET = ("per", "allocation")
+
+
+def _presets(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what presets set, by place, with their names; a later one goes before an earlier one."""
+    budget, mechanism = settings.budget, settings.mechanism
+    if budget is not None and budget.profile is not None and mechanism is not None:
+        profile = PROFILES[budget.profile]
+        found = {f"mechanism.{name}": value for name, value in profile.parameters.get(mechanism.name, {}).items()}
+        yield f"profile {profile.name}", found | _placed({"per": profile.per, **profile.text})
+    if budget is not None and budget.strategy is not None:
+        yield f"strategy {budget.strategy}", _placed(STRATEGIES[budget.strategy])
+
+
+def _placed(values: Any) -> dict[str, Any]:
+    return {f"{'budget' if name in _OF_BUDGET else 'text'}.{name}": value for name, value in values.items()}
+
+
+def contradictions(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield settings that somebody gave and that a preset sets otherwise, with a sentence each."""
+    for preset, own in _presets(settings):
+        for place, value in own.items():
+            given = settings.value(place)
+            if given != value and (settings.is_given(place) or (place.startswith("mechanism.") and given is not None)):
+                yield place, f"{given} contradicts the {preset}, which has {value}; leave one of them out"
+
+
+def settled(settings: Settings) -> Settings:
+    """Return the settings with what their presets set written out."""
+    sections: dict[str, dict[str, Any]] = {}
+    for _, own in _presets(settings):
+        for place, value in own.items():
+            section, _, name = place.partition(".")
+            sections.setdefault(section, {})[name] = value
+    return settings.changed(**sections)

@@ -1,0 +1,130 @@
+"""Rules that tie settings to one another, each once.
+
+A rule yields the place (``section.key``, or a section) that is at fault, and a sentence without a full stop; it names
+other settings as ``{section.key}``, which a file reads as its keys and the command line as its options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from corpusveil.errors import UserError
+from corpusveil.jobs import registry
+from corpusveil.pipelines.settings import presets
+
+if TYPE_CHECKING:
+    from corpusveil.pipelines.settings import Settings
+
+Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
+OF_RELEASE = ("mechanism", "budget", "text", "key", "ledger", "output", "schedule")
+"""The sections that are of no use but for a release."""
+NEEDED = ("corpus", "space", "mechanism", "budget", "output")
+"""The sections that a release needs."""
+
+
+def broken(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield what settings do not go together."""
+    for rule in (_flow, _key, _budget, presets.contradictions, _text, _engine):
+        yield from rule(settings)
+
+
+def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
+    flow, embeddings, space = settings.collocations, settings.embeddings, settings.space
+    if embeddings is not None and (flow is None or flow.tokens is None):
+        yield "embeddings", "vectors are trained on tokens; add {collocations.tokens}, and what makes them"
+    if embeddings is not None and space is not None and space.vectors:
+        yield "space.vectors", "{embeddings} trains the vectors of the space; leave one of the two out"
+    if flow is not None and flow.add_to is not None:
+        for name in ("max_n", "min_count", "text", "hyphens"):
+            if getattr(flow, name) != type(flow).model_fields[name].default:
+                place = f"collocations.{name}"
+                yield place, "{collocations.add_to} takes it from the earlier counts; leave it out"
+    if (
+        flow is not None
+        and flow.input
+        and flow.tokens is not None
+        and (flow.tokenizer == "word") != (flow.table is None)
+    ):
+        needs = "takes no" if flow.tokenizer == "word" else "needs a"
+        yield "collocations.table", f"{{collocations.tokenizer}} {flow.tokenizer} {needs} collocation table"
+    if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):
+        yield "embeddings.trainer", "spark runs on Spark; leave {engine.name} out"
+
+
+def _key(settings: Settings) -> Iterator[tuple[str, str]]:
+    given = [name for name in ("path", "environment", "test") if getattr(settings.key, name)]
+    if len(given) > 1:
+        yield (
+            f"key.{given[-1]}",
+            "{key.path}, {key.environment} and {key.test} exclude each other; leave all but one out",
+        )
+
+
+def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
+    budget = settings.budget
+    if budget is None:
+        return
+    multiplied = budget.strategy is not None or budget.allocation == "dataset"
+    if multiplied and budget.average_words is None:
+        by = "{budget.strategy}" if budget.strategy is not None else "{budget.allocation} dataset"
+        yield "budget.average_words", f"{by} needs it: words of an average text, from public knowledge"
+    if not multiplied and budget.average_words is not None:
+        yield "budget.average_words", "it is for {budget.strategy} or {budget.allocation} dataset; add one of them"
+    filled = presets.settled(settings).budget or budget
+    if bool(filled.weights) != (filled.allocation == "position"):
+        yield "budget.weights", "they go with {budget.allocation} position; give both or neither"
+    if filled.per != "document":
+        if filled.allocation not in ("uniform", "dataset"):
+            yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
+        if filled.field_weights is not None:
+            yield "budget.field_weights", "they share a document's budget; add {budget.per} document"
+
+
+def _text(settings: Settings) -> Iterator[tuple[str, str]]:
+    from corpusveil.text.policy import TextPolicy
+
+    text = presets.settled(settings).text
+    if (text.tokenizer == "word") != (text.collocations is None):
+        needs = "takes no" if text.tokenizer == "word" else "needs a"
+        yield "text.collocations", f"{{text.tokenizer}} {text.tokenizer} {needs} collocation table"
+    try:
+        TextPolicy(**text.model_dump(exclude={"collocations"}))
+    except UserError as error:
+        yield "text", str(error).removesuffix(".")
+
+
+def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Refuse a setting of another engine; engines themselves say which settings they have."""
+    for name in settings.engine.chosen():
+        if name not in registry.settings_of(settings.engine.name):
+            owners = " or ".join(engine for engine in registry.names() if name in registry.settings_of(engine))
+            yield f"engine.{name}", f"this is for {{engine.name}} {owners}; choose that or leave this out"
+
+
+def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield what a file lacks that asks for whole flows."""
+    release = [section for section in OF_RELEASE if section in settings.model_fields_set]
+    for section in NEEDED:
+        if release and getattr(settings, section) is None:
+            yield section, f"this section is missing, and {{{release[0]}}} is for a release, which needs it"
+    flow, space, model, denoise = settings.collocations, settings.space, settings.model, settings.denoise
+    if model is not None and (model.counts or settings.value("collocations.counts")) is None:
+        yield "model.counts", "a model is made of counts; add this key or {collocations.counts}"
+    if denoise is not None:
+        if (denoise.release or settings.value("output.path")) is None:
+            yield "denoise.release", "nothing is denoised; add this key or the sections of a release"
+        if (denoise.model or settings.value("model.path")) is None:
+            yield "denoise.model", "a language model of public text is needed; add this key or {model}"
+        if space is None:
+            yield "space", "this section is missing, and {denoise} needs the space of the release"
+    if flow is not None:
+        if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
+            yield "collocations.input", "this key is missing"
+        if flow.input and flow.counts is None and flow.tokens is None:
+            yield (
+                "collocations.counts",
+                "nothing is made of {collocations.input}; add this key or {collocations.tokens}",
+            )
+    elif not release and model is None and denoise is None and not (space is not None and space.vectors):
+        yield "corpus", "nothing is to be done; add {collocations}, {space.vectors} or the sections of a release"

@@ -1,0 +1,350 @@
+"""Every setting: the sections of a configuration file, whose keys are the options of the command line as well.
+
+A new setting is one field here. Its option, its key, its parameter of the Dataflow template, its place in the schema
+and its row in ``docs/settings.md`` follow from it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, model_validator
+
+from corpusveil.choices import Allocation, Compare, CsvFormulas, Duplicates, Hyphens, Measure, OnBadRows, Policy
+from corpusveil.collocations.training_defaults import SPOOL_BYTES
+from corpusveil.errors import BadTypeError, UserError
+from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key
+
+Tokenizer = Literal["word", "gst", "mst", "optimal"]
+
+WORD = "[A-Za-z0-9_]+(?:[ .:@+-][A-Za-z0-9_]+)*"
+"""A column or another plain name, as a parameter of a template."""
+STAGES = ("count", "score", "tokenize", "model", "denoise")
+"""The commands that run on any engine beside privatize."""
+
+
+def _weights(given: Any) -> Any:
+    """Return what ``10:3,1`` stands for."""
+    if not isinstance(given, str):
+        return given
+    from corpusveil.budget.budget import parse_weights
+
+    try:
+        return list(parse_weights(given))
+    except UserError as error:
+        raise fault("budget.weights", str(error).removesuffix("."), type(error)) from None
+
+
+# A table: two or three lines a setting.
+# fmt: off
+class CollocationsSettings(Section):
+    """The public corpus: counted, scored and tokenised."""
+
+    COMMANDS = ()
+
+    input: list[str] = key(
+        "Files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="INPUT...",
+        commands={"count": "", "tokenize": ""}, needed=True)
+    text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN", form=WORD)
+    counts: str | None = key(
+        "N-gram counts: the folder or URL that 'count' writes and 'score' reads.", None, path=True,
+        commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Where")
+    add_to: str | None = key(
+        "Earlier counts that the corpus is added to; they stay.", None, path=True, commands=("count",), metavar="URL")
+    table: str | None = key(
+        "Collocation table: the folder or URL that 'score' writes and 'tokenize' reads.", None, path=True,
+        commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Where")
+    tokens: str | None = key(
+        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files of a sentence a line.",
+        None, path=True, commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL", group="Where")
+    max_n: int = key("The longest n-grams, 1 to 5 words.", 3, commands=("count",), ge=1, le=5)
+    min_count: int = key("Leave out n-grams that occur more rarely.", 5, commands=("count",), ge=1)
+    hyphens: Hyphens | None = key(
+        "A hyphen between letters splits words or joins them (long-term); default: split, and for tokens as the "
+        "collocations were read.", None, commands=("count", "tokenize"), group="Text")
+    measure: Measure = key("The association measure.", "pmi", commands=("score",))
+    threshold: float = key("The lowest score that is kept.", 2.0, commands=("score",))
+    score_min_count: int = key("Leave out n-grams that occur more rarely.", 1, commands={"score": "min_count"}, ge=1)
+    connectors: str | None = key(
+        "Connector words, one a line; default: gensim's for English.", None, path=True, commands=("score",),
+        metavar="FILE")
+    connectors_rule: Literal["strict", "edges"] = key(
+        "No connector anywhere, or none first or last.", "strict", commands=("score",))
+    tokenizer: Tokenizer = key(
+        "Words, or collocations by one of three methods.", "gst", commands=("tokenize",), group="Text")
+
+
+class EmbeddingsSettings(Section):
+    """Word vectors, trained on the tokens."""
+
+    COMMANDS = ("train",)
+
+    vectors: str = key(
+        "Word vectors: a new folder or URL.", path=True, commands={"train": "output"}, needed=True, metavar="URL",
+        group="Where")
+    dimensions: int = key("Dimensions of the vectors.", 300, ge=1)
+    window: int = key("Words on each side that are context.", 5, ge=1)
+    negative: int = key("Negative samples; 0 for none.", 5, ge=0)
+    hs: int = key("1: hierarchical softmax.", 0, ge=0, le=1)
+    epochs: int = key("Passes over the tokens.", 5, ge=1)
+    min_count: int = key("Leave out tokens that occur more rarely.", 5, ge=1)
+    sg: int = key("1: skip-gram, 0: CBOW.", 0, ge=0, le=1)
+    sample: float = key("Down-sampling of frequent tokens.", 1e-3)
+    alpha: float = key("The first learning rate.", 0.025)
+    seed: int = key("Seed of the first vectors and of sampling.", 1, ge=0)
+    threads: int = key("More than 1 is faster, and differs from run to run.", 1, ge=1, group="Engine")
+    trainer: Literal["gensim", "spark"] = key(
+        "What trains: gensim on one machine, or Spark MLlib.", "gensim", group="Engine")
+    spool: int = key("The most disk for tokens, in bytes.", SPOOL_BYTES, ge=1, group="Engine")
+
+
+class SpaceSettings(Section):
+    """The space: vocabulary, public counts, vectors and lists."""
+
+    COMMANDS = ("space",)
+
+    path: str = key(
+        "The space: a folder or URL, which 'space' writes and 'privatize' reads.", path=True,
+        commands={"space": "output", "privatize": "space", "denoise": "space"}, needed=True, metavar="URL",
+        group="Where")
+    vectors: list[str] = key(
+        "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
+        path=True, needed=True, metavar="FILE")
+    lists: int = key("Lists per embedding.", 1, ge=0)
+    order: Literal["greedy", "improved"] = key("How lists are ordered.", "greedy")
+    union: bool = key("Keep words that only some of the embeddings have, on the others' lists.", default=False)
+    vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
+    importance: str | None = key(
+        "Public factors for words' vectors, word<TAB>number a line: above 1 a word stands further from others and is "
+        "changed less.", None, path=True, metavar="FILE")
+    counts: str | None = key(
+        "Public word counts that 'resample' draws from: what 'count' wrote, or word<TAB>count a line.", None,
+        path=True, metavar="URL")
+    balance: float = key(
+        "How much public frequency counts beside meaning, so that a replacement gives less away; needs {space.counts}. "
+        "0: not at all; 1 with {space.order} improved suits mechanisms on lists.", 0.0, ge=0)
+    seed: int = key("Public seed of the lists' start words.", 0, ge=0)
+
+
+class ModelSettings(Section):
+    """The public language model: Kneser-Ney trigrams, made of counts."""
+
+    COMMANDS = ("model",)
+
+    path: str = key(
+        "The model: the folder or URL that 'model' writes and 'denoise' reads.", path=True,
+        commands={"model": "output"}, needed=True, metavar="URL", group="Where")
+    counts: str | None = key(
+        "Counts of n-grams of up to 3 words, which 'count' wrote; in a file by default those of [collocations].", None,
+        path=True, needed=True, metavar="URL")
+    min_count: int = key("Leave out words that occur more rarely.", 1, ge=1)
+    min_bigram: int = key("Leave out pairs of words that occur more rarely; 0: as {model.min_count}.", 0, ge=0)
+    min_trigram: int = key("Leave out triples of words that occur more rarely; 0: as {model.min_bigram}.", 0, ge=0)
+
+
+class DenoiseSettings(Section):
+    """A readable release, made of a release and public artefacts alone."""
+
+    COMMANDS = ("denoise",)
+
+    release: str | None = key(
+        "The folder or URL of a release; in a file by default the one of [output].", None, path=True,
+        commands={"denoise": ""}, needed=True, metavar="RELEASE", group="Where")
+    path: str = key(
+        "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
+        metavar="URL", group="Where")
+    model: str | None = key(
+        "A language model of public text, made by 'model'; in a file by default the one of [model].", None, path=True,
+        needed=True, metavar="URL")
+    collocations: str | None = key(
+        "The collocation table that the release was made with, if any; in a file by default that of [text].", None,
+        path=True, metavar="URL", group="Text")
+    aim: Literal["words", "sentence", "table"] = key(
+        "The likeliest word at each place, the likeliest sentence, or each word by itself (fast).", "words")
+    candidates: int = key("Originals tried for each word.", 24, ge=1)
+    width: int = key("How many of them are tried in threes.", 12, ge=1)
+    unknown_share: float | None = key(
+        "Share of words outside the vocabulary; default: as in the model's text.", None, ge=0, le=1)
+
+
+class CorpusSettings(Section):
+    """The private corpus."""
+
+    input: list[str] = key(
+        "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...",
+        commands={"privatize": ""}, needed=True, min_length=1)
+    text: str = key("The column with the text.", "text", metavar="COLUMN", form=WORD)
+    id: str | None = key("A column that identifies a document.", None, metavar="COLUMN", form=WORD)
+    keep: list[str] = key("Another column to write, in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
+    root: str | None = key(
+        "Without an id: the folder that paths in documents' identities begin at; default: the common one.", None,
+        path=True, metavar="URL")
+    name: str | None = key(
+        "The corpus' name: in the ledger, and without an id in the identity of each document; default: its folder. "
+        "Needed with both an id and a ledger.", None, commands={"privatize": "corpus"}, metavar="NAME", form=WORD,
+        group="Records")
+
+
+class MechanismSettings(Section):
+    """The mechanism; its parameters stand beside its name."""
+
+    model_config = ConfigDict(extra="allow")
+    GROUP: ClassVar[Group] = "How private"
+
+    name: str = key(
+        "A name from 'corpusveil mechanisms'.", commands={"privatize": "mechanism"}, needed=True, metavar="NAME",
+        form="[a-z0-9]+(?:-[a-z0-9]+)*")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that are given."""
+        return dict(self.model_extra or {})
+
+    @model_validator(mode="after")
+    def _of_a_mechanism(self) -> Self:
+        from corpusveil.mechanisms import registry
+
+        place = "mechanism.name"
+        try:
+            registry.find(self.name)
+            for name, value in self.parameters.items():
+                place = f"mechanism.{name}"
+                registry.check(self.name, [name])
+                if isinstance(value, bool) or not isinstance(value, (int, float)):
+                    raise fault(place, "a number is needed", BadTypeError)
+        except UserError as error:
+            raise fault(place, str(error).removesuffix("."), type(error)) from None
+        return self
+
+
+class BudgetSettings(Section):
+    """How much a reader may learn."""
+
+    GROUP: ClassVar[Group] = "How private"
+
+    epsilon: float = key("The budget, above 0.", needed=True, gt=0)
+    per: Literal["token", "document"] = key("What the budget is for.", "token")
+    allocation: Literal[Allocation, "dataset"] = key(
+        "How a document's budget is shared; dataset: uniform, and epsilon times {budget.average_words}.", "uniform")
+    weights: Annotated[list[int], BeforeValidator(_weights)] = key(
+        "For allocation position: 10:3,1 is ten words of weight 3, all others of 1.", [], metavar="WEIGHTS",
+        form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
+    strategy: str | None = key(
+        "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
+        choices="corpusveil.transforms.strategies:STRATEGIES")
+    profile: str | None = key("The settings of a published study.", None, metavar="NAME",
+        choices="corpusveil.transforms.profiles:PROFILES")
+    average_words: float | None = key(
+        "Words of an average text, by which epsilon is multiplied; from public knowledge.", None, gt=0)
+    field_weights: str | None = key(
+        "For a budget per document, where a document has several text columns, each a release of its own: "
+        "title:1,body:3 gives the column body three quarters of epsilon.", None, metavar="WEIGHTS",
+        form=f"{WORD}:[0-9]{{1,6}}(?:,{WORD}:[0-9]{{1,6}})*")
+
+
+class TextSettings(Section):
+    """How text is split, and what becomes of tokens that no mechanism replaces."""
+
+    GROUP: ClassVar[Group] = "Text"
+
+    tokenizer: Tokenizer = key("Words, or how they are joined to collocations.", "word")
+    collocations: str | None = key(
+        "The collocation table of any tokenizer but word: made by 'corpusveil score'.", None, path=True, metavar="URL")
+    unknown_words: Policy = key("Words outside the vocabulary.", "resample")
+    stop_words: Policy = key("Function words.", "privatize")
+    numbers: Policy = key("Numbers.", "resample")
+    contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
+    punctuation: Policy = key("Punctuation.", "keep")
+    other: Policy = key("Symbols, emoji, control characters.", "drop")
+    layout: Literal["normalize", "keep"] = key("White space.", "normalize")
+    case: Literal["lower", "restore"] = key("Capitals of replacements; restore discloses where they stood.", "lower")
+    hyphens: Hyphens = key(
+        "A hyphen between letters splits words or joins them, as in the text that the space was made of.", "split")
+
+
+class KeySettings(Section):
+    """The secret key. Without this section one is made and named."""
+
+    GROUP: ClassVar[Group] = "How private"
+
+    path: str | None = key(
+        "The key file. Without any key one is made and named.", None, path=True, commands={"privatize": "key"},
+        metavar="PATH")
+    environment: str | None = key(
+        "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
+    test: bool = key("Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"})
+
+
+class LedgerSettings(Section):
+    """What documents have spent, and the most that they may."""
+
+    GROUP: ClassVar[Group] = "Records"
+
+    path: str = key(
+        "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL")
+    cap: float | None = key(
+        "The most that a document may spend over tokens and releases in one metric; another mechanism, parameter or "
+        "space is another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
+    cap_token: float | None = key("The same for a single token; set {ledger.cap_ldp} as well.", None, gt=0)
+    cap_ldp: float | None = key("The same in nats of plain LDP, over all metrics and tokens.", None, gt=0)
+
+
+class EngineSettings(Section):
+    """What runs the work; the output is the same for all."""
+
+    GROUP: ClassVar[Group] = "Engine"
+    COMMANDS = (*STAGES, "privatize")
+
+    name: str = key(
+        "What runs the tasks; the output is the same for all.", "local",
+        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names")
+    workers: int | None = key("Processes; default 1 (local), all cores (Spark).", None, ge=1)
+    master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
+    runner: str | None = key("The Beam runner; default FnApiRunner.", None, commands=("privatize",), metavar="NAME")
+    options: list[str] = key("Options of the Beam runner.", [], commands={"privatize": BEHIND})
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the settings of the engine that have a value, by name."""
+        values = {name: getattr(self, name) for name in ("workers", "master", "runner", "options")}
+        return {name: value for name, value in values.items() if value}
+
+
+class OutputSettings(Section):
+    """Where a release goes, and how it is written."""
+
+    GROUP: ClassVar[Group] = "Where"
+
+    path: str = key(
+        "The release: a new folder or URL.", path=True, commands={"privatize": "output"}, needed=True, metavar="URL")
+    format: str = key("The form of the output.", "same", choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
+    records: str | None = key(
+        "Private records; default <output>.records.", None, path=True, metavar="URL", group="Records")
+    csv_formulas: CsvFormulas = key(
+        "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): as they are, or behind an "
+        "apostrophe.", "keep")
+    on_bad_rows: OnBadRows = key(
+        "Rows that can't be read: stop, or set them aside in the private records.", "fail", group="What")
+    duplicates: Duplicates = key(
+        "Equal texts under different identities: noise of their own, the same, or leave out all but one.",
+        "independent", group="How private")
+    accept_no_guarantee: bool = key("Release by a mechanism that has no guarantee.", default=False, group="How private")
+    rows_per_task: int | None = key(
+        "Split larger shards into tasks of so many rows, a multiple of 8192.", None, ge=1, group="Engine")
+    only_release: str | None = key(
+        "Stop unless this would be the release of that name, as a ledger has it.", None, metavar="NAME",
+        form="[0-9a-f]{16}-[0-9a-f]{16}", group="Records")
+    log: str | None = key(
+        "Add events to this file, a JSON object a line: numbers, no text; '-' is standard error. Private.", None,
+        path=True, metavar="PATH", group="Records")
+
+
+class ScheduleSettings(Section):
+    """What only 'corpusveil schedule' reads."""
+
+    COMMANDS = ()
+
+    state: str | None = key("Private state; default <output path>.schedule.", None, path=True, group="Records")
+    compare: Compare = key(
+        "When a shard counts as changed: by size and the store's stamp, then by content; or by content alone.", "stamp")
+    prometheus: str | None = key("A file for Prometheus' textfile collector.", None, path=True, group="Records")
+    at: str = key("When it starts, as cron has it, in UTC.", "0 3 * * *", group="Where")

@@ -1,0 +1,183 @@
+"""Settings as a TOML file: read strictly, with paths from where the file lies; written whole, and as a template."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import textwrap
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpusveil.errors import AddressError, BadFileError, BadValueError, UnknownError, UnsetError, UserError
+from corpusveil.pipelines.settings import Settings, presets, rules
+from corpusveil.pipelines.settings.faults import cut, elsewhere, nearest, raised, shown, validated
+from corpusveil.pipelines.settings.fields import Declared, declared, listed, plain
+
+SCHEMA = "corpusveil.schema.json"
+"""The name of the file, beside a written one, that editors complete by."""
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_WIDTH = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The settings of a file, and how they are written there.
+
+    Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
+    ``written`` has them as they stand in the file, by which what was made of it is known again.
+    """
+
+    file: str
+    settings: Settings
+    written: Settings
+
+    def fault(self, place: str, sentence: str) -> UserError:
+        """Return an error that names a key, or a section, of this file."""
+        return _Reading(self.file).fault(place, sentence)
+
+    def paths(self) -> Iterator[tuple[str, str]]:
+        """Yield every path as it stands in the file, with its key."""
+        for one in _places():
+            value = self.written.value(one.place)
+            yield from ((one.place, path) for path in listed(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The file that is being read, as a caller."""
+
+    file: str
+
+    def name(self, place: str) -> str:
+        return place if "." in place else f"[{place}]"
+
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+        section, dot, name = place.partition(".")
+        named = f"{section}.{_shown(name)}" if dot else self.name(place)
+        told = "" if value is None else f" = {shown(value)}"
+        return kind(f"{self.file}, {named}{told}: {sentence}{'' if sentence.endswith('?') else '.'}")
+
+
+def read(file: str) -> Document:
+    """Read a file. Raises UserError that names file and key for what is unknown, missing or of another type."""
+    data = _parsed(file)
+    caller = _Reading(file)
+    for section, given in data.items():
+        if section not in Settings.model_fields:
+            if not isinstance(given, dict):
+                raise UnknownError(f"{file}, {_shown(section)}: a key stands in a section{_ended(elsewhere(section))}")
+            near = _ended(nearest(section, Settings.model_fields))
+            raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
+    written = validated(data, caller)
+    for place, sentence in rules.incomplete(written):
+        raise raised(place, sentence, caller, UnsetError)
+    return Document(file, located(written, os.path.dirname(os.path.abspath(file))), written)
+
+
+def _parsed(file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise AddressError(f"{file}: this file can't be read ({error.strerror}).") from None
+    except RecursionError:
+        raise BadFileError(f"{file}: this is no configuration: its lists are nested too deep.") from None
+    except ValueError as error:  # also what is no UTF-8, or a number of thousands of digits
+        raise BadFileError(f"{file}: this is no TOML: {cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
+
+
+def _shown(name: str) -> str:
+    """Return a name of a section or key as it can stand in a sentence."""
+    return name if _BARE.fullmatch(name) else cut(json.dumps(name))
+
+
+def _ended(hint: str) -> str:
+    return hint or "."
+
+
+def _places() -> Iterator[Declared]:
+    return (one for one in declared(Settings) if one.told.path)
+
+
+def is_here(path: str) -> bool:
+    """Say whether a path is a relative one: no URL, none from the root of the disk, a home folder or an open file."""
+    return "://" not in path and path != "-" and not path.startswith(("/", "~"))
+
+
+def located(settings: Settings, folder: str) -> Settings:
+    """Return settings with relative paths from a folder on."""
+
+    def whole(path: str) -> str:
+        return os.path.normpath(os.path.join(folder, path)) if is_here(path) else path
+
+    sections: dict[str, dict[str, Any]] = {}
+    for one in _places():
+        value = settings.value(one.place)
+        if value:
+            found = [whole(path) for path in value] if isinstance(value, list) else whole(value)
+            sections.setdefault(one.name, {})[one.key] = found
+    return settings.changed(**sections)
+
+
+def written(document: Document) -> str:
+    """Return the whole of a file, defaults and what presets set written out, as a file of one meaning.
+
+    Paths are as they were given, so it means the same in the same folder.
+    """
+    settings = presets.settled(document.written)
+    lines = [f"#:schema ./{SCHEMA}"]
+    for section in Settings.model_fields:
+        if section in document.written.model_fields_set:
+            values = getattr(settings, section).model_dump(exclude_none=True)
+            lines += ["", f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def value_of(value: Any) -> str:
+    """Return a value as TOML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    told = json.dumps(value, ensure_ascii=False)  # texts, numbers and lists of them are written alike
+    return told.replace("\x7f", "\\u007f")  # but for this one, which TOML wants escaped
+
+
+def template() -> str:
+    """Return a file of every key with its help, its default and what it may be, each behind a ``#``."""
+    lines = [
+        f"#:schema ./{SCHEMA}",
+        "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",
+        "# what stands here are the defaults, or examples where a key has none. Relative paths begin at this file.",
+    ]
+    for section, info in Settings.model_fields.items():
+        doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
+        lines += ["", f"# [{section}]", f"# {doc}"]
+        for one in declared(Settings):
+            if one.name == section:
+                lines += [
+                    *(f"# # {line}" for line in textwrap.wrap(_help(one), _WIDTH)),
+                    f"# {one.key} = {_example(one)}",
+                ]
+    return "\n".join(lines) + "\n"
+
+
+def _help(one: Declared) -> str:
+    values = f" One of: {', '.join(one.values)}." if one.values else ""
+    return f"{one.help()}{values}{' Needed.' if one.told.needed else ''}"
+
+
+def _example(one: Declared) -> str:
+    """Return the default of a key, or something of its kind."""
+    if one.default not in (None, []):
+        return value_of(one.default)
+    if one.values:
+        return value_of(one.values[0])
+    text = f"path/of/{one.key}" if one.told.path else one.key
+    examples: Mapping[Any, Callable[[], Any]] = {
+        float: lambda: 1.0, int: lambda: 1, list[str]: lambda: [text], list[int]: list,
+    }  # fmt: skip
+    if one.place == "mechanism.name":
+        return value_of("ring-geometric")
+    return value_of(examples.get(one.kind, lambda: text)())

@@ -1,0 +1,92 @@
+"""From word vectors to a frozen space."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from corpusveil.pipelines.collocations import said_when_made
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.watch import Watch
+from corpusveil.spaces import Vocabulary, build_space, load_space, read_counts, read_vectors
+from corpusveil.spaces.build import call_of
+from corpusveil.spaces.importance import read_importance, scaled
+from corpusveil.spaces.space import is_made
+from corpusveil.spaces.vocabulary import parts, read_words
+from corpusveil.storage import files, lease
+
+if TYPE_CHECKING:
+    from corpusveil.spaces import Space
+
+
+def build(settings: Settings, watch: Watch) -> Space:
+    """Build the space of the given vectors, or of those that the embeddings of these settings are."""
+    (chosen,) = settings.needed("space")
+    output, began = chosen.path, time.monotonic()
+    read = []
+    for url in vectors_of(settings):
+        with watch.working(f"reading {url}"):
+            read.append(read_vectors(url))
+    if chosen.importance is not None:
+        factors = read_importance(chosen.importance)
+        read = [scaled(one, factors) for one in read]
+    counts = None
+    if chosen.counts is not None:
+        counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens)
+    only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
+    size = len(read[0].words)
+    if only is not None:
+        known = set().union(*(one.words for one in read))
+        missing = sum(word not in known for word in only)
+        size = len(only) - missing
+        if missing:
+            watch.warn(f"{missing:,} of the {len(only):,} words of {chosen.vocabulary} have no vector: left out")
+    how: dict[str, Any] = {
+        "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order, "union": chosen.union,
+        "only": only, "balance": chosen.balance,
+    }  # fmt: skip
+    with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
+        if is_made(output, call_of(read, **how)):
+            built = load_space(output)
+        else:
+            with watch.working(f"ordering {size:,} words (grows with their square)"):
+                built = build_space(read, **how)
+            built = built.save(output)
+        files.sweep(output)
+    _describe(built, output, time.monotonic() - began, watch)
+    return built
+
+
+def vectors_of(settings: Settings) -> list[str]:
+    """Return the vectors that a space is built of; none where it is there already."""
+    given = settings.space.vectors if settings.space is not None else []
+    return given or ([] if settings.embeddings is None else [settings.embeddings.vectors])
+
+
+def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
+    watch.say(
+        f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"
+        f"{'' if len(built.lists) == 1 else 's'}, {seconds:.1f} s\nsha256 {built.digest}"
+    )
+    joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
+    if joined:
+        watch.say(f"{joined:,} of them are collocations, which the tokenizers gst, mst and optimal look up.")
+    unreachable = len(built) - reachable(built) - joined
+    if unreachable:
+        watch.say(
+            f"{unreachable:,} of the words are never looked up, since the tokenizer does not produce them (capitals, "
+            "punctuation inside, or numbers); they can still come out as replacements."
+        )
+    if built.counts is None:
+        watch.say("No public counts: 'resample' will draw every word alike. Name some with counts.")
+
+
+def reachable(built: Space) -> int:
+    """Return how many words the tokenizer can find: those that are one lower-case word token."""
+    from corpusveil.text.tokens import Tokenizer
+
+    words = built.vocabulary.words
+    tokens = Tokenizer.of_words(words, built.hyphens or "split").tokenize(words)
+    single = tokens.offsets[1:] - tokens.offsets[:-1] == 1
+    first = tokens.offsets[:-1][single]
+    return int((tokens.ids[first] == [number for number, one in enumerate(single) if one]).sum())

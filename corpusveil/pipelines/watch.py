@@ -1,0 +1,40 @@
+"""Who looks on while a flow is run: what it is told, and what shows how far the work is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from corpusveil.storage.records import Records
+from corpusveil.storage.tasks import ShardTask
+
+
+class Watch:
+    """Says and shows nothing. What shows something overrides what it shows."""
+
+    def say(self, line: str) -> None:
+        """Take a line of what was found or made."""
+
+    def warn(self, line: str) -> None:
+        """Take a line of what is going on, or of what to look at."""
+
+    def working(self, what: str) -> AbstractContextManager[Any]:  # noqa: ARG002 - nothing is shown here
+        """Show that something is going on whose length nobody knows."""
+        return contextlib.nullcontext()
+
+    @property
+    def stage(self) -> Callable[[str, str, int], AbstractContextManager[Any]] | None:
+        """What shows a stage: its name, the folder of its records, and how many there will be."""
+        return None
+
+    @property
+    def shards(self) -> Callable[[Records, Sequence[ShardTask], str], AbstractContextManager[Any]] | None:
+        """What shows the shards of a release: their records, the tasks, and the run's name."""
+        return None
+
+    @property
+    def training(self) -> Callable[[float, float], None] | None:
+        """What takes the share of a training that is done, and the words a second."""
+        return None

@@ -1,0 +1,95 @@
+"""Text: a word and its numbers a line, separated by blanks (word2vec with a header ``V d``, GloVe without).
+
+The first line is a header when it holds exactly two integers; so a file of one-dimensional vectors whose first word is
+a whole number needs a header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import BadFileError, BadRowError
+from corpusveil.spaces.formats.vector_table import VectorTable, decode, open_plain
+
+LINES = 512  # parsed at once
+
+
+def read(url: str) -> VectorTable:
+    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    with open_plain(url) as file:
+        lines = iter(file)
+        first = next(lines, b"")
+        header = _header(first)
+        first_row = 1 if header is None else 2
+        words: list[str] = []
+        blocks: list[npt.NDArray[np.float32]] = []
+        width = None if header is None else header[1]
+        for block in _blocks(lines if header else _again(first, lines)):
+            numbers = []
+            for line in block:
+                row = first_row + len(words)
+                word, _, rest = line.replace(b"\t", b" ").rstrip(b" \r\n").partition(b" ")
+                if width is None:
+                    width = len(rest.split())
+                numbers.append(_checked(rest, width, url, row))
+                words.append(decode(word, url, row))
+            blocks.append(_parse(numbers, width or 0, url, first_row + len(words) - len(numbers)))
+    if not words:
+        raise BadFileError(f"{url}: holds no vectors; a line should be a word and its numbers.")
+    if header is not None and header[0] != len(words):
+        raise BadFileError(
+            f"{url}, row 1: the header says {header[0]} words, the file holds {len(words)}; is it whole?"
+        )
+    return VectorTable(words, np.concatenate(blocks), first_row)
+
+
+def _header(line: bytes) -> tuple[int, int] | None:
+    fields = line.split()
+    if len(fields) == 2 and all(field.isdigit() and len(field) <= 18 for field in fields):
+        return int(fields[0]), int(fields[1])
+    return None
+
+
+def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    lines = iter(lines)
+    while block := list(islice(lines, LINES)):
+        yield block
+
+
+def _checked(numbers: bytes, width: int, url: str, row: int) -> bytes:
+    """Return a row's numbers with one blank between them; quick where the file has it so."""
+    if numbers.count(b" ") != width - 1 or not numbers:
+        fields = numbers.split()
+        if len(fields) != width or not fields:
+            hint = "; a word may hold no blank" if len(fields) > width else ""
+            wanted = f"where {width} are expected" if width else "after the word"
+            raise BadRowError(f"{url}, row {row}: {len(fields)} numbers {wanted}{hint}. Correct or delete this row.")
+        return b" ".join(fields)
+    return numbers
+
+
+def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> npt.NDArray[np.float32]:
+    """Parse a block in one call; when that fails, find the row at fault."""
+    try:
+        flat = np.fromstring(b" ".join(rows), np.float32, sep=" ")
+    except ValueError:
+        flat = np.empty(0, np.float32)
+    if flat.size == len(rows) * width:
+        return flat.reshape(len(rows), width)
+    for row, numbers in enumerate(rows, first_row):
+        for field in numbers.split():
+            try:
+                float(field)
+            except ValueError:
+                raise BadRowError(f"{url}, row {row}: not a number among the numbers. Correct or delete it.") from None
+    raise BadRowError(f"{url}, rows {first_row} to {first_row + len(rows) - 1}: numbers that cannot be read.")

@@ -1,0 +1,67 @@
+"""What every reader of vectors returns."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import tokenize
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.choices import Hyphens
+from corpusveil.errors import BadFileError, BadRowError
+from corpusveil.storage import files
+
+BROKEN_ARRAY = (
+    ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, LookupError,
+    ArithmeticError, RuntimeError, AttributeError,
+)  # fmt: skip
+"""What NumPy raises on a damaged ``.npy``."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTable:
+    """Words and their vectors as a file holds them, unchecked.
+
+    Attributes:
+        words: V words.
+        vectors: [V, d], of any real dtype.
+        first_row: what people call the first word's row in this file (2 below a header).
+        counts: int64 [V] where the file has them.
+        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
+    """
+
+    words: list[str]
+    vectors: npt.NDArray[Any]
+    first_row: int = 1
+    counts: npt.NDArray[np.int64] | None = None
+    hyphens: Hyphens | None = None
+
+
+@contextlib.contextmanager
+def open_plain(url: str) -> Iterator[IO[bytes]]:
+    """Open a file for reading, unpacked when its name ends in ``.gz``; a broken archive is a ``UserError``."""
+    with files.open_read(url) as packed:
+        if not url.endswith(".gz"):
+            yield packed
+            return
+        try:
+            with gzip.GzipFile(fileobj=packed, mode="rb") as plain:
+                yield cast("IO[bytes]", plain)
+        except EOFError:
+            raise BadFileError(f"{url}: the gzip file ends too early; fetch it again, whole.") from None
+        except (gzip.BadGzipFile, zlib.error):
+            raise BadFileError(f"{url}: not a sound gzip file; fetch it again.") from None
+
+
+def decode(word: bytes, url: str, row: int) -> str:
+    """Return a word's text; bytes that are not UTF-8 are a ``UserError`` that names the row."""
+    try:
+        return word.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadRowError(f"{url}, row {row}: the word is not UTF-8; convert the file to UTF-8.") from None

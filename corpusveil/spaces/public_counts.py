@@ -1,0 +1,141 @@
+"""Public word counts for a vocabulary: from n-gram counts (Parquet) or a table of words (TSV, CSV)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.choices import Hyphens
+from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
+from corpusveil.spaces.formats.vector_table import open_plain
+from corpusveil.spaces.vocabulary import Vocabulary, parts
+from corpusveil.storage import files
+from corpusveil.storage.artifacts import Description, described
+from corpusveil.storage.parquet import opened, sound
+from corpusveil.text.classes import TOKENIZER_VERSION
+
+Pairs = tuple[Any, npt.NDArray[np.int64]]  # Arrow strings, their counts
+ROWS = 1 << 16
+MOST = 2.0**62
+
+
+def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None) -> npt.NDArray[np.int64]:
+    """Return the count of every word of ``vocabulary``, int64 [V]; 0 for a word that the file does not have.
+
+    Args:
+        url: the folder that ``corpusveil count`` wrote, or Parquet files like those in it (``ngram, n, count``; a
+            collocation ``new_york`` has the count of the n-gram ``new york``), or a table ``word<TAB>count``
+            (``.csv``: comma), also ``.gz``. A word that occurs in several rows has their sum.
+        hyphens: how the text of the vocabulary was read, which counts have to agree with; None where nobody knows.
+
+    Raises:
+        UserError: a row is unusable, the artefact is of something else or of another tokenizer, or no word of the
+            vocabulary has a count.
+    """
+    spaced = [" ".join(parts(word)) for word in vocabulary.words]
+    known = pa.array(
+        [*vocabulary.words, *(s if s != w else None for s, w in zip(spaced, vocabulary.words, strict=True))]
+    )
+    totals = np.zeros(2 * len(vocabulary), np.int64)
+    rough = np.zeros(2 * len(vocabulary))
+    for words, counts in _pairs(url, hyphens):
+        ids = pc.index_in(words, value_set=known, skip_nulls=True)
+        in_vocabulary = ids.is_valid().to_numpy(zero_copy_only=False)
+        at = ids.drop_null().to_numpy()
+        np.add.at(totals, at, counts[in_vocabulary])
+        np.add.at(rough, at, counts[in_vocabulary])
+    if rough.reshape(2, -1).sum(axis=0).max(initial=0) >= MOST:
+        raise ArtefactError(f"{url}: the counts of a word add up to more than 64 bits hold; count again.")
+    total: npt.NDArray[np.int64] = totals.reshape(2, -1).sum(axis=0)
+    if not total.any():
+        raise DataError(f"{url}: has no count of any of the {len(vocabulary):,} words of the vocabulary; another file?")
+    return total
+
+
+def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
+    if url.endswith(".parquet"):
+        yield from _parquet(url)
+        return
+    fs, path = files.resolve(url)
+    if fs.isfile(path):
+        yield from _table(url)
+        return
+    if (told := described(url)) is not None:
+        _check_artifact(url, told, hyphens)
+    for folder in (files.join(url, "ngrams"), url, files.join(url, "data")):
+        shards = [
+            name for name in files.listing(folder) if name.endswith(".parquet") and not name.startswith((".", "_"))
+        ]
+        for name in shards:
+            yield from _parquet(files.join(folder, name))
+        if shards:
+            return
+    raise NotMadeError(
+        f"{url}: there are no counts here, neither what 'corpusveil count' wrote, nor a table, nor Parquet files."
+    )
+
+
+def _check_artifact(url: str, told: Description, hyphens: Hyphens | None) -> None:
+    """Raise UserError unless an artefact is counts, by this tokenizer, whose words would be other ones else."""
+    if told.kind != "counts":
+        raise MismatchError(f"{url}: this is {told.kind}, not counts; name the folder that 'corpusveil count' wrote.")
+    if told.tokenizer not in (None, TOKENIZER_VERSION):
+        raise VersionError(
+            f"{url}: counted by tokenizer {told.tokenizer}, and this is {TOKENIZER_VERSION}; count again with "
+            "'corpusveil count'."
+        )
+    counted_with = told.as_dict().get("hyphens", "split")
+    if hyphens is not None and counted_with != hyphens:
+        raise MismatchError(
+            f"{url}: counted with hyphens {counted_with}, the vectors' text with {hyphens}; count it alike."
+        )
+
+
+def _parquet(url: str) -> Iterator[Pairs]:
+    unsound = f"{url}: not a sound Parquet file with columns 'ngram' and 'count'; count again."
+    with files.open_read(url) as file, sound(unsound):
+        for batch in opened(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
+            counts = batch["count"].cast(pa.int64())
+            batch.validate(full=True)
+            if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:
+                raise ArtefactError(f"{url}: an empty n-gram or count, or a negative count; count again.")
+            yield batch["ngram"].cast(pa.string()), counts.to_numpy()
+
+
+def _table(url: str) -> Iterator[Pairs]:
+    comma = url.removesuffix(".gz").endswith(".csv")
+    with open_plain(url) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        rows = csv.reader(text, delimiter=",") if comma else csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
+        words: list[str] = []
+        counts: list[int] = []
+        try:
+            for fields in rows:
+                if rows.line_num == 1 and len(fields) == 2 and fields[1].strip().lower() == "count":
+                    continue
+                word, count = _row(fields, url, rows.line_num)
+                words.append(word)
+                counts.append(count)
+                if len(words) == ROWS:
+                    yield pa.array(words), np.array(counts, np.int64)
+                    words, counts = [], []
+        except UnicodeDecodeError:
+            raise BadRowError(f"{url}: not UTF-8 after row {rows.line_num}; convert the file to UTF-8.") from None
+        except csv.Error as error:
+            raise BadRowError(f"{url}, row {rows.line_num}: {error}.") from None
+        if words:
+            yield pa.array(words), np.array(counts, np.int64)
+
+
+def _row(fields: list[str], url: str, row: int) -> tuple[str, int]:
+    number = fields[-1].strip() if fields else ""
+    if len(fields) != 2 or not number.isdecimal() or len(number) > 18:
+        raise BadRowError(f"{url}, row {row}: should be a word and its count, a whole number. Correct or delete it.")
+    return fields[0], int(number)

@@ -1,0 +1,317 @@
+"""Shorter lists: a greedy tour, improved by 2-opt and Or-opt.
+
+The greedy tour is closed into a ring and moves are made until none of these shortens it any more, by more than rounding
+can explain: 2-opt, that replaces two edges and turns what is between them round; Or-opt, that takes one to three
+neighbouring words out and puts them, perhaps turned round, elsewhere. As usual (Johnson and McGeoch 1997) only moves
+are looked at that join a word to one of its 10 nearest words, and only round words whose surroundings changed. The ring
+is cut at its longest edge, which is what a path mechanism loses.
+
+Distances are float64 sums in a fixed order and words are taken up in a fixed order, so a list is the same everywhere.
+What is turned round or moved past is at most ``FARTHEST`` words, so that 400,000 words take minutes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from corpusveil.spaces.nominations import (
+    Bool,
+    Centred,
+    Float32,
+    Float64,
+    Int32,
+    Int64,
+    Nominations,
+    centre,
+    nominate,
+    squared_distance,
+)
+
+NEIGHBORS = 10
+SMALLEST = 5
+"""Words of a list below this stay as they are."""
+NOMINEES = 64
+FARTHEST = 50_000
+SEGMENT = 3
+TOLERANCE = 1e-9
+"""Of the two edges that go: a move has to gain more."""
+MOVES = 50
+"""A word: an end that is never reached, against going round in circles."""
+
+
+def improve(vectors: Float32, order: Int32, near: Int32) -> Int32:
+    """Return a list that is no longer than ``order`` as a ring: int32 [V], position -> id.
+
+    Args:
+        vectors: float32 [V, d], finite, V >= 5.
+        order: int32 [V], the list to begin with.
+        near: int32 [V, K], the nearest words of each, nearest first.
+    """
+    tour = order.astype(np.int64)
+    _improve(vectors, near.astype(np.int64), tour, FARTHEST)
+    edges: Float64 = _edges(vectors, tour)
+    return np.roll(tour, -1 - int(edges.argmax())).astype(np.int32)
+
+
+def length(vectors: Float32, order: Int32) -> float:
+    """Return the length of a list that is closed into a ring."""
+    return float(_edges(vectors, order.astype(np.int64)).sum())
+
+
+def neighbors(vectors: Float32, k: int) -> Int32:
+    """Return the k nearest other words of each word, nearest first, ties by id: int32 [V, K].
+
+    K is less than k when there are fewer words.
+    """
+    vectors = np.ascontiguousarray(vectors, np.float32)
+    centred = centre(vectors)
+    return neighbors_among(vectors, k, centred, nominate(centred, max(NOMINEES, 4 * k)))
+
+
+def neighbors_among(vectors: Float32, k: int, centred: Centred, nominations: Nominations) -> Int32:
+    """Return what ``neighbors`` does, from nominations that are there already.
+
+    Exact whatever they are: where they leave a doubt, all words are looked at.
+
+    Args:
+        vectors: float32 [V, d], C-contiguous, finite.
+        k: how many, at least 1.
+        centred: the vectors, as ``centre`` gives them.
+        nominations: of all of them among all of them; some more than k each.
+    """
+    size = len(vectors)
+    k = min(k, size - 1)
+    near, squares = np.empty((size, k), np.int32), np.empty((size, k), np.float64)
+    unsure = np.zeros(size, np.bool_)
+    _choose(vectors, nominations.rows, nominations.floors, centred.scale, near, squares, unsure)
+    _settle(vectors, centred, near, squares, unsure)
+    return near
+
+
+def _settle(vectors: Float32, centred: Centred, near: Int32, squares: Float64, unsure: Bool) -> None:
+    """Look at all words for those whose nominees don't certainly hold the nearest."""
+    for row in np.flatnonzero(unsure):
+        products = centred.points @ centred.points[row]
+        _scan_all(vectors, products, centred.weights, centred.scale, int(row), near[row], squares[row])
+
+
+@njit(nogil=True, cache=True)
+def _distance(vectors: Float32, a: int, b: int) -> float:
+    return float(np.sqrt(squared_distance(vectors, a, b)))
+
+
+@njit(nogil=True, cache=True)
+def _edges(vectors: Float32, tour: Int64) -> Float64:
+    """Return the length of each edge of a ring."""
+    out = np.empty(len(tour), np.float64)
+    for i in range(len(tour)):
+        out[i] = _distance(vectors, tour[i], tour[i + 1 if i + 1 < len(tour) else 0])
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _insert(rows: Int32, squares: Float64, used: int, other: int, squared: float) -> int:
+    """Insert a word into a sorted row of the nearest; return how many there are."""
+    k = len(rows)
+    if used == k and (squared > squares[k - 1] or (squared == squares[k - 1] and other > rows[k - 1])):
+        return used
+    at = min(used, k - 1)
+    while at > 0 and (squares[at - 1] > squared or (squares[at - 1] == squared and rows[at - 1] > other)):
+        rows[at] = rows[at - 1]
+        squares[at] = squares[at - 1]
+        at -= 1
+    rows[at] = other
+    squares[at] = squared
+    return min(used + 1, k)
+
+
+@njit(nogil=True, cache=True)
+def _choose(
+    vectors: Float32, nominees: Int32, floors: Float32, scale: float, near: Int32, squares: Float64, unsure: Bool
+) -> None:
+    for row in range(len(near)):
+        used = 0
+        for other in nominees[row]:
+            if other != row:
+                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, other))
+        unsure[row] = used < near.shape[1] or not squares[row, -1] * scale < floors[row]
+
+
+@njit(nogil=True, cache=True)
+def _scan_all(
+    vectors: Float32, products: Float32, weights: Float32, scale: float, row: int, near: Int32, squares: Float64
+) -> None:
+    """Find the nearest of all words: in float64 wherever the lower bound does not exclude it."""
+    used = 0
+    k = len(near)
+    for other in range(len(products)):
+        if other == row:
+            continue
+        bound = weights[row] + (weights[other] - np.float32(2) * products[other])
+        if used < k or bound <= squares[k - 1] * scale:
+            used = _insert(near, squares, used, other, squared_distance(vectors, row, other))
+
+
+@njit(nogil=True, cache=True)
+def _turn(tour: Int64, at: Int64, first: int, count: int) -> None:
+    """Turn ``count`` words from position ``first`` on round."""
+    n = len(tour)
+    low = first % n
+    high = (first + count - 1) % n
+    for _ in range(count // 2):
+        a = tour[low]
+        b = tour[high]
+        tour[low] = b
+        at[b] = low
+        tour[high] = a
+        at[a] = high
+        low = low + 1 if low + 1 < n else 0
+        high = high - 1 if high > 0 else n - 1
+
+
+@njit(nogil=True, cache=True)
+def _turn_between(tour: Int64, at: Int64, first: int, last: int, farthest: int) -> bool:
+    """Turn the words from position ``first`` to ``last`` round, or all others, which is the same ring."""
+    n = len(tour)
+    count = (last - first) % n + 1
+    if min(count, n - count) > farthest:
+        return False
+    if count <= n - count:
+        _turn(tour, at, first, count)
+    else:
+        _turn(tour, at, last + 1, n - count)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
+    """Make the first 2-opt move that joins ``a`` to one of its neighbours and gains; say whether there was one."""
+    n = len(tour)
+    for step in (1, -1):
+        i = at[a]
+        b = tour[(i + step) % n]
+        gone = _distance(vectors, a, b)
+        for c in near[a]:
+            come = _distance(vectors, a, c)
+            if come >= gone:
+                break
+            j = at[c]
+            d = tour[(j + step) % n]
+            if c == b or d == a:
+                continue
+            before = gone + _distance(vectors, c, d)
+            if before - come - _distance(vectors, b, d) <= TOLERANCE * before:
+                continue
+            done = (
+                _turn_between(tour, at, (i + 1) % n, j, farthest)
+                if step == 1
+                else _turn_between(tour, at, i, (j - 1) % n, farthest)
+            )
+            if done:
+                touched[:4] = (a, b, c, d)
+                return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool, farthest: int) -> bool:
+    """Put ``count`` words from position ``first`` on behind the word at position ``gap``, perhaps turned round."""
+    n = len(tour)
+    last = first + count - 1
+    ahead = (gap - last) % n
+    behind = n - count - ahead
+    if ahead <= behind:
+        if ahead > farthest:
+            return False
+        _turn(tour, at, first, count + ahead)
+        _turn(tour, at, first, ahead)
+        if not turned:
+            _turn(tour, at, first + ahead, count)
+    else:
+        if behind > farthest:
+            return False
+        _turn(tour, at, gap + 1, behind + count)
+        _turn(tour, at, gap + 1 + count, behind)
+        if not turned:
+            _turn(tour, at, gap + 1, count)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _or_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
+    """Make the first move of a segment that ends in ``a`` next to one of its neighbours and gains."""
+    n = len(tour)
+    for count in range(1, min(SEGMENT, n - 3) + 1):
+        for step in (1, -1):  # the segment goes from a in this direction
+            i = at[a]
+            far = tour[(i + step * (count - 1)) % n]
+            outer = tour[(i - step) % n]
+            inner = tour[(i + step * count) % n]
+            before = _distance(vectors, outer, a) + _distance(vectors, far, inner)
+            gained = before - _distance(vectors, outer, inner)
+            if gained <= 0:
+                continue
+            for c in near[a]:
+                come = _distance(vectors, a, c)
+                if come >= gained:
+                    break
+                if (step * (at[c] - i)) % n < count:
+                    continue  # in the segment
+                for side in (1, -1):
+                    e = tour[(at[c] + side) % n]
+                    if (step * (at[e] - i)) % n < count:
+                        continue
+                    cut = _distance(vectors, c, e)
+                    whole = before + cut
+                    if gained + cut - come - _distance(vectors, far, e) <= TOLERANCE * whole:
+                        continue
+                    first = i if step == 1 else (i - count + 1) % n
+                    gap = at[c] if side == 1 else at[e]
+                    if _move(tour, at, first, count, gap, step != side, farthest):
+                        touched[:6] = (a, far, outer, inner, c, e)
+                        return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _improve(vectors: Float32, near: Int64, tour: Int64, farthest: int) -> int:
+    """Improve a ring in place; return how many moves were made."""
+    n = len(tour)
+    at = np.empty(n, np.int64)
+    for i in range(n):
+        at[tour[i]] = i
+    queue = np.empty(n, np.int64)
+    waiting = np.zeros(n, np.bool_)
+    head = 0
+    held = 0
+    moves = 0
+    touched = np.empty(6, np.int64)
+    swept = -1  # moves before the last time that all words were taken up
+    while moves < MOVES * n:
+        if not held:
+            if moves == swept:
+                break
+            swept = moves
+            queue[:] = tour  # a move also depends on what stands beside the other word, so all are looked at once more
+            waiting[:] = True
+            head = 0
+            held = n
+        a = queue[head]
+        head = head + 1 if head + 1 < n else 0
+        held -= 1
+        waiting[a] = False
+        while True:
+            touched[:] = -1
+            if not (
+                _two_opt(vectors, near, tour, at, a, farthest, touched)
+                or _or_opt(vectors, near, tour, at, a, farthest, touched)
+            ):
+                break
+            moves += 1
+            for word in touched:
+                if word >= 0 and word != a and not waiting[word]:
+                    waiting[word] = True
+                    queue[(head + held) % n] = word
+                    held += 1
+    return moves

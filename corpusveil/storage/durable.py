@@ -1,0 +1,237 @@
+"""A durable task: done once, recorded, gone on with after a crash. It never raises private text.
+
+Shards of a release, the passes before it, the stages of counting and the cells of a study are all *work*: what an
+engine maps over tasks. Doing a task writes its data first and its record last, so a record says that the task is done.
+The record holds a mark of everything that decides the result, and a fingerprint of the input; where both are those of
+now, the task is not done again. A wrong input is noted, not raised, so that no engine tries it again; it is raised
+once, as its sentence, when the engine has ended. Other errors are raised without their text, which could quote a
+document.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import hashlib
+import json
+import posixpath
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar, get_args
+
+from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, MismatchError, UnfinishedError, UserError
+from corpusveil.storage import files
+from corpusveil.storage.engine import Engine, Measured
+from corpusveil.storage.records import Failed, Record, Records
+
+R = TypeVar("R", bound=Record)
+Watch = Callable[[str, str, int], AbstractContextManager[Any]]
+"""``watch(name, folder, tasks)`` may show how many of the tasks have a record in the folder."""
+_NUMBERED = re.compile(r"part-(\d+)-of-")
+
+
+def stem(task: Any) -> str:
+    """Return what the files of a task are called by: the name of its record, without the ending."""
+    name: str = task.record_name
+    return name.removesuffix(".json")
+
+
+class Work(abc.ABC, Generic[R]):
+    """What an engine maps over tasks; each is safe to repeat."""
+
+    __slots__ = ()
+    kind: ClassVar[type[Record]] = Record
+    """The model of its records: what stands in the brackets of its base class."""
+    name: ClassVar[str]
+    """What sentences call it; of a stage also its folder."""
+    folder: ClassVar[str] = "done"
+    """Where its records lie, in its place."""
+    kept: ClassVar[Measured | None] = None
+    refused: ClassVar[Measured | None] = None
+    """What a task measures that was done already, and one whose input is wrong."""
+    debug = False
+    """Let errors keep their text and traceback, which can quote documents."""
+
+    def __init_subclass__(cls) -> None:
+        for base in vars(cls).get("__orig_bases__", ()):
+            cls.kind = next((one for one in get_args(base) if isinstance(one, type)), cls.kind)
+
+    @abc.abstractmethod
+    def place(self) -> Records:
+        """Return where the records are written."""
+
+    @abc.abstractmethod
+    def do(self, task: Any) -> R:
+        """Do one task: write its data, and return its record. Raises UserError where the input is wrong."""
+
+    @abc.abstractmethod
+    def is_mine(self, record: R, task: Any) -> bool:
+        """Say whether a record is of this work, by its mark; and of this input, as far as that is known at once."""
+
+    def still_holds(self, record: R, task: Any) -> bool:  # noqa: ARG002 - most trust their records
+        """Say whether input and data are still what the record says, which may mean to read them."""
+        return True
+
+    def ended(self, record: R, task: Any) -> Measured | None:  # noqa: ARG002 - most measure nothing
+        """Return what a task measures that was done just now, and is recorded."""
+        return None
+
+    def left(self, tasks: Sequence[Any]) -> Sequence[Any]:
+        """Return the tasks that are to be done, as far as that is known at once."""
+        return [task for task in tasks if self.read(task) is None]
+
+    def read(self, task: Any) -> R | None:
+        """Return the record of a task when it is done, and done as it would be now."""
+        record: Any = self.place().read(f"{self.folder}/{task.record_name}", self.kind)
+        return record if record is not None and self.is_mine(record, task) else None
+
+    def is_done(self, task: Any) -> bool:
+        """Say whether a task's record is there and still describes both input and data."""
+        record = self.read(task)
+        return record is not None and self.still_holds(record, task)
+
+    def note(self, record: R, task: Any) -> None:
+        """Write the record of a task, whose data are written."""
+        self.place().remove(f"failed/{task.record_name}")
+        self.place().write(f"{self.folder}/{task.record_name}", record)
+
+    def refuse(self, error: CorpusveilError, task: Any) -> None:
+        """Write down what is wrong with a task."""
+        self.place().write(f"failed/{task.record_name}", Failed(sentence=str(error)))
+
+    def __call__(self, task: Any) -> Measured | None:
+        """Do one task, unless it is done; return what was measured. What may get better (a full disk) is raised."""
+        try:
+            if self.is_done(task):
+                return self.kept
+            record = self.do(task)
+            self.note(record, task)
+            return self.ended(record, task)
+        except UserError as error:
+            self.refuse(error, task)
+            return self.refused
+        except CorpusveilError:
+            raise
+        except Exception as error:
+            if self.debug:
+                raise
+            why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+            what = f"Task {stem(task)} ({self.name}) could not be done"
+            raise UnfinishedError(f"{what}: {type(error).__name__}{why}.") from None
+
+
+def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: Watch | None = None) -> list[R]:
+    """Run work to its end and return the records of its tasks, in their order.
+
+    Raises BadShardsError for tasks whose input is wrong, and WorkError when the engine fails.
+    """
+    place = work.place()
+    forget_failed(place)
+    left = work.left(tasks)
+    if left:
+        shown = contextlib.nullcontext() if watch is None else watch(work.name, place.address(work.folder), len(tasks))
+        with shown:
+            engine.run(work, left)
+        refuse_failed(place)
+    records = [record for task in tasks if (record := work.read(task)) is not None]
+    if len(records) < len(tasks):
+        raise UnfinishedError(f"{place.url}: a task left no record; run again.")
+    return records
+
+
+def forget_failed(place: Records) -> None:
+    """Remove what is said of tasks that failed: they are tried again."""
+    for name in place.names("failed"):
+        place.remove(f"failed/{name}")
+
+
+def refuse_failed(place: Records) -> None:
+    """Raise BadShardsError where the input of a task was wrong."""
+    sentences: dict[int, str] = {}
+    for at, name in enumerate(place.names("failed")):
+        if (failed := place.read(f"failed/{name}", Failed)) is not None:
+            numbered = _NUMBERED.match(name)
+            sentences.setdefault(int(numbered[1]) if numbered else at, failed.sentence)
+    if sentences:
+        raise BadShardsError(sentences)
+
+
+class Done(Record):
+    """A task of a stage that is done."""
+
+    mark: str
+    input: str
+    seconds: float = 0.0
+
+
+D = TypeVar("D", bound=Done)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Work[D]):
+    """Work whose data lie beside its records, in a folder that goes when all is finished.
+
+    ``mark`` is of everything that decides the result.
+    """
+
+    work: str
+    mark: str
+
+    @abc.abstractmethod
+    def make(self, task: Any) -> dict[str, Any]:
+        """Do one task; return what its record is to say, beside mark, input and seconds."""
+
+    def fingerprint(self, task: Any) -> str:  # noqa: ARG002 - not every task has an input of its own
+        """Return what tells whether the input of a task changed."""
+        return ""
+
+    def address(self, *parts: str) -> str:
+        """Return an address in the stage's folder."""
+        return files.join(self.work, self.name, *parts)
+
+    def place(self) -> Records:
+        return Records(self.address(), private=False)
+
+    def read(self, task: Any) -> D | None:
+        try:
+            return super(Stage, self).read(task)
+        except BadRecordError:  # which is no harm: the task is done again
+            return None
+
+    def is_mine(self, record: D, task: Any) -> bool:
+        made: str | list[str] = getattr(record, "made", [])
+        for url in [made] if isinstance(made, str) else made:
+            if not files.lies_in(url, posixpath.dirname(self.work)):
+                where = self.address(self.folder, task.record_name)
+                raise MismatchError(
+                    f"{where}: this record names a file that is not of this work; remove the work folder."
+                )
+        return (record.mark, record.input) == (self.mark, self.fingerprint(task))
+
+    def do(self, task: Any) -> D:
+        began, before = time.monotonic(), self.fingerprint(task)
+        told = self.make(task)
+        kind: Any = self.kind
+        record: D = kind(mark=self.mark, input=before, seconds=round(time.monotonic() - began, 3), **told)
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class PartTask:
+    """One of several parts of a key space."""
+
+    part: int
+    parts: int
+
+    @property
+    def record_name(self) -> str:
+        """The name of the task's record."""
+        return f"part-{self.part:05d}-of-{self.parts:05d}.json"
+
+
+def mark_of(*values: Any) -> str:
+    """Return a digest of JSON-able values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

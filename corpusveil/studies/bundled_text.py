@@ -1,0 +1,143 @@
+"""Text that the dependencies ship, as corpus and as labelled tasks: what runs where no data set is given.
+
+gensim's wheel carries 300 news articles and an extract of an encyclopedia. Labels are those that the text has of
+itself: which article a passage is from (in the place of an author), whether it is news, whether one passage goes on
+with another. ``topics`` makes one more out of vectors, and is constructed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from corpusveil.errors import DataError, UnknownError
+from corpusveil.evaluation.terms import tokenizer_of
+from corpusveil.evaluation.utility.labelled_texts import TEST, TRAIN, LabelledTexts
+from corpusveil.evaluation.utility.text_classifiers import averages
+from corpusveil.spaces import Space
+
+ARTICLES = 1000
+PASSAGE_WORDS = 40
+"""A passage is so many words, or more until its sentence ends."""
+LONGEST = 10
+"""Articles whose passages are told apart."""
+TEST_SHARE = 0.25
+TOPICS = 10
+"""Clusters, as in the studies' substitute for a second label."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+_WIKI = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+
+
+@functools.cache
+def news() -> tuple[str, ...]:
+    """Return 300 news articles of about 200 words."""
+    from gensim.test.utils import datapath
+
+    with open(datapath("lee_background.cor"), encoding="utf-8") as file:
+        return tuple(line.strip() for line in file)
+
+
+@functools.cache
+def encyclopedia() -> tuple[str, ...]:
+    """Return articles of an encyclopedia, plain text without markup; redirections are short ones."""
+    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
+    from gensim.test.utils import datapath
+
+    texts: list[str] = []
+    with bz2.open(datapath(_WIKI)) as dump:
+        for _, text, _ in extract_pages(dump, ("0",)):
+            if len(texts) == ARTICLES:
+                break
+            texts.append(filter_wiki(text))
+    return tuple(texts)
+
+
+def public_texts() -> Iterator[str]:
+    """Yield all of it: what collocations and vectors are learnt from."""
+    yield from news()
+    yield from encyclopedia()
+
+
+def passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
+    """Cut a text into passages of whole sentences, each of so many words or a little more; the rest is left out."""
+    made: list[str] = []
+    pending: list[str] = []
+    for line in text.splitlines():
+        if not line.strip() or line.lstrip().startswith(("=", "*", "#", "|", ":", "!", "{")):
+            continue  # headings, lists and tables are no prose
+        for sentence in _SENTENCE.split(line.strip()):
+            pending += sentence.split()
+            if len(pending) >= words:
+                made.append(" ".join(pending))
+                pending = []
+    return made
+
+
+def articles() -> LabelledTexts:
+    """Passages of the longest articles of the encyclopedia, labelled by article; stands for authors."""
+    long = sorted(encyclopedia(), key=lambda text: (-len(text), text))[:LONGEST]
+    rows = [(passage, f"article {number}") for number, text in enumerate(long) for passage in passages(text)]
+    return _task("bundled-articles", rows)
+
+
+def sources() -> LabelledTexts:
+    """Passages of news and as many of the encyclopedia, labelled by which they are."""
+    of_news = [passage for text in news() for passage in passages(text)]
+    other = [passage for text in encyclopedia() for passage in passages(text)]
+    few = np.sort(np.random.default_rng(0).permutation(len(other))[: len(of_news)]).tolist()
+    return _task("bundled-sources", [(text, "news") for text in of_news] + [(other[at], "encyclopedia") for at in few])
+
+
+def pairs() -> LabelledTexts:
+    """Two passages of one article, labelled by whether the second goes on where the first ends."""
+    rng = np.random.default_rng(0)
+    rows, second = [], []
+    for text in encyclopedia():
+        cut = passages(text, PASSAGE_WORDS // 2)
+        for at in range(0, len(cut) - 3, 4):
+            goes_on = bool(rng.integers(2))
+            far = int(rng.choice([n for n in range(len(cut)) if abs(n - at) > 1]))
+            rows.append((cut[at], "goes on" if goes_on else "does not"))
+            second.append(cut[at + 1 if goes_on else far])
+    return _task("bundled-pairs", rows, second)
+
+
+TASKS: Mapping[str, Callable[[], LabelledTexts]] = {
+    "bundled-articles": articles,
+    "bundled-sources": sources,
+    "bundled-pairs": pairs,
+}
+
+
+@functools.cache
+def bundled_task(name: str) -> LabelledTexts:
+    """Return a task by its name, with a split that is always the same."""
+    if name not in TASKS:
+        raise UnknownError(f"{name}: no bundled task has this name; there are {', '.join(TASKS)}.")
+    return TASKS[name]()
+
+
+def topics(texts: Sequence[str], space: Space, count: int = TOPICS) -> list[str]:
+    """Label texts by k-means over their averaged vectors: a constructed label, the same for the same texts and space.
+
+    Raises UserError for fewer texts than clusters.
+    """
+    if len(texts) < count:
+        raise DataError(f"{len(texts)} texts are too few for {count} topics.")
+    from scipy.cluster.vq import kmeans2
+
+    points = averages(space, tokenizer_of(space.vocabulary), texts)
+    deviation = points.std(axis=0)
+    points = (points - points.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    _, labels = kmeans2(points, count, minit="++", rng=np.random.default_rng(0))
+    return [f"topic {number}" for number in labels.tolist()]
+
+
+def _task(name: str, rows: Sequence[tuple[str, str]], second: Sequence[str] | None = None) -> LabelledTexts:
+    test = np.random.default_rng(0).permutation(len(rows)) < TEST_SHARE * len(rows)
+    split = [TEST if tests else TRAIN for tests in test.tolist()]
+    return LabelledTexts([text for text, _ in rows], [label for _, label in rows], second, name, split)

@@ -1,0 +1,113 @@
+"""Obfuscated queries: several private variants of each, and how far they are from it.
+
+A variant is a release: r variants of one query are r releases of the same words, which together promise r epsilon a
+word. They have noise of their own under one key, since each is a document of its own.
+"""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from corpusveil.errors import BadValueError
+from corpusveil.evaluation.statistics.encoders import Encoder
+from corpusveil.evaluation.statistics.shared_words import jaccard
+from corpusveil.evaluation.statistics.similarity import cosine
+from corpusveil.evaluation.terms import check_texts
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.table import privatize
+
+VARIANTS = 20
+"""Of each query, by our choice: the study does not state it."""
+
+
+def prepared(query: str) -> str:
+    """Return a query as the study has it: lower case, no punctuation, no term with a digit in it, one blank between.
+
+    Marks of punctuation (Unicode category P, and ASCII's such as ``|``) are taken out where they stand, so "e-mail" is
+    "email".
+    """
+    plain = "".join(mark for mark in query.lower() if not _is_punctuation(mark))
+    return " ".join(term for term in plain.split() if not any(mark.isdigit() for mark in term))
+
+
+def _is_punctuation(mark: str) -> bool:
+    return mark in string.punctuation or unicodedata.category(mark).startswith("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """``texts`` has the variants of each of Q queries, all of them equally many; ``epsilon`` is that of one variant.
+
+    ``per`` says what the epsilon is for: ``word``, or ``document``, which here is a query.
+    """
+
+    queries: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
+    epsilon: float
+    per: str
+
+    @property
+    def count(self) -> int:
+        """The number r of variants of a query."""
+        return len(self.texts[0])
+
+    @property
+    def total(self) -> float:
+        """The epsilon of all variants of a query together, r epsilon, by sequential composition."""
+        return self.count * self.epsilon
+
+    def cost(self) -> str:
+        """Say what was spent, in one sentence."""
+        return (
+            f"{self.count} variants of a query are {self.count} releases of it: epsilon {self.epsilon:g} a {self.per} "
+            f"each, {self.count} x {self.epsilon:g} = {self.total:g} a {self.per} together."
+        )
+
+    def flat(self) -> tuple[list[str], list[str]]:
+        """Return queries and variants side by side, Q r of each."""
+        pairs = [
+            (query, variant) for query, variants in zip(self.queries, self.texts, strict=True) for variant in variants
+        ]
+        return [query for query, _ in pairs], [variant for _, variant in pairs]
+
+
+def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS, source: str = "queries") -> Variants:
+    """Return private variants of queries, which are to be ``prepared`` beforehand where the study is followed.
+
+    Every variant is a document with an identity of its own: ``source``, its number and that of its query. Raises
+    UserError without queries or variants, and for a release that gives equal texts equal noise or leaves copies out.
+    """
+    check_texts(queries, "queries")
+    if isinstance(variants, bool) or variants < 1 or not len(queries):
+        raise BadValueError(f"{len(queries):,} queries, {variants} variants of each: at least one of both is needed.")
+    if release.duplicates != "independent":
+        raise BadValueError(f"duplicates = {release.duplicates!r}: variants of a query need noise of their own each.")
+    names = [(f"{source} variant {number}", row) for row in range(len(queries)) for number in range(variants)]
+    texts = privatize([query for query in queries for _ in range(variants)], release, names)
+    rows = tuple(tuple(texts[start : start + variants]) for start in range(0, len(texts), variants))
+    per = "word" if release.budget.per == "token" else release.budget.per
+    return Variants(tuple(queries), rows, release.budget.epsilon, per)
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySimilarity:
+    """Means over queries and variants: ``jaccard`` of their sets of words, 0 to 1, and ``cosine`` by an encoder."""
+
+    jaccard: float
+    cosine: float
+    encoder: str
+
+
+def query_similarity(variants: Variants, encoder: Encoder) -> QuerySimilarity:
+    """Compare every variant with its query; each different pair is encoded once."""
+    pairs = list(zip(*variants.flat(), strict=True))
+    once = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    often = np.bincount([once[pair] for pair in pairs])
+    originals, privates = [query for query, _ in once], [one for _, one in once]
+    shared, near = jaccard(originals, privates), cosine(originals, privates, encoder)
+    return QuerySimilarity(float(shared @ often) / len(pairs), float(near @ often) / len(pairs), encoder.label)

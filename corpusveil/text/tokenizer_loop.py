@@ -1,0 +1,301 @@
+r"""The tokeniser's loop: UTF-8 in, flat arrays of spans, classes and ids out.
+
+The rules, in the order in which they are tried at each character (kinds as in ``characters``):
+
+* **contact**: letters followed by ``://``, or ``www.``, up to a blank or one of ``<>"{}|\^` ``, less trailing
+  punctuation; ``name@domain`` and ``@handle``.
+* **word**: a letter and all letters, marks and digits behind it. An apostrophe (``'`` or U+2019) with a letter on
+  both sides belongs to the word, and so does a hyphen (``-``) where that is asked for: *don't* is one token,
+  *well-known* three, or one.
+* **number**: a digit and all digits, letters and marks behind it (*3rd*, *10km*); a full stop or comma between two
+  digits belongs to it.
+* **punctuation**: one character each.
+* **other**: a run of anything else.
+
+Blanks separate tokens and belong to none; every other character belongs to exactly one token.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corpusveil.compiled import compiled
+from corpusveil.text import classes
+from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
+from corpusveil.text.characters import OTHER as OTHER_KIND
+from corpusveil.text.utf8 import decode, kind_of, lower_into
+from corpusveil.text.word_table import SEED, find, hash_step
+
+_WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
+_CONTACT, _OTHER = classes.CONTACT, classes.OTHER
+
+
+@compiled
+def _kind_at(data: Any, at: int, end: int, kinds: Any) -> Any:
+    if at >= end:
+        return SPACE
+    code, _ = decode(data, at, end)
+    return kind_of(code, kinds)
+
+
+@compiled
+def _apostrophe(data: Any, at: int, end: int) -> int:
+    """Return the length in bytes of the apostrophe at ``at``, 0 when there is none."""
+    if data[at] == 0x27:
+        return 1
+    if at + 2 < end and data[at] == 0xE2 and data[at + 1] == 0x80 and data[at + 2] == 0x99:
+        return 3
+    return 0
+
+
+@compiled
+def _ends_address(byte: int) -> bool:
+    r"""Say whether an ASCII byte ends an address: blank, control, or one of ``<>"{}|\^` ``."""
+    return byte <= 0x20 or byte in (0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D, 0x7F)
+
+
+@compiled
+def _trails_address(byte: int) -> bool:
+    """Say whether a byte at the end of an address is punctuation of the sentence: one of ``!'),.:;?]*_~``."""
+    return byte in (0x21, 0x27, 0x29, 0x2C, 0x2E, 0x3A, 0x3B, 0x3F, 0x5D, 0x2A, 0x5F, 0x7E)
+
+
+@compiled
+def _address_end(data: Any, at: int, end: int, kinds: Any) -> int:
+    """Return where the address whose body starts at ``at`` ends; ``at`` when it has no body."""
+    i = at
+    while i < end:
+        if data[i] < 0x80:
+            if _ends_address(data[i]):
+                break
+            i += 1
+        else:
+            code, length = decode(data, i, end)
+            if kind_of(code, kinds) == SPACE:
+                break
+            i += length
+    while i > at and _trails_address(data[i - 1]):
+        i -= 1
+    return i
+
+
+@compiled
+def _name_end(data: Any, at: int, end: int, kinds: Any) -> int:
+    """Return where the domain or handle at ``at`` ends: letters, digits, marks, ``_``, ``.`` and ``-``; or ``at``.
+
+    It must start with a letter, a digit or ``_``.
+    """
+    i = at
+    if at >= end or not (data[at] == 0x5F or _kind_at(data, at, end, kinds) in (LETTER, DIGIT)):
+        return at
+    while i < end:
+        code, length = decode(data, i, end)
+        kind = kind_of(code, kinds)
+        if not (kind in (LETTER, DIGIT, MARK) or code in (0x5F, 0x2E, 0x2D)):
+            break
+        i += length
+    while i > at and (data[i - 1] == 0x2E or data[i - 1] == 0x2D):
+        i -= 1
+    return i
+
+
+@compiled
+def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: int, count: int) -> int:
+    """Return how many of the last tokens, touching each other and the ``@`` at ``at``, are its local part."""
+    taken = 0
+    edge = at
+    useful = 0
+    while count - taken > first and ends[count - taken - 1] == edge:
+        token = count - taken - 1
+        kind = kinds[token]
+        local = kind in (_WORD, _NUMBER, _CONTACT)
+        if not local:
+            byte = data[starts[token]]
+            if kind != _PUNCTUATION or byte not in (0x2E, 0x5F, 0x25, 0x2B, 0x2D):
+                break
+        taken += 1
+        edge = starts[token]
+        if local:
+            useful = taken
+        if kind == _CONTACT:
+            break
+    return useful
+
+
+@compiled
+def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool) -> int:
+    """Return the end of the word that starts at ``at``; ``hyphens`` between two letters join."""
+    i = at
+    letter = False
+    while i < end:
+        code, length = decode(data, i, end)
+        kind = kind_of(code, kinds)
+        if kind == LETTER:
+            letter = True
+        elif kind == DIGIT:
+            letter = False
+        elif kind != MARK:
+            joins = code in (0x27, 0x2019) or (hyphens and code == 0x2D)
+            if not (joins and letter and _kind_at(data, i + length, end, kinds) == LETTER):
+                break
+        i += length
+    return i
+
+
+@compiled
+def _find_folded(
+    data: Any, start: int, end: int, slots: Any, words: Any, offsets: Any,
+    kinds: Any, lower: Any, ascii_lower: Any, scratch: Any,
+) -> Any:  # fmt: skip
+    """Look up a word that is not plain ASCII letters; ``scratch`` has room for twice its bytes."""
+    used = lower_into(data, start, end, scratch, 0, lower, kinds)
+    state = SEED
+    for k in range(used):
+        state = hash_step(state, scratch[k])
+    return find(state, scratch, 0, used, slots, words, offsets, ascii_lower)
+
+
+@compiled
+def _other_end(data: Any, at: int, end: int, kinds: Any) -> int:
+    i = at
+    while i < end:
+        code, length = decode(data, i, end)
+        kind = kind_of(code, kinds)
+        if i > at and kind != OTHER_KIND and kind != MARK:
+            break
+        i += length
+    return i
+
+
+@compiled
+def _number_end(data: Any, at: int, end: int, kinds: Any) -> int:
+    i = at
+    digit = False
+    while i < end:
+        code, length = decode(data, i, end)
+        kind = kind_of(code, kinds)
+        if kind == DIGIT:
+            digit = True
+        elif kind == LETTER:
+            digit = False
+        elif kind != MARK and not (code in (0x2E, 0x2C) and digit and _kind_at(data, i + 1, end, kinds) == DIGIT):
+            break
+        i += length
+    return i
+
+
+@compiled
+def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
+    """Return the end of the address whose first word is ``data[start:stop]``; ``stop`` when it starts none."""
+    if stop + 3 < end and data[stop] == 0x3A and data[stop + 1] == 0x2F and data[stop + 2] == 0x2F:
+        body = _address_end(data, stop + 3, end, kinds)
+        return body if body > stop + 3 else stop
+    if stop - start != 3 or data[stop] != 0x2E:
+        return stop
+    for k in range(start, stop):
+        if data[k] | 0x20 != 0x77:
+            return stop
+    body = _address_end(data, stop + 1, end, kinds)
+    return body if body > stop + 1 else stop
+
+
+@compiled
+def scan(
+    data: Any,
+    offsets: Any,
+    byte_kinds: Any,
+    kinds: Any,
+    lower: Any,
+    ascii_lower: Any,
+    slots: Any,
+    words: Any,
+    word_offsets: Any,
+    starts: Any,
+    ends: Any,
+    token_classes: Any,
+    ids: Any,
+    token_offsets: Any,
+    scratch: Any,
+    hyphens: bool,
+) -> int:
+    """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
+
+    The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
+    ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
+    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document. ``hyphens``
+    says whether a hyphen between two letters joins them to one word.
+    """
+    n = 0
+    for document in range(offsets.size - 1):
+        i = offsets[document]
+        end = offsets[document + 1]
+        token_offsets[document] = n
+        first = n
+        while i < end:
+            byte = data[i]
+            kind = byte_kinds[byte]
+            if kind == SPACE:
+                i += 1
+                continue
+            starts[n] = i
+            ids[n] = -1
+            if kind == LETTER:
+                stop = i
+                state = SEED
+                while stop < end:
+                    byte = data[stop]
+                    kind = byte_kinds[byte]
+                    if kind != LETTER and kind != DIGIT:
+                        break
+                    state = hash_step(state, ascii_lower[byte])
+                    stop += 1
+                token_classes[n] = _WORD
+                if stop < end and (byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D)):
+                    stop = _word_end(data, i, end, kinds, hyphens)
+                    ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
+                else:
+                    ids[n] = find(state, data, i, stop, slots, words, word_offsets, ascii_lower)
+                if stop < end and (data[stop] == 0x3A or data[stop] == 0x2E):
+                    address = _address(data, i, stop, end, kinds)
+                    if address > stop:
+                        token_classes[n] = _CONTACT
+                        ids[n] = -1
+                        stop = address
+                i = stop
+            elif kind == PUNCTUATION:
+                token_classes[n] = _PUNCTUATION
+                i += 1
+                if byte == 0x40:
+                    stop = _name_end(data, i, end, kinds)
+                    if stop > i:
+                        n -= _local_part(data, i - 1, starts, ends, token_classes, first, n)
+                        token_classes[n] = _CONTACT
+                        ids[n] = -1
+                        i = stop
+            elif kind == DIGIT:
+                token_classes[n] = _NUMBER
+                i = _number_end(data, i, end, kinds)
+            else:
+                code, length = decode(data, i, end)
+                kind = kind_of(code, kinds)
+                if kind == SPACE:
+                    i += length
+                    continue
+                if kind == LETTER:
+                    token_classes[n] = _WORD
+                    stop = _word_end(data, i, end, kinds, hyphens)
+                    ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
+                    i = stop
+                elif kind == DIGIT:
+                    token_classes[n] = _NUMBER
+                    i = _number_end(data, i, end, kinds)
+                elif kind == PUNCTUATION:
+                    token_classes[n] = _PUNCTUATION
+                    i += length
+                else:
+                    token_classes[n] = _OTHER
+                    i = _other_end(data, i, end, kinds)
+            ends[n] = i
+            n += 1
+    token_offsets[offsets.size - 1] = n
+    return n

@@ -1,0 +1,143 @@
+"""What a reader of a release knows: the law by which words were replaced, and how words are said in public text.
+
+For a released word the candidates are the words of the largest public share times law over the whole vocabulary, the
+released word always among them. They are found once for each word and epsilon that a process meets, exactly,
+or from public samples where the law has no closed form: an estimate costs accuracy, never privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.collocations.fixed import LEAST, ONE, linear, tables
+from corpusveil.collocations.lookup import ROUGH
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.errors import NoClosedForm
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.explanations import explain, explain_sampled
+from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.spaces import Space
+from corpusveil.spaces.vocabulary import parts
+from corpusveil.transforms.lattice import Spoken
+
+SMOOTHING = 0.5
+"""Added to every public count: a word that public text lacks may be an original all the same."""
+
+
+def public_shares(space: Space, model: LanguageModel) -> tuple[npt.NDArray[np.float64], float]:
+    """Return the public probabilities of a space's words, float64 [V], and the share of public text that they cover.
+
+    Counts are the model's; of a word of several parts, and where the model has none, the space's own, as far as it has.
+    """
+    counts = np.zeros(len(space)) if space.counts is None else space.counts.astype(np.float64)
+    known = model.vocabulary.counts
+    whole = float(model.info.get("tokens", 0)) or (0.0 if known is None else float(known.sum()))
+    if known is not None:
+        ids = model.ids(space.vocabulary.words)
+        counts = np.where(ids < len(model), np.append(known, 0)[ids], counts)
+    weights = counts + SMOOTHING
+    return weights / weights.sum(), min(1.0, float(counts.sum()) / whole) if whole else 1.0
+
+
+def _linear(logs: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """Return the probabilities of fixed-point logarithms, float64."""
+    low, high = tables()
+    distinct, which = np.unique(logs, return_inverse=True)
+    return np.asarray(np.array([linear(int(one), low, high) for one in distinct])[which])
+
+
+def spoken_of(space: Space, model: LanguageModel, shares: npt.NDArray[np.float64]) -> Spoken:
+    """Return how a space's words are said in a model; a word that it lacks has its public share after any context."""
+    low, high = tables()
+    said = [parts(word) for word in space.vocabulary.words]
+    firsts = model.ids([one[0] for one in said])
+    first = np.where(firsts < len(model), firsts, -1).astype(np.int32)
+    inner, before = np.ones(len(space)), np.full(len(space), -2, np.int32)
+    last = first.copy()
+    for word in (number for number, one in enumerate(said) if len(one) > 1):
+        ids = model.ids(said[word])
+        context = np.where(ids < len(model), ids, -1).astype(np.int32)
+        two_before = np.concatenate([[-1], context[:-2]]).astype(np.int32)
+        logs = model.score(two_before, context[:-1], ids[1:])
+        inner[word] = linear(int(max(logs.sum(), LEAST)), low, high)
+        before[word], last[word] = context[-2], context[-1]
+    inner[first < 0] = 1.0
+    alone, start = (
+        np.where(first >= 0, _linear(logs)[first], shares) for logs in (model.arrays.first, model.arrays.start)
+    )
+    rough = _linear(np.maximum(-np.arange(ROUGH) * (ONE // 32), LEAST).astype(np.int32))
+    return Spoken(
+        first, alone, start, inner, before, last, _linear(model.arrays.left2), low, high, rough
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The ``count`` likeliest originals of released words, found when they are asked for.
+
+    Those whose share is below ``cut`` of the likeliest's are left out; the released word never is.
+
+    ``words`` int32 [R, count], -1 behind the last, and ``emissions`` float64 [R, count], the law; a row a released word
+    and epsilon.
+    """
+
+    mechanism: Mechanism
+    shares: npt.NDArray[np.float64]
+    count: int
+    cut: float = 0.0
+    words: npt.NDArray[np.int32] = field(init=False)
+    emissions: npt.NDArray[np.float64] = field(init=False)
+    _used: int = field(default=0, init=False)
+    _rows: dict[float, npt.NDArray[np.int64]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.words = np.empty((0, self.count), np.int32)
+        self.emissions = np.empty((0, self.count))
+
+    def rows(self, epsilon: float, released: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Return the rows of released words, int32 [T] -> int64 [T]."""
+        size = len(self.mechanism.space)
+        rows = self._rows.get(epsilon)
+        if rows is None:
+            rows = self._rows[epsilon] = np.full(size, -1, np.int64)
+        found = rows[released]
+        if found.size == 0 or found.min() >= 0:
+            return found
+        if isinstance(self.mechanism, OnLists) and self.mechanism.space.places is None:
+            new = np.unique(released[found < 0]).astype(np.int64)
+        else:  # where every law is computed for one output, it is for all
+            new = np.flatnonzero(rows < 0)
+        self._find(epsilon, new, rows)
+        return rows[released]
+
+    def _find(self, epsilon: float, new: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:
+        every = np.arange(len(self.shares))
+        try:
+            found = explain(self.mechanism, epsilon, every, self.shares, new, self.count)
+        except NoClosedForm:
+            found = explain_sampled(self.mechanism, epsilon, every, self.shares, new, self.count)
+        words = np.full((new.size, self.count), -1, np.int64)
+        words[:, : found.words.shape[1]] = found.words
+        missing = ((words != new[:, None]).all(axis=1)) & (found.own > 0)
+        words[missing, -1] = new[missing]
+        emissions = np.zeros(words.shape)
+        emissions[:, : found.words.shape[1]] = found.joint / self.shares[found.words]
+        emissions[missing, -1] = found.own[missing]
+        if self._used + new.size > len(self.words):
+            room = max(2 * len(self.words), self._used + new.size)
+            words_before, emissions_before = self.words[: self._used], self.emissions[: self._used]
+            self.words, self.emissions = np.empty((room, self.count), np.int32), np.empty((room, self.count))
+            self.words[: self._used], self.emissions[: self._used] = words_before, emissions_before
+        joint = np.zeros(words.shape)
+        joint[:, : found.words.shape[1]] = found.joint
+        far = (joint < self.cut * joint[:, :1]) & (words != new[:, None])
+        words[far] = -1
+        front = np.argsort(far, axis=1, kind="stable")
+        words, emissions = np.take_along_axis(words, front, 1), np.take_along_axis(emissions, front, 1)
+        some = slice(self._used, self._used + new.size)
+        self.words[some], self.emissions[some] = words, np.where(words >= 0, emissions, 0.0)
+        rows[new] = np.arange(self._used, self._used + new.size)
+        self._used += new.size

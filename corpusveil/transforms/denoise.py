@@ -1,0 +1,309 @@
+"""Denoising: what the words of a release most likely were, by the published law and a public language model.
+
+A function of the release and of public data alone is post-processing: every promise of the release stays. So nothing
+else is read here, not the original, not the records, not which released words stand for numbers or unknown words.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.budget import Budget
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.compiled import compiled
+from corpusveil.errors import BadValueError, ConflictError, VersionError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.weights import TOTAL
+from corpusveil.text import policy as roles
+from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.policy import MASKS, ROLE_NAMES, TextPolicy
+from corpusveil.text.sentences import ends_and_stops
+from corpusveil.text.text_writer import assign_roles, output_bound, write_text
+from corpusveil.text.tokens import Tokens, string_buffers
+from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.kernel import Prepared, chunks, prepare, public_weights
+from corpusveil.transforms.lattice import LONGEST, Room, Spoken, room, search_runs
+
+VERSION = 1
+"""Part of a denoised release's digest; goes up whenever the same call would write other text."""
+Aim = Literal["words", "sentence", "table"]
+AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
+LEAST = 0.01
+"""What share of the best a candidate needs after the first pass (``lattice.py``)."""
+CUT = 1e-3
+"""What share of the likeliest a candidate needs by itself."""
+MOST = 256
+_BREAK, _PLACE, _SILENT = range(3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """How the originals of released words are searched for; none of it bears on privacy.
+
+    ``aim``: *words*, the likeliest word at each place; *sentence*, the likeliest sequence; *table*, the likeliest word
+    whatever stands beside it. ``candidates`` a word are tried, of which at most ``width`` are tried in threes.
+    ``unknown_share`` is how many tokens that are replaced are outside the vocabulary; None: by the model's counts.
+    """
+
+    aim: Aim = "words"
+    candidates: int = 24
+    width: int = 12
+    unknown_share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.aim not in AIMS:
+            raise BadValueError(f"aim = {self.aim!r}: it may be {', '.join(AIMS)}.")
+        for name in ("candidates", "width"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+                raise BadValueError(f"{name} = {value}: a whole number from 1 to {MOST}.")
+        if self.unknown_share is not None and not 0 <= self.unknown_share < 1:
+            raise BadValueError(f"unknown_share = {self.unknown_share}: a number from 0 to below 1.")
+
+
+def check_readable(budget: Budget, policy: TextPolicy) -> None:
+    """Raise UserError where a reader of a release can't tell which epsilon its words were replaced at."""
+    if budget.per == "token":
+        return
+    why = None
+    if budget.allocation == "per-word" and policy.tokenizer != "word":
+        why = "how many words the original units had, which its text does not show"
+    if budget.allocation == "word-share":
+        if policy.tokenizer != "word":
+            why = "how many words the original units had, which its text does not show"
+        elif policy.numbers == "resample" or "resample" in (policy.contacts, policy.punctuation, policy.other):
+            why = "how many of its words stand for numbers or other tokens, which its text does not show"
+        elif "drop" in (policy.unknown_words, policy.stop_words):
+            why = "how many words were dropped, which its text does not show"
+    if why is not None:
+        raise ConflictError(
+            f"allocation = {budget.allocation!r}: what this release spent on a word depends on {why}, so its law is "
+            "not known to a reader; denoise a release with allocation uniform or position, or with a budget per token."
+        )
+
+
+@compiled
+def _runs(kinds: Any, ends: Any, offsets: Any, longest: int, index: Any, starts: Any) -> Any:
+    """List the places of unbroken runs of words; return how many runs and places there are."""
+    runs = 0
+    n = 0
+    for document in range(offsets.size - 1):
+        inside = False
+        for t in range(offsets[document], offsets[document + 1]):
+            if kinds[t] == _PLACE:
+                if not inside or n - starts[runs - 1] >= longest:
+                    starts[runs] = n
+                    runs += 1
+                    inside = True
+                index[n] = t
+                n += 1
+            elif kinds[t] == _BREAK:
+                inside = False
+            if ends[t]:
+                inside = False
+    starts[runs] = n
+    return runs, n
+
+
+@dataclass(slots=True)
+class Reader:
+    """What a process prepares once to denoise a release."""
+
+    prepared: Prepared
+    shares: npt.NDArray[np.float64]
+    said: Spoken
+    unknown: npt.NDArray[np.float64]
+    rho: float
+    candidates: Candidates
+    room: Room
+    masks: bool
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Denoiser:
+    """Denoises batches of released documents. Pickles small: space and model go by their addresses."""
+
+    mechanism: Mechanism
+    budget: Budget
+    policy: TextPolicy
+    model: LanguageModel
+    search: Search = field(default_factory=Search)
+    collocations: Collocations | None = None
+    tokenizer_version: str = TOKENIZER_VERSION
+
+    def __post_init__(self) -> None:
+        check_readable(self.budget, self.policy)
+
+    def privatize(
+        self,
+        texts: pa.Array,
+        identities: Sequence[Any],  # noqa: ARG002 - what a shard job hands to every kernel
+        column: str,  # noqa: ARG002
+    ) -> tuple[pa.LargeStringArray, Counts]:
+        """Denoise D documents of a release: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
+
+        Called as a shard job calls the kernel of a release (``job.py``); nothing is drawn, and nothing is spent.
+        """
+        if self.tokenizer_version != TOKENIZER_VERSION:
+            raise VersionError(
+                f"This worker tokenises by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; "
+                "use the version of corpusveil that made the release."
+            )
+        reader = reader_of(self)
+        data, documents = string_buffers(texts)
+        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
+        pieces, lengths = [np.empty(0, np.uint8)], [np.zeros(1, np.int64)]
+        for first, last in chunks(documents):
+            with reader.lock:
+                piece, sizes = self._chunk(reader, data, documents[first : last + 1], counts)
+            pieces.append(piece)
+            lengths.append(sizes)
+        valid = pa.py_buffer(np.packbits(texts.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
+        offsets = pa.py_buffer(np.cumsum(np.concatenate(lengths)))
+        array = pa.LargeStringArray.from_buffers(
+            len(texts), offsets, pa.py_buffer(np.concatenate(pieces)), valid if texts.null_count else None,
+            texts.null_count,
+        )  # fmt: skip
+        return array, counts
+
+    def _chunk(
+        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        tokens, replaced, kept = self.read(reader, data, documents)
+        guessed = self.guesses(reader, tokens, replaced, kept)
+        counts.privatized += int(replaced.sum())
+        counts.unchanged += int((guessed == tokens.ids)[replaced].sum())
+        role = np.where(replaced, roles.KNOWN_WORD, roles.OTHER).astype(np.uint8)
+        actions = np.full(len(ROLE_NAMES), roles.KEEP, np.uint8)
+        actions[roles.KNOWN_WORD] = roles.PRIVATIZE
+        wording = reader.prepared.wording
+        out = np.empty(
+            output_bound(
+                tokens.documents, tokens.starts, tokens.ends, role, actions, guessed, wording.longest,
+                wording.mask_offsets, True,
+            ),
+            np.uint8,
+        )  # fmt: skip
+        offsets = np.empty(tokens.documents.size, np.int64)
+        forms = len(self.mechanism.space) if self.policy.case == "restore" else 0  # words between case forms
+        counts.tokens_written += write_text(
+            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets, role, actions,
+            guessed, wording.words, wording.offsets, forms, wording.masks, wording.mask_offsets, True, False, KINDS,
+            LOWER, out, offsets,
+        )  # fmt: skip
+        return out[: offsets[-1]], np.diff(offsets)
+
+    def read(
+        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+    ) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Return the tokens, or units, of released text, which of them were replaced, and which are words in the clear.
+
+        A word of the vocabulary was replaced, by the mechanism or by a public draw, unless it is a stop word where
+        these are not replaced, or stands in a mask.
+        """
+        tokens = reader.prepared.tokenizer.tokens(data, documents)
+        if reader.prepared.joiner is not None:
+            tokens = reader.prepared.joiner(tokens)
+        role = np.empty(len(tokens), np.uint8)
+        assign_roles(tokens.classes, tokens.ids, reader.prepared.is_stop, role)
+        replaced = role == roles.KNOWN_WORD
+        stops = role == roles.STOP_WORD
+        replaced |= stops & (reader.prepared.actions[roles.STOP_WORD] == roles.PRIVATIZE)
+        replaced &= tokens.ids < len(self.mechanism.space)
+        masked = _masked(tokens) if reader.masks else np.zeros(len(tokens), np.bool_)
+        kept = stops & ~replaced & (tokens.ids < len(self.mechanism.space)) & ~masked
+        return tokens, replaced & ~masked, kept
+
+    def guesses(
+        self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int32]:
+        """Return what each replaced token most likely was, int32 [T]; others keep their ids, 0 without one."""
+        rows = np.full(len(tokens), -1, np.int64)
+        at = np.flatnonzero(replaced)
+        epsilon = self.epsilons(tokens, replaced)
+        for value in np.unique(epsilon).tolist():
+            some = at[epsilon == value]
+            rows[some] = reader.candidates.rows(value, tokens.ids[some])
+        out = np.maximum(tokens.ids, 0).astype(np.int32)
+        if self.search.aim == "table":
+            out[at] = reader.candidates.words[rows[at], 0]
+            return out
+        kinds = np.where(replaced | kept, _PLACE, _BREAK).astype(np.uint8)
+        ends, silent = ends_and_stops(tokens)
+        kinds[silent] = _SILENT
+        index, starts = np.empty(len(tokens), np.int64), np.empty(len(tokens) + 1, np.int64)
+        runs, places = _runs(kinds, ends, tokens.offsets, LONGEST, index, starts)
+        index = index[:places]
+        found = np.empty(places, np.int32)
+        search_runs(
+            out[index], rows[index], starts[: runs + 1], reader.candidates.words, reader.candidates.emissions,
+            reader.unknown, reader.rho, LEAST, self.search.aim == "sentence", reader.said, self.model.arrays,
+            reader.room, found,
+        )  # fmt: skip
+        out[index] = found
+        return out
+
+    def epsilons(self, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """Return the epsilon at which each replaced token was replaced, float64 [K], as any reader can compute it."""
+        budget, size = self.budget, tokens.offsets.size - 1
+        at = np.flatnonzero(replaced)
+        if budget.per == "token":
+            return np.full(at.size, budget.epsilon)
+        document = np.repeat(np.arange(size), np.diff(tokens.offsets))
+        counted = (tokens.classes == WORD) if budget.allocation == "word-share" else replaced
+        whole = np.bincount(document[counted], minlength=size).astype(np.int64)
+        here = document[at]
+        if budget.allocation != "position":
+            return budget.shares(whole[here])
+        before = np.concatenate([[0], np.cumsum(whole)])[here]
+        return budget.shares(budget.weight_before(whole)[here], budget.weight(np.arange(at.size) - before))
+
+
+def _masked(tokens: Tokens) -> npt.NDArray[np.bool_]:
+    """Say which tokens are the word of a mask, such as ``[contact]``."""
+    out = np.zeros(len(tokens), np.bool_)
+    data = tokens.data
+    if not data.size:
+        return out
+    starts, ends = tokens.starts.astype(np.int64), tokens.ends.astype(np.int64)
+    open_, close = data[np.maximum(starts - 1, 0)] == ord("["), data[np.minimum(ends, data.size - 1)] == ord("]")
+    for t in np.flatnonzero(open_ & close & (tokens.classes == WORD)).tolist():
+        out[t] = data[starts[t] - 1 : ends[t] + 1].tobytes() in _MASK_BYTES
+    return out
+
+
+_MASK_BYTES = frozenset(mask.encode() for mask in MASKS)
+
+
+@functools.lru_cache(maxsize=2)
+def reader_of(denoiser: Denoiser) -> Reader:
+    """Prepare to denoise; once a process."""
+    space, model, search = denoiser.mechanism.space, denoiser.model, denoiser.search
+    prepared = prepare(space, denoiser.policy, denoiser.collocations)
+    shares, covered = public_shares(space, model)
+    resampled = "resample" in (denoiser.policy.unknown_words, denoiser.policy.numbers)
+    rho = 0.0
+    if resampled:
+        rho = min(0.5, 1.0 - covered) if search.unknown_share is None else search.unknown_share
+    return Reader(
+        prepared,
+        shares,
+        spoken_of(space, model, shares),
+        public_weights(space).astype(np.float64) / TOTAL,
+        rho,
+        Candidates(denoiser.mechanism, shares, min(search.candidates, len(space)), CUT),
+        room(min(search.candidates, len(space)), search.width),
+        "mask" in denoiser.policy.as_dict().values(),
+    )

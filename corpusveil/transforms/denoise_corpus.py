@@ -1,0 +1,243 @@
+"""A release, denoised: read its manifest, map over its shards, write a manifest that names it.
+
+What is read is the release's folder and public artefacts. What is left to do is told by records in ``OUTPUT.work``,
+which hold nothing private and go when the manifest is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import corpusveil
+from corpusveil.budget import Budget
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.errors import BadRecordError, InUseError, MismatchError, NotMadeError, OverlapError
+from corpusveil.mechanisms import Mechanism, make
+from corpusveil.spaces import Space
+from corpusveil.storage import files, lease
+from corpusveil.storage.durable import forget_failed, refuse_failed
+from corpusveil.storage.engine import Engine
+from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.records import Record, Records
+from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.corpus import wholes
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.denoise import VERSION, Denoiser, Search
+from corpusveil.transforms.job import ShardJob
+from corpusveil.transforms.manifest import read_manifest, write_manifest
+from corpusveil.transforms.pages import public_page, render_public
+
+WORK = ".work"
+_RECORD_KEY = b"corpusveil denoise: what is digested is public"
+_OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
+SPENDS = "nothing: it was computed from a release and public data alone, and no ledger counts it"
+
+
+class _Here:
+    """Does one task after the other."""
+
+    def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> None:
+        for task in tasks:
+            function(task)
+
+    def slots(self) -> int:
+        return 1
+
+
+class Call(Record):
+    """``call.json``: the digest of the denoised release that a folder of records is of."""
+
+    denoise: str
+
+
+@dataclass(frozen=True, slots=True)
+class Denoised:
+    """What a run did: documents and tokens written, words that were looked at and that stayed, and the digest."""
+
+    documents: int
+    tokens: int
+    words: int
+    unchanged: int
+    content_sha256: str
+    seconds: float
+
+
+def denoise(
+    release: str,
+    output: str,
+    *,
+    space: Space,
+    model: LanguageModel,
+    collocations: Collocations | None = None,
+    search: Search | None = None,
+    engine: Engine | None = None,
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
+) -> Denoised:
+    """Denoise the release in the folder ``release`` into the folder ``output``, a release of its own.
+
+    ``space`` and ``collocations`` are those that the release was made with, ``model`` is of public text. Without an
+    engine this process does all of it. Run again after an interruption it goes on; run again when it is finished it
+    does nothing. Raises UserError where the release is not whole, was made with others, has no law that a reader knows,
+    or where something else is in the output.
+    """
+    began = time.monotonic()
+    release, output = files.absolute(release), files.absolute(output)
+    source = _source(release)
+    denoiser = denoiser_of(source, release, space, model, collocations, search or Search())
+    if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
+        raise OverlapError(
+            f"{output}: the output may not lie in the release, nor the release in it; choose another one."
+        )
+    digest = digest_of(source, denoiser)
+    records = Records(output.rstrip("/") + WORK)
+    if files.exists(files.join(output, "manifest.json")):
+        return _already(output, digest, began)
+    told = source["configuration"]["columns"]
+    columns = Columns(told["text"], None, tuple(told["keep"]))
+    shards = find_shards([files.join(release, one["name"]) for one in source["shards"]], files.join(release, "data"))
+    engine = engine or _Here()
+    tasks = plan(shards, None, None, engine.slots)
+    job = ShardJob(
+        denoiser,  # type: ignore[arg-type]
+        columns, output, records, digest, source["key_fingerprint"], _RECORD_KEY, thin=63, corpus="",
+    )  # fmt: skip
+    with lease.hold(records.url):
+        _claim(job, digest)
+        left = [task for task in tasks if not job.is_done(task)]
+        with watch(records, left, "") if watch is not None else contextlib.nullcontext():
+            engine.run(job, left)
+        counts, content = _finish(job, tasks, drafted(source, denoiser, digest))
+    files.remove_folder(records.url)
+    seconds = time.monotonic() - began
+    return Denoised(counts.documents, counts.tokens_written, counts.privatized, counts.unchanged, content, seconds)
+
+
+def denoiser_of(
+    source: Mapping[str, Any],
+    where: str,
+    space: Space,
+    model: LanguageModel,
+    collocations: Collocations | None,
+    search: Search,
+) -> Denoiser:
+    """Return what denoises a release by its manifest. Raises UserError where the artefacts are not those it names."""
+    told = source["configuration"]
+    if space.digest != told["space"]:
+        raise MismatchError(
+            f"{where}: this release was made with another space ({told['space'][:16]}…); give that one."
+        )
+    joined = told.get("collocations")
+    if joined != (None if collocations is None else collocations.digest):
+        need = "without collocations; leave them out" if joined is None else f"with those of {joined[:16]}…; give them"
+        raise MismatchError(f"{where}: this release was made {need}.")
+    named = dict(told["mechanism"])
+    try:
+        mechanism: Mechanism = make(named.pop("name"), space, **named)
+        budget, policy = Budget(**told["budget"]), TextPolicy(**told["text"])
+    except (TypeError, ValueError):
+        raise BadRecordError(
+            f"{where}: the manifest is damaged, or of another version of corpusveil; restore it."
+        ) from None
+    return Denoiser(mechanism, budget, policy, model, search, collocations, told["tokenizer"])
+
+
+def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, Any]:
+    """Return all that decides the text: what the denoised release is of, and how it was searched for."""
+    search = denoiser.search
+    return {
+        "version": VERSION,
+        "release": source["release"],
+        "content_sha256": source["content_sha256"],
+        "model": denoiser.model.digest,
+        "aim": search.aim,
+        "candidates": search.candidates,
+        "width": search.width,
+        **({} if search.unknown_share is None else {"unknown_share": search.unknown_share}),
+    }
+
+
+def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
+    """Return the digest of a denoised release, hexadecimal."""
+    text = json.dumps(configuration(source, denoiser), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[str, Any]:
+    """Return the manifest as far as the shards do not decide it: the release's own words, and what was done to it."""
+    said = (
+        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone: "
+        "whatever is promised below was promised of that release and holds of this one; nothing more was spent."
+    )
+    kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
+    return {
+        **kept,
+        "corpusveil": corpusveil.__version__,
+        "release": digest,
+        "denoised": configuration(source, denoiser),
+        "guarantee_in_words": [said, *source["guarantee_in_words"]],
+        "spends": {"name": source["spends"]["name"], "metric": SPENDS},
+    }
+
+
+def _source(release: str) -> dict[str, Any]:
+    """Return the manifest of a release that is whole."""
+    if not files.exists(files.join(release, "manifest.json")):
+        raise NotMadeError(
+            f"{release}: there is no finished release here (no manifest.json); privatize, or run it again."
+        )
+    source = read_manifest(release)
+    if "denoised" in source:
+        raise MismatchError(f"{release}: this release is denoised already; denoise the one that it was made of.")
+    for one in source["shards"]:
+        if not files.exists(files.join(release, one["name"])):
+            raise NotMadeError(f"{release}: {one['name']} is missing; copy the release again, whole.")
+    return source
+
+
+def _claim(job: ShardJob, digest: str) -> None:
+    """Refuse what other calls left; forget what failed before."""
+    there = files.listing(files.join(job.output, "data")) if files.exists(job.output) else []
+    mine = Call(denoise=digest)
+    theirs = job.records.read("call.json", Call)
+    if theirs is None:
+        if there:
+            raise InUseError(f"{job.output}: something else is here already; choose another output.")
+        job.records.write("call.json", mine)
+    elif theirs != mine:
+        raise InUseError(
+            f"{job.records.url}: an unfinished run of another release, model or setting; finish that one, or choose "
+            "another output."
+        )
+    forget_failed(job.records)
+
+
+def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any]) -> tuple[Counts, str]:
+    refuse_failed(job.records)
+    by_shard: dict[int, list[ShardTask]] = {}
+    for task in tasks:
+        if task.piece is not None:
+            by_shard.setdefault(task.shard, []).append(task)
+    for pieces in by_shard.values():
+        job.assemble(pieces)
+    for part in ("", "data"):
+        files.sweep(files.join(job.output, part))
+    found = write_manifest(manifest, job.output, job.records, wholes(tasks), {})
+    files.write_bytes(public_page(job.output), render_public(read_manifest(job.output)).encode())
+    return found
+
+
+def _already(output: str, digest: str, began: float) -> Denoised:
+    there = read_manifest(output)
+    if there["release"] != digest:
+        raise InUseError(f"{output}: another release is here; choose another output.")
+    seconds = time.monotonic() - began
+    return Denoised(there["documents"], there["tokens"], 0, 0, there["content_sha256"], seconds)

@@ -1,0 +1,443 @@
+"""The search over what a run of released words can have come from: two passes of forward and backward sums.
+
+Released words u_1 ... u_n of a run came from w_1 ... w_n with probability proportional to
+
+    prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)
+
+The first pass takes p(w_i | w_i-1) for it, over all candidates of all places. Its shares know both sides of a word,
+so that what they leave out is seldom missed: few candidates a place remain, and over these the second pass takes the
+whole law, but for counted n-grams after histories that are far behind the best (``FAINT``). It is forward-backward
+(Rabiner 1989), or Viterbi for the likeliest sentence.
+
+A model that backs off makes sums short: p(w | v) = L(v) p(w) but for the bigrams that were counted, and p(w | u v) =
+L(uv) p(w | v) but for the trigrams. So a sum over v is one product and a few corrections. The first pass is content
+with the rough logarithms that stand where bigrams are found.
+
+Everything is products and sums of float64 in a fixed order, scaled at each place, and logarithms become probabilities
+by tables (``collocations/fixed.py``): the same result on every machine. Ties go to the candidate that is named first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.collocations.fixed import linear
+from corpusveil.collocations.lookup import entry_in, pair, rough_in, slot_of, third
+from corpusveil.compiled import compiled
+
+FAINT = 1e-3
+"""Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""
+LONGEST = 128
+"""Words of a run that are searched at once; a longer one is cut."""
+
+Bool = npt.NDArray[np.bool_]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+
+
+class Spoken(NamedTuple):
+    """How the V words of a space are said in a language model, and its probabilities as float64.
+
+    ``first`` int32 [V] is the model's id of a word's first part, -1 where the model lacks it; ``alone`` float64 [V] its
+    probability by the shortest context (of a lacking word, after any), ``start`` float64 [V] that where there is none;
+    ``inner`` float64 [V] that of its further parts, 1 without. ``before`` and ``last`` int32 [V] are what a word leaves
+    behind as context; ``before`` is -2 where that is the word before it. ``left2`` float64 [M] and the tables ``low``
+    and ``high`` are the model's; ``rough`` float64 are the probabilities of rough logarithms (``lookup.py``).
+    """
+
+    first: Int32
+    alone: Float64
+    start: Float64
+    inner: Float64
+    before: Int32
+    last: Int32
+    left2: Float64
+    low: Float64
+    high: Float64
+    rough: Float64
+
+
+class Room(NamedTuple):
+    """Arrays that a search works in: N = ``LONGEST`` + 1 places, K candidates a place, of which M remain.
+
+    By place and candidate: ``words`` int32 (-1 the unknown word), ``firsts`` and ``lasts`` of them in the model,
+    ``emitted`` (the law, times the parts within the word), ``alone``, ``start``, ``left`` (L of it as context, -1 where
+    it is none) and ``forward``. ``sizes``, ``kept`` int64 [N] are how many, ``chosen`` int32 [N, M] which remain and
+    ``place`` [N, K] where. Bigrams that were counted,
+    of place t from ``edges[t]`` to ``edges[t + 1]``: ``sources``, ``targets``, ``entries`` and ``more``, by how much
+    they exceed what is backed off to. Of the second pass, by candidate of the place before and of this one: ``base``
+    and ``entry`` [N, M, M] the bigram, ``states`` the sums, ``contexts`` and ``left3`` the two words as context. Its
+    counted trigrams, from ``ends[t]`` on: ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows.
+    """
+
+    words: Int32
+    firsts: Int32
+    lasts: Int32
+    emitted: Float64
+    alone: Float64
+    start: Float64
+    left: Float64
+    forward: Float64
+    behind: Float64
+    share: Float64
+    sizes: Int64
+    kept: Int64
+    chosen: Int32
+    edges: Int64
+    sources: Int32
+    targets: Int32
+    entries: Int64
+    more: Float64
+    place: Int32
+    base: Float64
+    entry: Int64
+    states: Float64
+    contexts: Int64
+    left3: Float64
+    after: Float64
+    ends: Int64
+    triples: Int32
+    extra: Float64
+
+
+def room(candidates: int, remaining: int) -> Room:
+    """Return room for a search; not to be shared by threads."""
+    n, k, m = LONGEST + 1, candidates + 1, min(remaining, candidates + 1)
+    two, three = n * k * k, n * m * m * m
+    return Room(
+        np.zeros((n, k), np.int32), np.zeros((n, k), np.int32), np.zeros((n, k), np.int32), np.zeros((n, k)),
+        np.zeros((n, k)), np.zeros((n, k)), np.zeros((n, k)), np.zeros((n, k)),
+        np.zeros((2, k)), np.zeros(k), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, m), np.int32),
+        np.zeros(n + 1, np.int64), np.empty(two, np.int32), np.empty(two, np.int32), np.empty(two, np.int64),
+        np.empty(two), np.zeros((n, k), np.int32), np.zeros((n, m, m)), np.zeros((n, m, m), np.int64),
+        np.zeros((n, m, m)), np.zeros((n, m, m), np.int64), np.zeros((n, m, m)), np.zeros((2, m, m)),
+        np.zeros(n + 1, np.int64), np.empty((three, 3), np.int32), np.empty(three),
+    )  # fmt: skip
+
+
+@compiled
+def _candidates(
+    released: Any, rows: Any, words: Any, emissions: Any, unknown: Any, rho: float, said: Any, w: Any
+) -> None:
+    """Fill in the candidates of each place, 1 to n."""
+    for t in range(1, released.size + 1):
+        row = rows[t - 1]
+        n = 0
+        if row < 0:
+            word = released[t - 1]
+            w.words[t, 0] = word
+            w.emitted[t, 0] = said.inner[word]
+            n = 1
+        else:
+            while n < words.shape[1] and words[row, n] >= 0:
+                word = words[row, n]
+                w.words[t, n] = word
+                w.emitted[t, n] = (1.0 - rho) * emissions[row, n] * said.inner[word]
+                n += 1
+        for c in range(n):
+            word = w.words[t, c]
+            w.alone[t, c] = said.alone[word]
+            w.start[t, c] = said.start[word]
+            w.firsts[t, c] = said.first[word]
+            last = said.last[word]
+            w.lasts[t, c] = last
+            w.left[t, c] = said.left2[last] if last >= 0 else -1.0
+        if row >= 0 and rho > 0.0:
+            w.words[t, n] = -1
+            w.firsts[t, n] = -1
+            w.lasts[t, n] = -1
+            w.emitted[t, n] = rho * unknown[released[t - 1]]
+            w.alone[t, n] = 1.0
+            w.start[t, n] = 1.0
+            w.left[t, n] = -1.0
+            n += 1
+        w.sizes[t] = n
+
+
+@compiled
+def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
+    """Find the counted bigrams between places, and sum forward."""
+    w.sizes[0] = 1
+    w.words[0, 0] = -1
+    w.lasts[0, 0] = -1
+    w.left[0, 0] = -1.0
+    w.forward[0, 0] = 1.0
+    used = 0
+    for t in range(1, size + 1):
+        w.edges[t] = used
+        before, here = w.sizes[t - 1], w.sizes[t]
+        opened = 0.0  # of what stands before without being a context
+        whole = 0.0
+        reduced = 0.0
+        for v in range(before):
+            if w.left[t - 1, v] < 0.0:
+                opened += w.forward[t - 1, v]
+            else:
+                whole += w.forward[t - 1, v]
+                reduced += w.forward[t - 1, v] * w.left[t - 1, v]
+        for c in range(here):
+            known = w.firsts[t, c] >= 0
+            w.forward[t, c] = w.alone[t, c] * (reduced if known else whole) + w.start[t, c] * opened
+        for v in range(before):
+            last = w.lasts[t - 1, v]
+            if last < 0:
+                continue
+            score = w.forward[t - 1, v]
+            if score < FAINT:
+                continue
+            left = w.left[t - 1, v]
+            for c in range(here):
+                first = w.firsts[t, c]
+                if first < 0:
+                    continue
+                slot = slot_of(last, first, regions, slots)
+                if slot == 0:
+                    continue
+                more = rough[rough_in(slot)] - left * w.alone[t, c]
+                w.sources[used] = v
+                w.targets[used] = c
+                w.entries[used] = entry_in(slot)
+                w.more[used] = more
+                used += 1
+                w.forward[t, c] += score * more
+        best = 0.0
+        for c in range(here):
+            w.forward[t, c] *= w.emitted[t, c]
+            best = max(best, w.forward[t, c])
+        for c in range(here):
+            w.forward[t, c] /= best
+    w.edges[size + 1] = used
+
+
+@compiled
+def _choose(size: int, least: float, w: Any) -> None:
+    """Sum backward, and choose the candidates that remain: those of a share of ``least`` of the best at least."""
+    most = w.chosen.shape[1]
+    now = 0
+    for c in range(w.sizes[size]):
+        w.behind[now, c] = 1.0
+    for t in range(size, 0, -1):
+        here = w.sizes[t]
+        best = 0.0
+        for c in range(here):
+            w.share[c] = w.forward[t, c] * w.behind[now, c]
+            best = max(best, w.share[c])
+        kept = 0
+        for c in range(here):
+            share = w.share[c]
+            w.place[t, c] = -1
+            if share < best * least or (kept == most and share <= w.share[w.chosen[t, kept - 1]]):
+                continue
+            at = kept if kept < most else most - 1
+            while at > 0 and w.share[w.chosen[t, at - 1]] < share:
+                w.chosen[t, at] = w.chosen[t, at - 1]
+                at -= 1
+            w.chosen[t, at] = c
+            kept = min(kept + 1, most)
+        for k in range(kept):
+            w.place[t, w.chosen[t, k]] = k
+        w.kept[t] = kept
+        if t == 1:
+            break
+        known = 0.0
+        lacking = 0.0
+        opened = 0.0
+        for c in range(here):
+            value = w.emitted[t, c] * w.behind[now, c]
+            w.share[c] = value
+            opened += value * w.start[t, c]
+            if w.firsts[t, c] >= 0:
+                known += value * w.alone[t, c]
+            else:
+                lacking += value * w.alone[t, c]
+        then = 1 - now
+        before = w.sizes[t - 1]
+        for v in range(before):
+            w.behind[then, v] = w.left[t - 1, v] * known + lacking if w.left[t - 1, v] >= 0.0 else opened
+        for edge in range(w.edges[t], w.edges[t + 1]):
+            w.behind[then, w.sources[edge]] += w.more[edge] * w.share[w.targets[edge]]
+        best = 0.0
+        for v in range(before):
+            best = max(best, w.behind[then, v])
+        for v in range(before):
+            w.behind[then, v] /= best
+        now = then
+    w.kept[0] = 1
+    w.chosen[0, 0] = 0
+    w.place[0, 0] = 0
+
+
+@compiled
+def _between(t: int, said: Any, arrays: Any, w: Any) -> None:
+    """Fill in p(w | v) between the candidates that remain, the bigrams' entries, and what states are as contexts."""
+    for v in range(w.kept[t - 1]):
+        i = w.chosen[t - 1, v]
+        for k in range(w.kept[t]):
+            c = w.chosen[t, k]
+            known = w.firsts[t, c] >= 0
+            left = w.left[t - 1, i]
+            w.base[t, v, k] = w.alone[t, c] * (left if known else 1.0) if left >= 0.0 else w.start[t, c]
+            w.entry[t, v, k] = -1
+    for edge in range(w.edges[t], w.edges[t + 1]):
+        v, k = w.place[t - 1, w.sources[edge]], w.place[t, w.targets[edge]]
+        if v >= 0 and k >= 0:
+            w.base[t, v, k] = linear(arrays.logs2[w.entries[edge]], said.low, said.high)
+            w.entry[t, v, k] = w.entries[edge]
+    for k in range(w.kept[t]):
+        word = w.words[t, w.chosen[t, k]]
+        several = word >= 0 and said.before[word] != -2
+        own = np.int64(-1)
+        if several and said.last[word] >= 0:
+            own = pair(said.before[word], said.last[word], arrays.regions, arrays.slots)
+        for v in range(w.kept[t - 1]):
+            found = own if several else w.entry[t, v, k]
+            w.contexts[t, v, k] = found
+            w.left3[t, v, k] = linear(arrays.left3[found], said.low, said.high) if found >= 0 else 1.0
+
+
+@compiled
+def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
+    """Sum forward over states of two words, or take the largest; find the counted trigrams on the way.
+
+    State (v, k) of place t is candidate v of the place before and k of this one.
+    """
+    starts, lasts, logs3, low, high = arrays.starts, arrays.words, arrays.logs3, said.low, said.high
+    _between(1, said, arrays, w)
+    for k in range(w.kept[1]):
+        w.states[1, 0, k] = w.base[1, 0, k] * w.emitted[1, w.chosen[1, k]]
+    used = 0
+    for t in range(2, size + 1):
+        _between(t, said, arrays, w)
+        w.ends[t] = used
+        best = 0.0
+        for v in range(w.kept[t - 1]):
+            whole_of = 0.0  # of the states before that end in v, and of these backed off from
+            reduced = 0.0
+            for u in range(w.kept[t - 2]):
+                value = w.states[t - 1, u, v]
+                left = value * w.left3[t - 1, u, v]
+                whole_of = max(whole_of, value) if whole else whole_of + value
+                reduced = max(reduced, left) if whole else reduced + left
+            for k in range(w.kept[t]):
+                c = w.chosen[t, k]
+                first = w.firsts[t, c]
+                base = w.base[t, v, k]
+                total = base * (reduced if first >= 0 else whole_of)
+                if first >= 0 and w.entry[t, v, k] >= 0:
+                    for u in range(w.kept[t - 2]):
+                        context = w.contexts[t - 1, u, v]
+                        score = w.states[t - 1, u, v]
+                        if context < 0 or score < FAINT:
+                            continue
+                        at = third(starts[context], starts[context + 1], lasts, first)
+                        if at < 0:
+                            continue
+                        value = linear(logs3[at], low, high)
+                        more = value - base * w.left3[t - 1, u, v]
+                        w.triples[used, 0] = u
+                        w.triples[used, 1] = v
+                        w.triples[used, 2] = k
+                        w.extra[used] = more
+                        used += 1
+                        total = max(total, value * score) if whole else total + more * score
+                total *= w.emitted[t, c]
+                w.states[t, v, k] = total
+                best = max(best, total)
+        for v in range(w.kept[t - 1]):
+            for k in range(w.kept[t]):
+                w.states[t, v, k] /= best
+    w.ends[size + 1] = used
+
+
+@compiled
+def _back(t: int, now: int, whole: bool, w: Any) -> None:
+    """Put what lies behind the states of the place before t, all words from t on, into ``after``."""
+    then = 1 - now
+    for v in range(w.kept[t - 1]):
+        known = 0.0
+        lacking = 0.0
+        for k in range(w.kept[t]):
+            c = w.chosen[t, k]
+            value = w.base[t, v, k] * w.emitted[t, c] * w.after[now, v, k]
+            if w.firsts[t, c] >= 0:
+                known = max(known, value) if whole else known + value
+            else:
+                lacking = max(lacking, value) if whole else lacking + value
+        for u in range(w.kept[t - 2]):
+            backed = w.left3[t - 1, u, v] * known
+            w.after[then, u, v] = max(backed, lacking) if whole else backed + lacking
+    for one in range(w.ends[t], w.ends[t + 1]):
+        u, v, k = w.triples[one, 0], w.triples[one, 1], w.triples[one, 2]
+        more = w.extra[one] * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k]
+        if not whole:
+            w.after[then, u, v] += more
+        else:
+            reached = w.base[t, v, k] * w.left3[t - 1, u, v] + w.extra[one]
+            w.after[then, u, v] = max(w.after[then, u, v], reached * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k])
+    best = 0.0
+    for u in range(w.kept[t - 2]):
+        for v in range(w.kept[t - 1]):
+            best = max(best, w.after[then, u, v])
+    for u in range(w.kept[t - 2]):
+        for v in range(w.kept[t - 1]):
+            w.after[then, u, v] /= best
+
+
+@compiled
+def search(
+    released: Any, rows: Any, words: Any, emissions: Any, unknown: Any, rho: float, least: float,
+    whole: bool, said: Any, arrays: Any, w: Any, out: Any,
+) -> None:  # fmt: skip
+    """Write what a run of at most ``LONGEST`` released words most likely came from, int32 [n].
+
+    ``rows`` int64 [n] says which row of ``words`` int32 [R, K] (-1: no more) and ``emissions`` float64 [R, K], the law,
+    belongs to each; -1: the word stands as it is. ``unknown`` float64 [V] is the law of a word drawn for one outside
+    the vocabulary, and ``rho`` how often that is. A candidate whose share in the first pass is below ``least`` of the
+    best does not remain. ``whole`` asks for the likeliest sentence, else words are the likeliest one by one.
+
+    A place that is most likely of an unknown word gets the likeliest known one: no other guess can be right.
+    """
+    size = released.size
+    _candidates(released, rows, words, emissions, unknown, rho, said, w)
+    _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
+    _choose(size, least, w)
+    _trigrams(size, whole, said, arrays, w)
+    now = 0
+    for v in range(w.kept[size - 1]):
+        for k in range(w.kept[size]):
+            w.after[now, v, k] = 1.0
+    for t in range(size, 0, -1):
+        best = -1.0
+        found = released[t - 1]
+        for k in range(w.kept[t]):
+            word = w.words[t, w.chosen[t, k]]
+            if word < 0:
+                continue
+            share = 0.0
+            for v in range(w.kept[t - 1]):
+                value = w.states[t, v, k] * w.after[now, v, k]
+                share = max(share, value) if whole else share + value
+            if share > best:
+                best = share
+                found = word
+        out[t - 1] = found
+        if t > 1:
+            _back(t, now, whole, w)
+            now = 1 - now
+
+
+@compiled
+def search_runs(
+    released: Any, rows: Any, offsets: Any, words: Any, emissions: Any, unknown: Any, rho: float, least: float,
+    whole: bool, said: Any, arrays: Any, w: Any, out: Any,
+) -> None:  # fmt: skip
+    """Search all runs, ``offsets`` int64 [R + 1]; see ``search``."""
+    for run in range(offsets.size - 1):
+        a, b = offsets[run], offsets[run + 1]
+        search(
+            released[a:b], rows[a:b], words, emissions, unknown, rho, least, whole, said, arrays, w, out[a:b]
+        )  # fmt: skip

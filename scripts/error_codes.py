@@ -1,0 +1,43 @@
+"""Write ``docs/errors.md``, the codes of errors and what they mean, from the docstrings of ``corpusveil/errors.py``.
+
+``make lint`` runs it; ``tests/api/test_error_codes.py`` fails where what is written is not what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import corpusveil
+from corpusveil.errors import CorpusveilError
+
+PAGE = Path(corpusveil.__file__).parents[1] / "docs" / "errors.md"
+HEAD = """# Errors
+
+Every error is one sentence: what is wrong, where, and what to do. The command line writes it to standard error with its
+code behind it, `corpusveil: SENTENCE [code]`, and ends with the exit status; in Python it is an exception of
+`corpusveil.errors`, whose `code` says the same. Sentences are improved; codes, classes and statuses stay. A usage error
+of the command line itself (an unknown option) has status 2 and no code. This page is written by
+`scripts/error_codes.py`.
+
+| code | exit status | class | |
+|---|---|---|---|
+"""
+
+
+def coded(of: type[CorpusveilError] = CorpusveilError) -> Iterator[type[CorpusveilError]]:
+    """Yield the package's classes of errors that have a code of their own."""
+    for kind in of.__subclasses__():
+        if "code" in vars(kind) and kind.__module__.startswith("corpusveil."):
+            yield kind
+        yield from coded(kind)
+
+
+def page() -> str:
+    """Return the page."""
+    rows = sorted((kind.code, kind.exit_status, kind.__name__, str(kind.__doc__)) for kind in coded())
+    return HEAD + "".join(f"| `{code}` | {status} | `{name}` | {told} |\n" for code, status, name, told in rows)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,116 @@
+"""``cv.privatize_corpus`` and ``cv.plan``: files in, a release out, on any engine; the ledger from Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import BadTypeError, CapError, NotMadeError, UnsetError
+
+
+def texts(output: Path) -> list[str]:
+    """Return the released texts, in their order."""
+    shards = sorted((output / "data").glob("*.jsonl"))
+    return [json.loads(row)["text"] for shard in shards for row in shard.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        None,
+        pytest.param("Local", id="local"),
+        pytest.param("Spark", id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+        pytest.param("Beam", id="beam", marks=pytest.mark.slow),
+    ],
+)
+def test_a_corpus_is_privatized_on_any_engine(
+    engine: str | None, corpus: Path, release: cv.Release, tmp_path: Path
+) -> None:
+    """The same bytes as in this process, and the same texts as ``cv.privatize`` returns for these ids."""
+    made = None if engine is None else getattr(cv, engine)(workers=2)
+    outcome = cv.privatize_corpus(corpus, tmp_path / "out", release, engine=made, id="url", corpus="reviews")
+    here = cv.privatize_corpus(f"{corpus}/*.jsonl", tmp_path / "here", release, id="url", corpus="reviews")
+    assert outcome.content_sha256 == here.content_sha256
+    rows = [json.loads(row) for shard in sorted(corpus.glob("*")) for row in shard.read_text().splitlines()]
+    assert texts(tmp_path / "out") == cv.privatize(
+        [row["text"] for row in rows], release, ids=[row["url"] for row in rows]
+    )
+
+
+def test_a_cell_that_runs_again_does_nothing_twice(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    first = cv.privatize_corpus([corpus], tmp_path / "out", release, keep=["stars"])
+    before = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
+    again = cv.privatize_corpus([corpus], tmp_path / "out", release, keep=["stars"])
+    assert again.content_sha256 == first.content_sha256
+    assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_a_plan_comes_first(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    """It reads a sample, reserves nothing, and says what a cap would refuse."""
+    ledger = cv.Ledger(str(tmp_path / "ledger"), cap=5)
+    plan = cv.plan(corpus, release, id="url", corpus="reviews", ledger=ledger, duplicates=True)
+    assert (plan.shards, plan.documents) == (2, 10)
+    assert plan.copies is not None
+    assert plan.copies.copies == 0
+    assert plan.refused is not None
+    assert "would have spent 6 " in plan.refused
+    assert "it would be refused" in repr(plan)
+    assert not (tmp_path / "ledger").exists()
+    with pytest.raises(CapError, match="would have spent 6 "):
+        cv.privatize_corpus(corpus, tmp_path / "out", release, id="url", corpus="reviews", ledger=ledger)
+
+
+@pytest.mark.parametrize("engine", ["spark", cv.Spark, 2])
+def test_what_is_no_engine_is_a_sentence(engine: Any, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    with pytest.raises(BadTypeError, match=r"engine: this is .*; give an engine, as cv\.Local\(workers=2\)"):
+        cv.privatize_corpus(corpus, tmp_path / "out", release, engine)
+    assert not (tmp_path / "out.records").exists()
+
+
+def test_arguments_in_another_order_are_a_sentence(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    with pytest.raises(BadTypeError, match=r"release: this is of type PosixPath; give cv\.Release"):
+        cv.privatize_corpus(release, corpus, tmp_path / "out")  # type: ignore[arg-type]
+
+
+def test_one_column_is_kept_by_its_name(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    """A single name is no list of letters."""
+    cv.privatize_corpus(corpus, tmp_path / "out", release, keep="stars")
+    row = next((tmp_path / "out" / "data").glob("*.jsonl")).read_text().splitlines()[0]
+    assert json.loads(row).keys() == {"text", "stars"}
+
+
+class TestLedger:
+    def test_files_and_frames_are_one_account(self, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+        """What a run of files spent is not spent again by the same documents in memory, and a new document is."""
+        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=6)
+        cv.privatize_corpus(corpus, tmp_path / "out", release, id="url", corpus="reviews", ledger=ledger)
+        rows = [json.loads(row) for shard in corpus.glob("*") for row in shard.read_text().splitlines()]
+        ids = [row["url"] for row in rows]
+        cv.privatize([row["text"] for row in rows], release, ids=ids, ledger=ledger, corpus="reviews")
+        assert [line["documents"] for line in ledger.spent().releases] == [10]
+        cv.privatize([rows[0]["text"]], release, ids=["another"], ledger=cv.Ledger(ledger.url), corpus="reviews")
+        assert max(ledger.spent().worst.values()) > 6
+
+    def test_is_verified_against_records(self, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+        ledger = cv.Ledger(str(tmp_path / "ledger"))
+        outcome = cv.privatize_corpus(corpus, tmp_path / "out", release, corpus="reviews", ledger=ledger)
+        assert ledger.verify(outcome.records).differences == ()
+        next((tmp_path / "ledger" / "entries").glob("*.parquet")).unlink()
+        check = ledger.verify([outcome.records])
+        assert check.too_low == 1
+        assert "is missing, which covers it" in check.differences[0].sentence
+        assert "more was spent" in repr(check)
+
+    def test_that_is_not_there_is_a_sentence(self, tmp_path: Path) -> None:
+        for call in (cv.Ledger(str(tmp_path)).spent, cv.Ledger(str(tmp_path)).verify):
+            with pytest.raises(NotMadeError):
+                call()
+
+    def test_an_id_needs_the_corpus_name(self, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+        named: dict[str, Any] = {"ledger": cv.Ledger(str(tmp_path / "ledger")), "id": "url"}
+        with pytest.raises(UnsetError):
+            cv.privatize_corpus(corpus, tmp_path / "out", release, **named)

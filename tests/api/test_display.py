@@ -1,0 +1,143 @@
+"""Values print as what they are, in a terminal and in a notebook; no key, no text, no count of the input leaves so."""
+
+from __future__ import annotations
+
+import html.parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.display import Card, Table
+from corpusveil.transforms.counts import Counts
+
+
+class Checker(html.parser.HTMLParser):
+    """Reads HTML, and notes its text and what was opened and not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.said = ""
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+
+def read(value: Any) -> Checker:
+    checker = Checker()
+    checker.feed(value._repr_html_())
+    assert checker.open == []
+    return checker
+
+
+@pytest.fixture
+def values(release: cv.Release, corpus: Path, tmp_path: Path) -> dict[str, Any]:
+    """What a notebook has as the last line of a cell, one of each kind."""
+    ledger = cv.Ledger(str(tmp_path / "ledger"))
+    outcome = cv.privatize_corpus(corpus, tmp_path / "out", release, corpus="reviews", ledger=ledger)
+    return {
+        "release": release,
+        "guarantee": release.guarantee(),
+        "of a word": release.mechanism.guarantee(1.0),
+        "outcome": outcome,
+        "plan": cv.plan(corpus, release),
+        "audit": cv.audit(release.mechanism, 1.0, draws=2000),
+        "spent": ledger.spent(),
+        "check": ledger.verify(outcome.records),
+        "findings": cv.evaluate_release(corpus, tmp_path / "out", release, seeds=2),
+        "curve": cv.risk_curve(release.mechanism, [1.0]),
+    }
+
+
+SAID = {
+    "release": ["Release ", "ring-geometric", "epsilon 1 a token", "in the clear", "60 words"],
+    "guarantee": [
+        "Guarantee: ring-geometric, epsilon 1 a token",
+        "nats of plain LDP",
+        "how many tokens a document has",
+    ],
+    "of a word": ["Guarantee: ring-geometric", "any two words of the vocabulary"],
+    "outcome": ["2 shards, 10 documents", "sha256 ", "out.records (do not publish)"],
+    "plan": ["private", "2 shards", "a document spends 6 epsilons in all"],
+    "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
+    "spent": ["confidential", "reviews", "6 sum of epsilons in metric"],
+    "check": ["2 entries are whole, the records agree."],
+    "findings": ["private: figures of original text", "words unchanged"],
+    "curve": ["known words recovered", "guessing without looking"],
+}
+
+
+def test_each_says_what_it_is(values: dict[str, Any]) -> None:
+    """As text and as sound HTML: the same."""
+    assert values.keys() == SAID.keys()
+    for name, said in SAID.items():
+        text, page = repr(values[name]), read(values[name])
+        assert str(values[name]) == text
+        for one in said:
+            assert one in " ".join(text.split()), (name, one)
+            assert one in page.said, (name, one)
+        assert max(map(len, text.splitlines())) < 200
+
+
+def test_none_shows_a_key_or_a_text(values: dict[str, Any], release: cv.Release, corpus: Path) -> None:
+    secret = release.key.secret
+    texts = [line.split('"text": "')[1].split('"')[0] for file in corpus.glob("*") for line in file.open()]
+    for value in values.values():
+        for shown in (repr(value), value._repr_html_()):
+            assert not any(one in shown for one in (secret.hex(), repr(secret)[2:12], *texts))
+
+
+def test_an_outcome_shows_no_count_of_the_input(values: dict[str, Any]) -> None:
+    """How many words stayed is private, however interesting: a notebook is published with what it shows."""
+    outcome: cv.Outcome = values["outcome"]
+    object.__setattr__(outcome, "counts", type(outcome.counts)(10, 77, 60, 12345, 0, 54321))
+    for shown in (repr(outcome), outcome._repr_html_()):
+        assert "77 tokens" in shown
+        assert not any(private in shown for private in ("12,345", "12345", "54,321", "54321"))
+        assert "some rows could not be read" in shown
+
+
+def test_a_job_that_goes_on_alone_is_no_release_yet() -> None:
+    outcome = cv.Outcome(Counts(), 5, None, 0.0, output="gs://b/out", records="gs://b/out.records")
+    assert "5 shards are handed over; the job writes the manifest when all are done" in repr(outcome)
+    assert "sha256" not in repr(outcome)
+
+
+def test_no_guarantee_is_said_first(space: cv.Space) -> None:
+    guarantee = cv.CusTextPerWord(space).guarantee(1.0)
+    assert repr(guarantee).startswith("No guarantee: custext-per-word")
+
+
+def test_the_test_key_is_said_first(space: cv.Space) -> None:
+    release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key.for_tests())
+    assert "NOT PRIVATE" in repr(release).splitlines()[0]
+
+
+def test_small_values_are_one_line(space: cv.Space) -> None:
+    """A space is not its arrays, nor is a mechanism over it."""
+    for value in (space, space.vocabulary, cv.RingGeometric(space), cv.Budget(1.0), cv.Key.for_tests()):
+        assert len(repr(value)) < 300
+        assert "array(" not in repr(value)
+    assert repr(space).startswith("Space(60 words, 4 dimensions, 1 list,")
+
+
+def test_html_is_escaped() -> None:
+    """A corpus may be called anything, and a word may be markup."""
+    evil = "<script>alert(1)</script>"
+    card = Card(evil, [(evil, evil), (evil, [evil])], [Table([evil], [[evil]], evil)])
+    page = Checker()
+    page.feed(card.html())
+    assert page.tags == {"div", "strong", "table", "tr", "th", "td", "caption", "thead", "tbody"}
+    assert page.said.count(evil) == 8
+    assert card.text().count(evil) == 8

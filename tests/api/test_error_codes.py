@@ -1,0 +1,89 @@
+"""Every error that the package raises has a code, which stays, is documented, and survives a way between processes."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpusveil import errors
+from corpusveil.cli.main import ended
+from corpusveil.errors import BadShardsError, CorpusveilError, DataError, NoFileError, UserError
+
+ROOT = Path(__file__).parents[2]
+BASES = {"CorpusveilError", "UserError", "WorkError"}
+"""To be caught, and in this package never to be raised: another one's engine or mechanism may."""
+
+
+def writer() -> Any:
+    """Return the module that writes the page."""
+    spec = importlib.util.spec_from_file_location("error_codes", ROOT / "scripts" / "error_codes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def made_without_code(source: str) -> Iterator[int]:
+    """Yield the lines of a module on which an error is made that has no code."""
+    for node in ast.walk(ast.parse(source)):
+        made = node.func if isinstance(node, ast.Call) else node.exc if isinstance(node, ast.Raise) else None
+        if isinstance(made, ast.Name | ast.Attribute) and ast.unparse(made).rpartition(".")[2] in BASES:
+            yield node.lineno
+
+
+class TestTheCodes:
+    def test_every_error_that_the_package_makes_has_one(self) -> None:
+        found = [
+            f"{path.relative_to(ROOT)}:{line}: choose a class of corpusveil/errors.py that has a code"
+            for path in sorted((ROOT / "corpusveil").rglob("*.py"))
+            for line in made_without_code(path.read_text())
+        ]
+        assert found == []
+
+    @pytest.mark.parametrize("line", ["raise UserError('x')", "found = errors.WorkError('x')", "raise UserError"])
+    def test_one_without_would_be_seen(self, line: str) -> None:
+        assert list(made_without_code(f"import errors\n{line}\n")) == [2]
+
+    def test_are_different(self) -> None:
+        codes = [kind.code for kind in writer().coded()]
+        assert len(codes) == len(set(codes))
+
+    def test_each_class_has_its_own(self) -> None:
+        kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
+        assert kinds - {kind.__name__ for kind in writer().coded()} == {"CorpusveilError"}
+
+    def test_the_page_says_what_there_is(self) -> None:
+        """Written by ``scripts/error_codes.py``: a code that goes or changes is seen in the page's difference."""
+        assert writer().page() == (ROOT / "docs" / "errors.md").read_text()
+
+
+class TestTheWay:
+    @pytest.mark.parametrize("kind", list(writer().coded()), ids=lambda kind: kind.code)
+    def test_between_processes(self, kind: type[CorpusveilError]) -> None:
+        told: Any = {3: "in/c.csv: this is damaged."} if kind is BadShardsError else "in/c.csv: this is damaged."
+        came = pickle.loads(pickle.dumps(kind(told)))
+        assert (type(came), str(came), came.code) == (kind, "in/c.csv: this is damaged.", kind.code)
+
+    def test_to_the_command_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        def work() -> None:
+            raise NoFileError("in/c.csv: there is no such file.")
+
+        assert ended(work) == UserError.exit_status
+        assert capsys.readouterr().err == "corpusveil: in/c.csv: there is no such file. [missing-file]\n"
+
+    def test_out_of_an_engine_s_traceback(self) -> None:
+        """Another library's error of the same name may quote a document, and is not told."""
+        text = "\n".join([
+            "Traceback (most recent call last):",
+            "pandas.errors.DataError: private text",
+            "DataError: private text",
+            f"{DataError.__module__}.DataError: There are no texts.",
+        ])  # fmt: skip
+        assert errors.sentences_in(text) == ["There are no texts."]

@@ -1,0 +1,110 @@
+"""``cv.audit``, ``cv.risk_curve`` and ``cv.evaluate_release``: what holds, what to choose, what is given away."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from datasets import Dataset
+
+import corpusveil as cv
+from corpusveil.errors import UnsetError
+from tests.api.conftest import WORDS
+
+DRAWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def reviews() -> dict[str, Any]:
+    """120 texts whose topic is which half of the vocabulary they draw from."""
+    rng = random.Random(3)
+    topics = [rng.randrange(2) for _ in range(120)]
+    texts = [" ".join(rng.choices(WORDS[30 * topic : 30 * topic + 30], k=10)) for topic in topics]
+    return {"id": [f"r{row}" for row in range(120)], "text": texts, "topic": [f"t{topic}" for topic in topics]}
+
+
+class TestAudit:
+    def test_what_holds_is_not_refuted(self, space: cv.Space) -> None:
+        audit = cv.audit(cv.RingGeometric(space), 1.0, draws=DRAWS)
+        assert not audit.refuted
+        assert audit.kind == "exact"
+        assert repr(audit).endswith("not refuted")
+
+    def test_what_does_not_is(self, space: cv.Space) -> None:
+        """The paper's claim of a mechanism whose theorem is false."""
+        audit = cv.audit(cv.CusTextPerWord(space, K=5), 1.0, claim=True, draws=DRAWS)
+        assert audit.refuted
+        assert "REFUTED" in repr(audit)
+
+
+def test_a_curve_says_which_epsilon_to_choose(space: cv.Space, tmp_path: Path) -> None:
+    curve = cv.risk_curve([cv.RingGeometric(space), cv.SanText(space)], [0.5, 5.0])
+    assert [(one.mechanism, one.epsilon) for one in curve.points] == [
+        (name, epsilon) for name in ("ring-geometric", "santext") for epsilon in (0.5, 5.0)
+    ]
+    assert "at equal risk:" in repr(curve)
+    page = Path(curve.save(str(tmp_path / "curve")))
+    assert "<svg" in page.read_text()
+    assert json.loads((tmp_path / "curve" / "curve.json").read_text())["note"] == curve.note
+    with pytest.raises(UnsetError, match="mechanisms: none is given"):
+        cv.risk_curve([])
+
+
+class TestEvaluateRelease:
+    @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, Dataset.from_dict])
+    def test_frames_are_held_against_each_other(
+        self, kind: Any, release: cv.Release, reviews: dict[str, Any], tmp_path: Path
+    ) -> None:
+        """What a model still learns, what came back, and other epsilons, without a file."""
+        original = kind(reviews)
+        private = cv.privatize(original, release, ids="id")
+        found = cv.evaluate_release(original, private, release, id="id", label="topic", epsilons=[8.0], seeds=2)
+        assert found.at("words unchanged").value < found.at("words unchanged", 8.0).value
+        assert found.guarantee == release.guarantee().notes
+        page = cv.write_report(found, str(tmp_path / "report"), publishable=True)
+        assert reviews["text"][0] not in Path(page).read_text()
+
+    def test_files_and_frames_say_the_same(self, release: cv.Release, reviews: dict[str, Any], tmp_path: Path) -> None:
+        original = pd.DataFrame(reviews)
+        source = tmp_path / "reviews.parquet"
+        original.to_parquet(source)
+        cv.privatize_corpus(source, tmp_path / "out", release, id="id", keep=["id"], corpus="reviews")
+        in_files = cv.evaluate_release(source, tmp_path / "out", release, id="id", seeds=2)
+        here = cv.evaluate_release(original, cv.privatize(original, release, ids="id"), release, id="id", seeds=2)
+        assert in_files.at("words unchanged") == here.at("words unchanged")
+        assert {one.name for one in in_files.measures} == {one.name for one in here.measures}
+
+    def test_lists_go_by_position(self, release: cv.Release, reviews: dict[str, Any]) -> None:
+        private = cv.privatize(reviews["text"], release, cv.RowNumbers("reviews"))
+        found = cv.evaluate_release(reviews["text"], private, seeds=2, documents=50)
+        assert (found.documents, found.looked_at) == (120, 50)
+
+    def test_an_id_matches_whatever_the_order(self, release: cv.Release, reviews: dict[str, Any]) -> None:
+        original = pd.DataFrame(reviews)
+        private = cv.privatize(original, release, ids="id")
+        by_id = cv.evaluate_release(original, private.sample(frac=1, random_state=1), release, id="id", seeds=2)
+        assert by_id.at("words unchanged") == cv.evaluate_release(original, private, release, seeds=2).at(
+            "words unchanged"
+        )
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ((["aaaa"], "out"), "one is an address and the other is not"),
+            ((["aaaa"], ["aaab", "aaac"]), "1 texts and 2; give as many, or an id column"),
+            (([None], ["aaab"]), "no document is in both"),
+            ((["aaaa"], ["aaab"], None, "label"), "label: texts without columns have no such one"),
+            ((pd.DataFrame({"text": ["aaaa"]}), ["aaab"], None, "label"), "label: there is no such column"),
+        ],
+    )
+    def test_what_does_not_fit_is_a_sentence(self, arguments: tuple[Any, ...], said: str) -> None:
+        original, private, *more = arguments
+        named = {"label": "label"} if "label" in more else {}
+        with pytest.raises(cv.UserError, match=said):
+            cv.evaluate_release(original, private, **named)

@@ -1,0 +1,138 @@
+"""One tree: its schema, its template and its reference say what the settings are, and cannot say anything else."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from corpusveil.cli.derived import options_of
+from corpusveil.cli.main import run
+from corpusveil.cli.run import STEPS
+from corpusveil.pipelines.settings import Settings, reference, schema, toml
+from corpusveil.pipelines.settings.fields import Declared, declared
+from tests.cli.test_run import EXAMPLE, save, whole
+from tests.engines.corpora import ROOT
+
+ALL = list(declared(Settings))
+BY_COMMAND = [(command, name, one) for command in STEPS for name, one in options_of(command).items() if name != "--"]
+
+
+class TestTheReference:
+    def test_is_the_tree_s(self) -> None:
+        """Written by: python -m corpusveil.pipelines.settings.reference > docs/settings.md."""
+        assert (ROOT / "docs" / "settings.md").read_text() == reference.page()
+
+    @pytest.mark.parametrize("one", ALL, ids=lambda one: one.place)
+    def test_every_setting_says_what_it_is(self, one: Declared) -> None:
+        """A sentence, with a capital and a full stop; and a heading."""
+        told = str(one.info.description)
+        assert told[0] == told[0].upper()
+        assert told.endswith(".")
+        assert one.group
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    """Return the schema, itself checked."""
+    found: dict[str, Any] = json.loads(schema.text())
+    jsonschema.Draft7Validator.check_schema(found)
+    return found
+
+
+class TestTheSchema:
+    @pytest.mark.parametrize("example", ["whole", "docs"])
+    def test_takes_what_is_right(self, made: dict[str, Any], tmp_path: Path, example: str) -> None:
+        values = whole(tmp_path) if example == "whole" else tomllib.loads(EXAMPLE)
+        jsonschema.validate(values, made)
+
+    @pytest.mark.parametrize(("section", "key", "value"), [
+        ("budget", "epsilon", 0), ("budget", "epsilon", "1"), ("budget", "epsilo", 1.0), ("text", "numbers", "shout"),
+        ("engine", "name", "flink"), ("engine", "workers", 0), ("corpus", "input", "in"), ("mechanism", "gama", 3),
+        ("mechanism", "name", "ring"), ("output", "format", "xml"), ("nothing", "a", 1),
+    ])  # fmt: skip
+    def test_refuses_what_is_wrong(
+        self, made: dict[str, Any], tmp_path: Path, section: str, key: str, value: Any
+    ) -> None:
+        values = whole(tmp_path)
+        values.setdefault(section, {})[key] = value
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(values, made)
+
+    def test_is_printed(self, made: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["run", "--schema"]) == 0
+        assert json.loads(capsys.readouterr().out) == made
+
+
+class TestTheTemplate:
+    def test_has_every_setting_once(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Without its marks it is a file of every key, each of which the tree takes by itself."""
+        file = tmp_path / "new.toml"
+        assert run(["run", "--init", str(file)]) == 0
+        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == schema.schema()
+        lines = file.read_text().splitlines()
+        assert lines[0] == f"#:schema ./{toml.SCHEMA}"
+        keys = [line[2:] for line in lines if line.startswith(("# [", "# ")) and (" = " in line or line[2] == "[")]
+        values = tomllib.loads("\n".join(line for line in keys if not line.startswith("#")))
+        assert {f"{section}.{key}" for section in values for key in values[section]} == {one.place for one in ALL}
+        for section, given in values.items():
+            for key, value in given.items():
+                needed = {one.key: given[one.key] for one in ALL if one.name == section and one.info.is_required()}
+                found = Settings.model_fields[section].annotation
+                kind = next(one.section for one in ALL if one.name == section)
+                assert found is not None
+                assert getattr(kind.model_validate({**needed, key: value}), key) == value
+        capsys.readouterr()
+        assert run(["run", "--init", str(file)]) == 2
+        assert "a file is here already" in capsys.readouterr().err
+
+    def test_without_a_file_is_said(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["run"]) == 2
+        assert "run --init FILE.toml" in capsys.readouterr().err
+
+
+class TestTheCommands:
+    @pytest.mark.parametrize(("command", "name", "one"), BY_COMMAND, ids=lambda one: getattr(one, "place", one))
+    def test_help_shows_each_setting_under_its_heading(
+        self, command: str, name: str, one: Declared, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "200")
+        assert run([command, "--help"]) == 0
+        heading, under = "", {}
+        for line in capsys.readouterr().out.splitlines():
+            if line.endswith(":") and not line.startswith(" "):
+                heading = line[:-1]
+            elif line.startswith("  --"):
+                under[line.split()[0].rstrip(",")] = heading
+        if name != "inputs":
+            assert under[f"--{name.replace('_', '-')}"] == one.group
+
+    def test_all_that_a_command_can_be_told_a_file_can_be_told(self) -> None:
+        """Options that are no settings concern the call: how progress is shown, and that nothing is to be done."""
+        from corpusveil.cli import main
+
+        for command in STEPS:
+            own = {one.name for one in main.command(command).params}
+            of_call = own - set(options_of(command)) - {"parameter", "help"}
+            assert of_call <= {"progress", "plan", "plan_duplicates"}, command
+
+
+def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
+    """Counting alone, or training on tokens that are given, are whole files."""
+    from corpusveil.pipelines.run import FLOWS
+
+    def asked(values: dict[str, dict[str, Any]]) -> list[str]:
+        settings = toml.read(save(tmp_path / "run.toml", values)).settings
+        return [flow.name for flow in FLOWS if flow.is_wanted(settings)]
+
+    public = {"input": ["in"], "counts": "counts"}
+    assert asked({"collocations": public}) == ["count"]
+    assert asked({"collocations": {**public, "add_to": "earlier", "table": "table"}}) == ["count", "score"]
+    assert asked({"collocations": {"input": ["in"], "tokens": "tokens", "tokenizer": "word"}}) == ["tokenize"]
+    assert asked({"collocations": {"counts": "counts", "table": "table"}}) == ["score"]
+    given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}
+    assert asked(given) == ["train", "space"]

@@ -1,0 +1,153 @@
+"""A model is the one of its counts, in any number of ranges, on any engine, however often it was killed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.collocations import model, modelling
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.fixed import LEAST, ONE, linear, tables, to_fixed
+from corpusveil.collocations.model import load_model
+from corpusveil.collocations.modelling import Pruning, build_model, model_of_counts
+from corpusveil.errors import BadValueError, InUseError, UserError
+from corpusveil.jobs.local import Local
+from tests.evaluation.language.test_kneser_ney import corpus
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> str:
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        lines = (json.dumps({"text": text}) + "\n" for text in corpus(400, number, 70))
+        (tmp_path / "in" / f"{number}.jsonl").write_text("".join(lines))
+    count_corpus([str(tmp_path / "in")], str(tmp_path / "counts"), Local(), CountOptions(3, 1))
+    return str(tmp_path / "counts")
+
+
+@pytest.fixture(autouse=True)
+def nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "_opened", {})
+
+
+def content(url: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(url).glob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("ngrams", [1 << 22, 300])
+def test_the_artefact_is_the_model_in_memory(
+    counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ngrams: int
+) -> None:
+    """In one range and in many: the same arrays, hence the same probabilities."""
+    monkeypatch.setattr(modelling, "RANGE_NGRAMS", ngrams)
+    told = build_model(counts, str(tmp_path / "model"), Local())
+    saved, whole = load_model(tmp_path / "model"), model_of_counts(counts)
+    for name, array in whole.arrays._asdict().items():
+        np.testing.assert_array_equal(getattr(saved.arrays, name), array, err_msg=name)
+    assert saved.digest == whole.digest == told["digest"]
+    assert list(saved.vocabulary.words) == list(whole.vocabulary.words)
+    assert told["trigrams"] > told["bigrams"] > told["words"] == len(saved)
+    assert sorted(content(str(tmp_path / "model"))) == sorted(
+        ["_artifact.json", "vocabulary.parquet", *(f"{name}.npy" for name in saved.arrays._fields)]
+    )
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 300)
+    build_model(counts, str(tmp_path / "model"), Local())
+
+    class Killed(Exception):
+        pass
+
+    class Dying:
+        def __init__(self, tasks: int) -> None:
+            self.left = tasks
+
+        def run(self, function: object, tasks: list[object]) -> None:
+            for task in tasks:
+                self.left -= 1
+                if self.left < 0:
+                    raise Killed
+                function(task)
+
+    for tasks in (1, 2, 3, 1):
+        with pytest.raises(Killed):
+            build_model(counts, str(tmp_path / "other"), Dying(tasks))
+        with pytest.raises(UserError, match=r"no _artifact\.json"):
+            load_model(tmp_path / "other")
+    build_model(counts, str(tmp_path / "other"), Local(2))
+    assert content(str(tmp_path / "other")) == content(str(tmp_path / "model"))
+    before = (tmp_path / "other" / "_artifact.json").stat().st_mtime_ns
+    build_model(counts, str(tmp_path / "other"), Dying(0))
+    assert (tmp_path / "other" / "_artifact.json").stat().st_mtime_ns == before
+
+
+def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path) -> None:
+    told = build_model(counts, str(tmp_path / "model"), Local(), Pruning(2, 3, 4))
+    whole = load_model(tmp_path / "model")
+    full = model_of_counts(counts)
+    assert told["min_count"] == [2, 3, 4]
+    assert 0 < whole.arrays.words.size < full.arrays.words.size
+    pairs = np.random.default_rng(3).integers(-1, whole.unknown, (100, 2))
+    table = np.exp(whole.log_probabilities(pairs, np.arange(whole.unknown + 1)))
+    assert np.abs(table.sum(axis=1) - 1).max() < 1e-3
+    with pytest.raises(BadValueError):
+        build_model(counts, str(tmp_path / "wrong"), Local(), Pruning(4, 3, 3))
+    with pytest.raises(InUseError):
+        build_model(counts, str(tmp_path / "model"), Local())
+
+
+def test_a_model_pickles_as_its_address(counts: str, tmp_path: Path) -> None:
+    build_model(counts, str(tmp_path / "model"), Local())
+    saved = load_model(tmp_path / "model")
+    assert len(pickle.dumps(saved)) < 400
+    assert pickle.loads(pickle.dumps(saved)) == saved
+    assert isinstance(np.load(tmp_path / "model" / "logs3.npy", mmap_mode="r"), np.memmap)
+    shutil.copytree(tmp_path / "model", tmp_path / "copy")
+    assert load_model(tmp_path / "copy") == saved
+
+
+@pytest.mark.parametrize("name", ["slots.npy", "logs3.npy", "starts.npy", "vocabulary.parquet"])
+def test_a_damaged_model_is_refused(counts: str, tmp_path: Path, name: str) -> None:
+    build_model(counts, str(tmp_path / "model"), Local())
+    path = tmp_path / "model" / name
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(UserError, match="damaged"):
+        load_model(tmp_path / "model")
+    path.write_bytes(data[:-4])
+    with pytest.raises(UserError, match="damaged"):
+        load_model(tmp_path / "model")
+
+
+def test_other_artefacts_are_refused(counts: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="this is counts"):
+        load_model(counts)
+    with pytest.raises(UserError, match="corpusveil model"):
+        load_model(tmp_path)
+
+
+def test_logarithms_come_back_to_half_a_unit() -> None:
+    values = np.exp(-np.linspace(0, 59, 5000))
+    fixed = to_fixed(values)
+    low, high = tables()
+    back = np.array([linear(int(one), low, high) for one in fixed])
+    assert np.abs(np.log(back / values)).max() <= 0.51 / ONE
+    assert to_fixed(np.array([0.0, 1.0])).tolist() == [LEAST, 0]
+    assert linear(LEAST, low, high) == pytest.approx(np.exp(-60))
+
+
+def test_the_command_makes_a_model(counts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from corpusveil.cli.main import run
+
+    status = run(["model", "--counts", counts, "--output", str(tmp_path / "model"), "--min-trigram", "2"])
+    assert status == 0
+    assert load_model(tmp_path / "model").digest in capsys.readouterr().out
+    assert cv.load_model(tmp_path / "model").least == 2

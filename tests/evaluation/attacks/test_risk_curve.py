@@ -1,0 +1,151 @@
+"""Curves by epsilon: figures against brute force, and pages that hold them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, curve, point
+from corpusveil.evaluation.attacks.word_prior import prior_of
+from corpusveil.evaluation.report.line_charts import line_chart
+from corpusveil.mechanisms import make
+from corpusveil.spaces import Space, build_space
+from corpusveil.spaces.vectors import Vectors
+from tests.contracts.mechanism import matrix
+from tests.contracts.spaces import words_of
+from tests.mechanisms.spaces import distances, normal
+
+COUNTS = np.random.default_rng(3).integers(1, 500, 40)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return build_space(Vectors(words_of(40), normal(40, 3), counts=COUNTS))
+
+
+@pytest.mark.parametrize("name", ["santext", "ring-geometric", "tight-exponential", "custext"])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_figures_are_those_of_brute_force(space: Space, name: str, epsilon: float) -> None:
+    """Bayes reconstruction, retention by the prior: from the whole matrix, by plain loops over outputs."""
+    mechanism = make(name, space)
+    assert space.counts is not None
+    prior = (space.counts + 0.5) / (space.counts + 0.5).sum()
+    law = matrix(mechanism, epsilon)
+    risk = sum(max(prior[w] * law[w, u] for w in range(40)) for u in range(40))
+    found = point(mechanism, epsilon, prior_of(space))
+    assert found.risk == pytest.approx(risk, rel=1e-12)
+    assert found.retention == pytest.approx((prior * np.diag(law)).sum(), rel=1e-12)
+    assert found.exact
+    looked_at = np.random.default_rng(0).choice(40, 100, p=prior)
+    assert found.distance == pytest.approx((law * distances(space)).sum(axis=1)[looked_at].mean(), rel=1e-6)
+    assert found.distinct == pytest.approx((1 - (1 - law) ** 100).sum(axis=1)[looked_at].mean(), rel=1e-9)
+    assert found.plain_ldp == mechanism.guarantee(epsilon).plain_ldp
+
+
+def test_the_best_guess_is_no_worse_than_any_other(space: Space) -> None:
+    """A thousand random guessing rules recover less; guessing without looking is what is left at epsilon near 0."""
+    mechanism, prior = make("santext", space), prior_of(space)
+    law = matrix(mechanism, 2.0)[prior.words]
+    rng = np.random.default_rng(1)
+    best = point(mechanism, 2.0, prior).risk
+    assert best is not None
+    for _ in range(1000):
+        guess = rng.integers(0, 40, 40)
+        assert (prior.shares[guess] * law[guess, np.arange(40)]).sum() <= best
+    assert point(mechanism, 1e-9, prior).risk == pytest.approx(prior.guess, rel=1e-6)
+    assert point(mechanism, 1e3, prior).risk == pytest.approx(1, abs=1e-6)
+
+
+def test_sampled_figures_agree_with_exact_ones() -> None:
+    """``cmp`` on a line has an exact law; forced to be sampled it gives the same within its errors."""
+    space = build_space(Vectors(words_of(30), 2 * normal(30, 1)), lists=0)
+    from corpusveil.evaluation.attacks.risk_curve import _exact, _sampled
+
+    mechanism, prior = make("cmp", space), prior_of(space)
+    looked_at = np.random.default_rng(0).choice(prior.words, 100, p=prior.shares)
+    exact, sampled = _exact(mechanism, 2.0, prior, looked_at), _sampled(mechanism, 2.0, looked_at)
+    assert sampled[1] == pytest.approx(exact[1], rel=0.05)
+    assert sampled[2] == pytest.approx(exact[2], rel=0.05)  # type: ignore[arg-type]
+    assert sampled[0] == pytest.approx(exact[0], abs=1e-9)
+    control = _sampled(mechanism, 3.0, looked_at)
+    assert control[2] != pytest.approx(exact[2], rel=0.05)
+
+
+def test_inputs_are_the_most_frequent_words(space: Space) -> None:
+    prior = prior_of(space, 10)
+    assert sorted(COUNTS[space_row(space)][prior.words]) == sorted(sorted(COUNTS)[-10:])
+    assert prior.covered == pytest.approx(sum(sorted(COUNTS)[-10:]) / COUNTS.sum())
+    with pytest.raises(UserError, match="inputs = 1"):
+        prior_of(space, 1)
+
+
+def space_row(space: Space) -> np.ndarray:
+    """Return which of the given counts each word has."""
+    given = dict(zip(words_of(40), range(40), strict=True))
+    return np.array([given[space.word(word)] for word in range(40)])
+
+
+def test_risks_are_interpolated() -> None:
+    """Half-way between two points in risk: half-way in ln epsilon and in the rest; nothing beyond the curve."""
+
+    def made(epsilon: float, risk: float, kept: float) -> Point:
+        return Point("m", {}, epsilon, kept, 1.0, 2 * kept, risk, None, exact=True)
+
+    points = [made(1.0, 0.1, 0.2), made(4.0, 0.3, 0.6), made(8.0, 0.3, 0.7)]
+    (one,) = at_equal_risk(points, [0.05, 0.2, 0.5])
+    assert (one.risk, one.epsilon, one.retention, one.distance) == pytest.approx((0.2, 2.0, 0.4, 0.8))
+    assert one.plain_ldp is None
+
+
+def test_epsilons_that_a_mechanism_has_not_are_left_out() -> None:
+    """truncated-gumbel begins at some epsilon; where none is left, its own sentence is said."""
+    space = build_space(Vectors(words_of(12), normal(12, 3)), lists=0)
+    mechanism = make("truncated-gumbel", space)
+    assert [one.epsilon for one in curve([mechanism], [1.0, 200.0])] == [200.0]
+    with pytest.raises(UserError, match="truncated-gumbel is defined above"):
+        curve([mechanism], [1.0])
+
+
+def test_charts_place_points_where_they_belong() -> None:
+    """x by its logarithm, y by its share of the height; names are escaped."""
+    svg = line_chart({"a<b": [(1.0, 0.0), (10.0, 0.5), (100.0, 1.0)]}, "x", "y", top=1.0)
+    (drawn,) = re.findall(r'points="([^"]+)"', svg)
+    assert drawn == "56.0,316.0 340.0,164.0 624.0,12.0"
+    assert "a&lt;b" in svg
+    assert "<a" not in svg
+
+
+def test_the_command_writes_json_and_a_page(space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Points for every mechanism and epsilon, and a page that loads nothing."""
+    space.save(str(tmp_path / "space"))
+    command = ["audit", "--space", str(tmp_path / "space"), "--curve", "--output", str(tmp_path / "out")]
+    for name in ("santext", "ring-geometric", "cmp"):
+        command += ["--mechanism", name]
+    assert run([*command, "--epsilon", "1", "--epsilon", "0.1", "--epsilon", "9"]) == 0
+    out = capsys.readouterr().out
+    assert "at equal risk" in out
+    told = json.loads((tmp_path / "out/curve.json").read_text())
+    assert [one["epsilon"] for one in told["points"]] == [0.1, 1, 9] * 3
+    page = (tmp_path / "out/curve.html").read_text()
+    assert page.count("<polyline") == 6
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_mechanism_says_what_it_does_in_a_space(
+    space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``mechanisms NAME --space``: a line for each epsilon, the guarantee, the claim and whether it is true."""
+    space.save(str(tmp_path / "space"))
+    command = ["mechanisms", "custext", "--space", str(tmp_path / "space"), "--parameter", "K=5"]
+    assert run([*command, "--epsilon", "1", "--epsilon", "5"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^5 +0\.\d{4} +\d+\.\d +\d", out, re.MULTILINE)
+    assert "in this space (40 words)" in out
+    assert run(["mechanisms", "--space", str(tmp_path / "space")]) == 2
+    assert run(["mechanisms", "santext", "--epsilon", "1"]) == 2

@@ -1,0 +1,126 @@
+"""Attackers over the whole vocabulary: laws by steps against whole rows, and no attacker below a simpler one."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from corpusveil.evaluation.attacks import word_attacks
+from corpusveil.evaluation.attacks.context_attack import ContextAttacker, InSpace, released_words, sentence_ids
+from corpusveil.evaluation.attacks.reconstruction import bayes_token
+from corpusveil.evaluation.attacks.word_attacks import attack_words, prior_by
+from corpusveil.evaluation.attacks.word_prior import prior_of, smoothed
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.mechanisms import make
+from corpusveil.mechanisms.explanations import _by_laws, _by_steps
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space, build_space
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.studies.bundled_text import public_texts
+from tests.contracts.spaces import words_of
+from tests.mechanisms.spaces import normal
+
+ON_LISTS = ("ring-geometric", "diffractor-geometric", "diffractor-exponential")
+CHAIN = ("words guessed by the released word", "words guessed one by one", "words guessed from context")
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return list(itertools.islice(public_texts(), 300))
+
+
+@pytest.fixture(scope="module")
+def language(texts: list[str]) -> KneserNey:
+    return KneserNey.of_texts(texts[::2])
+
+
+@pytest.fixture(scope="module")
+def space(texts: list[str]) -> Space:
+    """Return more words than any attacker of frequent words would consider, of which a language model lacks some."""
+    counts = Counter(re.findall(r"[a-z]+", " ".join(texts).lower()))
+    words = sorted(counts)
+    assert len(words) > 5000
+    return build_space(Vectors(words, normal(len(words), 4)))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 5.0])
+@pytest.mark.parametrize("name", [*ON_LISTS, "custext"])
+def test_no_printed_attack_is_below_a_simpler_one(
+    space: Space, texts: list[str], language: KneserNey, name: str, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not guessing at all <= one by one <= from context, on every page, and what is promised of them likewise."""
+    monkeypatch.setattr(word_attacks, "SENTENCES", 30)
+    found = [*attack_words(make(name, space), epsilon, texts, language, epsilon_given=True, model_public=True)]
+    shares = [one.value for wanted in CHAIN for one in found if one.name == wanted]
+    assert len(shares) == 3
+    assert shares == sorted(shares)
+    (risk,) = [one for one in found if one.name == "words guessed, Bayes-optimal"]
+    assert risk.floor is not None
+    assert risk.value >= risk.floor
+    assert risk.value >= bayes_token(make(name, space), epsilon, prior_by(language, space)).unchanged - 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 5.0])
+def test_the_search_itself_is_no_worse_than_not_guessing(
+    space: Space, texts: list[str], language: KneserNey, epsilon: float
+) -> None:
+    """Without the maximum: candidates are all words, and the released one; of the 3,000 most frequent ones it is."""
+    mechanism = make("ring-geometric", space)
+    sentences = [one[:40] for one in sentence_ids(space, texts[1::2]) if one.size > 2][:60]
+    released = released_words(mechanism, epsilon, sentences, Key.for_tests())
+    prior = prior_by(language, space)
+    assert prior.words.size == len(space)
+    assert (prior.shares > 0).all()
+    told = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, space, prior)).attack(sentences, released)
+    assert told.covered == 1
+    assert told.by_search >= told.unchanged
+    assert told.by_law >= told.unchanged - 0.01
+
+
+def test_the_better_of_the_attackers_is_told_by_its_name(space: Space) -> None:
+    """A language model of other text misleads both guesses: then the figure is that of the released word."""
+    words = [space.word(number) for number in range(0, len(space), 9)]
+    rng = np.random.default_rng(5)
+    rare = [" ".join(rng.choice(words, 12)) for _ in range(60)]
+    misled = KneserNey.of_texts([" ".join(space.word(number) for number in range(1, 40))] * 400)
+    found = [*attack_words(make("ring-geometric", space), 1.0, rare, misled, epsilon_given=True, model_public=True)]
+    told = {one.name: one for one in found}
+    unchanged, alone, within = (told[name] for name in CHAIN)
+    assert unchanged.value == alone.value == within.value
+    assert alone.model == within.model == "the released word itself"
+    assert "one by one is better" in within.note
+
+
+@pytest.mark.parametrize("name", ON_LISTS)
+@pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0, 30.0])
+@pytest.mark.parametrize("lists", [1, 3])
+@pytest.mark.parametrize("inputs", [None, 9])
+def test_steps_on_lists_give_what_whole_rows_give(name: str, epsilon: float, lists: int, inputs: int | None) -> None:
+    """Also with several lists, near their ends, where everything is in reach, and of some outputs only."""
+    counts = np.random.default_rng(3).integers(0, 90, 61)
+    mechanism = make(name, build_space(Vectors(words_of(61), normal(61, 3), counts=counts), lists=lists))
+    prior = prior_of(mechanism.space, inputs)
+    for outputs in (np.arange(61), np.array([3, 60, 17])):
+        steps, rows = (by(mechanism, epsilon, prior.words, prior.shares, outputs, 5) for by in (_by_steps, _by_laws))
+        np.testing.assert_allclose(steps.joint, rows.joint, rtol=3e-6)
+        np.testing.assert_allclose(steps.evidence, rows.evidence, rtol=3e-6)
+        np.testing.assert_allclose(steps.own, rows.own, rtol=3e-6)
+        apart = np.diff(rows.joint, axis=1, append=0) < -1e-5 * rows.joint  # of equals either may stand first
+        apart[:, 1:] &= apart[:, :-1]
+        assert (steps.words == rows.words)[apart].all()
+    wrong = _by_steps(mechanism, epsilon * 1.3, prior.words, prior.shares, outputs, 5)
+    assert not np.allclose(wrong.own, steps.own, rtol=3e-6) or epsilon > 20
+
+
+def test_every_word_may_be_an_input() -> None:
+    """By hand: counts 3, 0, 1 become shares 3.5, 0.5, 1.5 of 5.5; without counts all are alike."""
+    prior = smoothed(np.array([3.0, 0.0, 1.0]), total=8)
+    np.testing.assert_allclose(prior.shares, np.array([3.5, 0.5, 1.5]) / 5.5)
+    assert prior.covered == 0.5
+    none = prior_of(build_space(Vectors(words_of(4), normal(4, 2))))
+    assert none.shares.tolist() == [0.25] * 4
+    assert none.covered == 1

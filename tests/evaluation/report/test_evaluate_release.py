@@ -1,0 +1,326 @@
+"""A release beside its original: documents that belong together, figures with known answers, and the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import ColumnError, DataError, UserError
+from corpusveil.evaluation.matching import Matched, match
+from corpusveil.evaluation.report.evaluate_release import evaluate_release
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.report.release_page import marked, render
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.spaces import Space
+from tests.engines.corpora import WORDS, make_space, write_shard
+from tests.evaluation.releases import DOCUMENTS, texts
+
+
+class TestMatching:
+    def test_by_position(self, source: Path, private: Path) -> None:
+        found = match([str(source)], [str(private)], columns=("topic",))
+        assert (len(found.originals), found.documents, found.sampled) == (DOCUMENTS, DOCUMENTS, False)
+        assert found.originals == [row["text"] for shard in range(2) for row in texts(DOCUMENTS // 2, shard)]
+        assert [len(a.split()) for a in found.originals] == [len(b.split()) for b in found.privates]
+        assert set(found.columns["topic"]) == {"t0", "t1"}
+
+    def test_by_id_in_any_order(self, tmp_path: Path) -> None:
+        rows = texts(30)
+        write_shard(tmp_path / "a" / "x.jsonl", rows)
+        write_shard(tmp_path / "b" / "x.jsonl", [{"text": row["text"][::-1], "url": row["url"]} for row in rows[:0:-1]])
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+        assert found.privates == [text[::-1] for text in found.originals]
+        assert (len(found.originals), found.documents) == (29, 30)
+
+    def test_a_sample_is_even_and_stays_together(self, tmp_path: Path) -> None:
+        rows = [{"text": f"w{number}"} for number in range(5000)]
+        for name in ("a", "b"):
+            write_shard(tmp_path / name / "x.jsonl", rows)
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], most=1000)
+        numbers = [int(text[1:]) for text in found.originals]
+        assert (found.originals, found.sampled, found.documents) == (found.privates, True, 5000)
+        assert numbers == sorted(set(numbers))
+        assert abs(np.mean(numbers) - 2500) < 6 * 5000 / np.sqrt(12 * 1000)
+
+    def test_other_numbers_of_documents_are_refused(self, source: Path, tmp_path: Path) -> None:
+        write_shard(tmp_path / "b" / "x.jsonl", texts(3))
+        with pytest.raises(UserError, match=r"3 documents, and 240 in the original; .* name it \(id\)"):
+            match([str(source)], [str(tmp_path / "b")])
+
+    def test_documents_that_were_left_out_or_set_aside_are_counted(self, tmp_path: Path) -> None:
+        rows = texts(30)
+        write_shard(tmp_path / "a" / "x.jsonl", rows)
+        with (tmp_path / "a" / "x.jsonl").open("a") as file:
+            file.write("{broken\n")
+        write_shard(tmp_path / "b" / "x.jsonl", rows[5:])
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+        assert (len(found.originals), found.documents, found.missing, found.unreadable) == (25, 30, 5, 1)
+        assert not found.sampled
+        write_shard(tmp_path / "b" / "x.jsonl", rows)
+        assert match([str(tmp_path / "a")], [str(tmp_path / "b")]).originals == [row["text"] for row in rows]
+
+    @pytest.mark.parametrize("folder", ["a", "b"])
+    def test_an_id_that_is_there_twice_is_refused(self, tmp_path: Path, folder: str) -> None:
+        for name in ("a", "b"):
+            write_shard(tmp_path / name / "x.jsonl", texts(30) + texts(1) * (name == folder))
+        with pytest.raises(UserError, match="two documents have the same url"):
+            match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+
+    @pytest.mark.parametrize("more", [{"id": "url"}, {"columns": ("topic",)}])
+    def test_plain_text_has_no_other_column(self, tmp_path: Path, more: dict[str, Any]) -> None:
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "x.txt").write_text("one\ntwo\n")
+        with pytest.raises(ColumnError):
+            match([str(tmp_path / "a")], [str(tmp_path / "b")], **more)
+
+
+class TestFigures:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def found(cls, source: Path, private: Path, space: Space) -> Findings:
+        matched = match([str(source)], [str(private)], columns=("topic", "trait"))
+        manifest = json.loads((private / "manifest.json").read_bytes())
+        question = EvaluationOptions("topic", "trait", epsilons=(0.1, 6.0), seeds=3, space=space)
+        return evaluate_release(matched, manifest, question)
+
+    def test_at_unchanged_text_everybody_is_at_the_baseline(self, source: Path) -> None:
+        matched = match([str(source)], [str(source)], columns=("topic", "trait"))
+        found = evaluate_release(matched, None, EvaluationOptions("topic", "trait", seeds=3))
+        assert found.at("words unchanged").value == 1
+        assert found.at("rarest words that survive (LOW)").value == 1
+        assert found.at("shared words (Jaccard)").value == 1
+        assert found.at("perplexity, original").value == found.at("perplexity, private").value
+        for name in ("private to private", "private to original", "original to private"):
+            assert found.at(f"accuracy, {name}").value == found.at("accuracy, original to original").value > 0.9
+        for name in ("static", "adaptive"):
+            assert found.at(f"attribute, {name}").value == found.at("attribute, from original texts").value > 0.9
+
+    def test_at_texts_of_others_everybody_is_at_chance(self, source: Path, tmp_path: Path) -> None:
+        """Outputs that do not depend on the input: attackers and classifiers know nothing."""
+        write_shard(tmp_path / "x.jsonl", texts(DOCUMENTS, 99))
+        matched = match([str(source)], [str(tmp_path)], columns=("topic", "trait"))
+        found = evaluate_release(matched, None, EvaluationOptions("topic", "trait", seeds=5))
+        for name in ("accuracy, private to private", "attribute, static", "attribute, adaptive"):
+            assert abs(found.at(name).value - 0.5) < 0.2, name
+
+    def test_utility_and_attacks_rise_with_epsilon(self, found: Findings) -> None:
+        for name in ("words unchanged", "similarity of meaning", "accuracy, private to private", "attribute, adaptive"):
+            assert found.at(name, 0.1).value < found.at(name, 6.0).value, name
+
+    def test_what_is_weighed_together_is_made_of_the_figures_shown(self, found: Findings) -> None:
+        """Relative gain and PUC by their formulas, from the report's own numbers."""
+        kept = found.at("accuracy, private to private").value / found.at("accuracy, original to original").value
+        lost = found.at("attribute, adaptive").value / found.at("attribute, from original texts").value
+        assert found.at("relative gain").value == pytest.approx(kept - lost)
+        lower = [found.at(name).value for name in ("retention of a word (N_w)", "rarest words that survive (LOW)")]
+        higher = [found.at(name).value for name in ("words changed (PP)", "similarity of meaning")]
+        higher.append(found.at("distinct outputs of 100 (S_w)").value / 100)
+        privacy = (sum(1 - one for one in lower) + sum(higher)) / 5
+        for alpha in (0.75, 0.5, 0.25):
+            expected = 100 * (alpha * kept + (1 - alpha) * privacy)
+            assert found.at(f"PUC, alpha {alpha:g}").value == pytest.approx(expected)
+
+    def test_the_release_itself_stands_between(self, found: Findings) -> None:
+        assert found.at("words unchanged", 0.1).value < found.at("words unchanged").value
+        assert found.at("words unchanged").value < found.at("words unchanged", 6.0).value
+
+    def test_retention_is_the_mechanisms(self, found: Findings) -> None:
+        """What came back in the texts is what the exact law says of a word, but for words that have no prior."""
+        assert found.at("retention of a word (N_w)").model == "exact, of 25 words"
+        assert abs(found.at("retention of a word (N_w)").value - found.at("words unchanged").value) < 0.05
+
+    def test_guesses_are_at_least_as_good_as_the_released_word(self, found: Findings) -> None:
+        guessed = found.at("words guessed, Bayes-optimal")
+        assert guessed.floor is not None
+        assert guessed.value >= found.at("retention of a word (N_w)").value - 0.05
+        assert guessed.value > guessed.floor
+
+    def test_documents_without_a_label_are_left_out_and_said(self, source: Path) -> None:
+        matched = match([str(source)], [str(source)], columns=("topic",))
+        matched.columns["topic"][:40] = [None] * 40
+        found = evaluate_release(matched, None, EvaluationOptions("topic", seeds=2))
+        assert found.at("accuracy, private to private").value > 0.9
+        assert "40 documents have no value in the column topic; classifiers leave them out." in found.counted
+
+    def test_words_that_cannot_be_laid_side_by_side_have_no_figure(self, source: Path) -> None:
+        matched = match([str(source)], [str(source)])
+        for privates in ([f"{text} more" for text in matched.originals], ["" for _ in matched.originals]):
+            found = evaluate_release(Matched(matched.originals, privates, DOCUMENTS), None, EvaluationOptions())
+            assert "words unchanged" not in {one.name for one in found.measures}
+
+    def test_originals_without_a_word_are_refused(self) -> None:
+        with pytest.raises(DataError):
+            evaluate_release(Matched(["", "!"], ["", "!"], 2), None, EvaluationOptions())
+
+    def test_similarity_of_meaning_has_a_floor(self, found: Findings) -> None:
+        similar = found.at("similarity of meaning")
+        assert similar.floor is not None
+        assert similar.floor < 0.5 < similar.value
+
+    def test_an_epsilon_is_tried_on_documents_spread_over_a_sorted_corpus(
+        self, source: Path, private: Path, space: Space, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first documents all have one label; the shortest texts, which no example shows, stand first."""
+        monkeypatch.setattr("corpusveil.evaluation.report.evaluate_release.GRID_DOCUMENTS", 60)
+        matched = match([str(source)], [str(private)], columns=("topic",))
+        order = np.argsort(matched.columns["topic"], kind="stable")
+        originals, privates = ([texts[at] for at in order] for texts in (matched.originals, matched.privates))
+        originals[:70] = ["one two"] * 70
+        sorted_ = Matched(originals, privates, DOCUMENTS, {"topic": [matched.columns["topic"][at] for at in order]})
+        manifest = json.loads((private / "manifest.json").read_bytes())
+        found = evaluate_release(sorted_, manifest, EvaluationOptions("topic", epsilons=(6.0,), seeds=2, space=space))
+        assert found.at("accuracy, private to private", 6.0).value > 0
+        assert {len(example.versions) for example in found.examples} == {2}
+
+    def test_another_space_is_refused(self, source: Path, private: Path, tmp_path: Path) -> None:
+        other = make_space(tmp_path / "space", seed=5)
+        manifest = json.loads((private / "manifest.json").read_bytes())
+        matched = match([str(source)], [str(private)])
+        with pytest.raises(UserError, match="not the space of this release"):
+            evaluate_release(matched, manifest, EvaluationOptions(space=other))
+
+
+class TestTheReport:
+    def command(self, source: Path, private: Path, space: Space, output: Path, *more: str) -> int:
+        words = ["evaluate", "release", str(source), str(private), "--output", str(output), "--space", str(space.url)]
+        return run([*words, "--label", "topic", "--attribute", "trait", "--seeds", "2", *more])
+
+    def test_is_written_in_private(self, source: Path, private: Path, space: Space, tmp_path: Path) -> None:
+        assert self.command(source, private, space, tmp_path / "r", "--epsilon", "0.5", "--epsilon", "5") == 0
+        page = (tmp_path / "r" / "report.html").read_text()
+        assert "DO NOT PUBLISH" in page
+        assert texts(1)[0]["text"].split()[0] in page
+        assert "NOT PRIVATE: made with the published test key." in page
+        assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)|<script", page)
+        assert page.count("<polyline") == 5  # four figures over epsilon, and utility over what can be guessed
+        for name in ("report.html", "report.json", "report.csv"):
+            assert stat.S_IMODE((tmp_path / "r" / name).stat().st_mode) == 0o600
+        told = json.loads((tmp_path / "r" / "report.json").read_text())
+        lines = list(csv.DictReader(io.StringIO((tmp_path / "r" / "report.csv").read_text())))
+        assert [line["name"] for line in lines] == [measure["name"] for measure in told["measures"]]
+        assert not any(word in json.dumps(told["measures"]) for word in WORDS)
+
+    def test_to_be_published_has_no_text_and_nothing_counted(
+        self, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        assert self.command(source, private, space, tmp_path / "r", "--publishable") == 0
+        told = {name: (tmp_path / "r" / name).read_text() for name in ("report.html", "report.json", "report.csv")}
+        for name, text in told.items():
+            assert not [word for word in WORDS if re.search(rf"\b{word}\b", text)], name
+            assert str(DOCUMENTS) not in text, name
+        names = {measure["name"] for measure in json.loads(told["report.json"])["measures"]}
+        assert names == {
+            "retention of a word (N_w)",
+            "distinct outputs of 100 (S_w)",
+            "N_w : S_w",
+        }  # the language model is of the input
+
+    def test_to_be_published_says_no_number_of_the_input(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Neither in notes nor on standard output; and with fewer documents looked at, not how many there are."""
+        assert self.command(source, private, space, tmp_path / "r", "--publishable", "--documents", "100") == 0
+        told = json.loads((tmp_path / "r" / "report.json").read_text())
+        assert not [name for name in ("documents", "looked_at", "seconds", "counted", "examples") if told.get(name)]
+        assert not re.search("[0-9]{3}|words,", " ".join(told["notes"]))
+        assert "words unchanged" not in capsys.readouterr().out
+        assert "Private:" not in (tmp_path / "r" / "report.html").read_text()
+
+    def test_of_short_texts_is_private_too(self) -> None:
+        assert "DO NOT PUBLISH" in render(Findings("t", 1, 1, (), (), (Figure("privacy", "a", 0.5, of_input=True),)))
+
+    def test_a_tile_shows_its_floor_and_of_which_words_its_share_is(self) -> None:
+        """A figure beside what is reached without it: not guessing, another document, the most frequent label."""
+        measures = (
+            Figure("privacy", "words unchanged", 0.414),
+            Figure("attack", "words guessed by the released word", 0.744),
+            Figure("attack", "words guessed from context", 0.828),
+            Figure("utility", "similarity of meaning", 0.49, floor=0.31),
+            Figure("utility", "accuracy, private to private", 0.9, deviation=0.1, floor=0.55),
+        )
+        page = render(Findings("t", 1, 1, (), (), measures))
+        tiles = [" ".join(re.sub("<[^>]+>", " ", tile).split()) for tile in page.split('<div class="tile">')[1:]]
+        assert len(tiles) == 4
+        for tile, said in zip(tiles, (
+            "41.4% words unchanged, of all words of the originals",
+            "82.8% words guessed from context, of known words floor 74.4%: who guesses nothing",
+            "49.0% similarity of meaning floor 31.0%: the private text of another document",
+            "90.0% accuracy, private to private floor 55.0%: always the most frequent label",
+        ), strict=True):  # fmt: skip
+            assert tile.startswith(said), tile
+
+    def test_marks_words_that_differ(self) -> None:
+        assert marked("The river rose.", "the bank rose.") == [("the", False), ("bank", True), ("rose.", False)]
+
+    def test_escapes_what_it_shows(self) -> None:
+        from corpusveil.evaluation.report.findings import Example
+
+        example = Example("<script>a</script> b c d", (("released", "<b>x</b>"),))
+        page = render(Findings("t", 1, 1, (), (), (Figure("privacy", "<i>", 0.5),), (example,)))
+        assert "<script>" not in page
+        assert "<b>x</b>" not in page
+        assert "&lt;i&gt;" in page
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--epsilon", "1"), "name it (space)"),
+            (("--model", "vectors"), "name it (space)"),
+            (("--label", "nowhere"), "has no column 'nowhere'"),
+            (("--text", "nowhere"), "has no column 'nowhere'"),
+            (("--label", "text"), "the column with the text"),
+            (("--label", "url"), "different values among"),
+        ],
+    )
+    def test_is_one_sentence(
+        self,
+        source: Path,
+        private: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        more: tuple[str, ...],
+        said: str,
+    ) -> None:
+        assert run(["evaluate", "release", str(source), str(private), "--output", str(tmp_path / "r"), *more]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert sentence.startswith("corpusveil: ")
+        assert said in sentence
+        assert not (tmp_path / "r").exists()
+
+    @pytest.mark.parametrize("below", ["", "/report"])
+    def test_a_report_is_not_put_into_the_release(
+        self, source: Path, private: Path, capsys: pytest.CaptureFixture[str], below: str
+    ) -> None:
+        """It shows original text, and the release's folder is what is published."""
+        before = sorted(private.rglob("*"))
+        assert run(["evaluate", "release", str(source), str(private), "--output", f"{private}{below}"]) == 2
+        assert "name another folder" in capsys.readouterr().err
+        assert sorted(private.rglob("*")) == before
+
+    @pytest.mark.parametrize("damage", ["[]", "{}", "x", '{"configuration": {}}', "mechanism"])
+    def test_a_damaged_manifest(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+    ) -> None:
+        shutil.copytree(private, tmp_path / "p")
+        address = tmp_path / "p" / "manifest.json"
+        told = json.loads(address.read_text())
+        told["configuration"]["mechanism"]["name"] = 1
+        address.write_text(json.dumps(told) if damage == "mechanism" else damage)
+        words = ["evaluate", "release", str(source), str(tmp_path / "p"), "--space", str(space.url)]
+        assert run([*words, "--output", str(tmp_path / "r")]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert "damaged" in sentence

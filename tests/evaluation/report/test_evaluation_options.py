@@ -1,0 +1,461 @@
+"""What can be asked of a release besides: pairs, other mechanisms, models, lists of words, differences."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.cli import demonstration
+from corpusveil.errors import ConflictError
+from corpusveil.evaluation.attacks.risk_curve import point
+from corpusveil.evaluation.attacks.word_prior import Prior
+from corpusveil.evaluation.language import perplexity
+from corpusveil.evaluation.language.causal_perplexity import CausalPerplexity
+from corpusveil.evaluation.matching import match
+from corpusveil.evaluation.report import evaluation_options
+from corpusveil.evaluation.report.evaluate_release import evaluate_release
+from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.report.line_charts import line_chart
+from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.utility import fine_tuning
+from corpusveil.evaluation.utility.text_classifiers import Tfidf
+from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from tests.engines.corpora import WORDS, write_shard
+from tests.evaluation.releases import evaluate, manifest_of, privatize
+
+
+def pairs(documents: int = 240) -> list[dict[str, Any]]:
+    """Return pairs whose label is whether both are of one topic; the trait shows in the second text alone."""
+    rng = random.Random(3)
+    rows = []
+    for _ in range(documents):
+        topic, same, trait = rng.randrange(2), rng.randrange(2), rng.randrange(2)
+        first = [rng.choice(WORDS[8 * topic : 8 * topic + 8]) for _ in range(12)]
+        other = 8 * (topic if same else 1 - topic)
+        second = [rng.choice(WORDS[other : other + 8]) for _ in range(12)] + [WORDS[60 + trait]] * 2
+        rows.append({"text": " ".join(first), "text2": " ".join(second), "same": same, "trait": f"a{trait}"})
+    rows[0]["text2"] = None
+    return rows
+
+
+class TestPairs:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def corpus(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("pairs")
+        write_shard(folder / "x.jsonl", [row for row in pairs() if row["text2"]])
+        return folder
+
+    def told(self, corpus: Path, private: Path, output: Path, *more: str) -> Findings:
+        options = ("--label", "same", "--attribute", "trait", "--seeds", "3", *more)
+        assert evaluate(corpus, private, output, *options) == 0
+        report = json.loads((output / "report.json").read_text())
+        return Findings(
+            "",
+            1,
+            1,
+            tuple(report["guarantee"]),
+            (),
+            tuple(Figure(**one) for one in report["measures"]),
+            notes=report["notes"],
+        )
+
+    def test_a_label_of_both_texts_is_learnt_from_both_alone(self, corpus: Path, tmp_path: Path) -> None:
+        """Of unchanged text; without second texts it can't be, and an attacker who has none learns nothing of them."""
+        found = self.told(corpus, corpus, tmp_path / "a", "--second", "text2")
+        assert found.at("accuracy, private to private").value > 0.8
+        assert found.at("attribute, adaptive").value < 0.7
+        assert "an attacker has not" in " ".join(found.notes)
+        assert self.told(corpus, corpus, tmp_path / "b").at("accuracy, private to private").value < 0.7
+
+    def test_second_texts_that_are_kept_in_the_clear_are_the_attackers_too(
+        self, corpus: Path, space: Space, tmp_path: Path
+    ) -> None:
+        made = privatize(corpus, space, tmp_path / "p", 0.05, "--keep", "text2")
+        found = self.told(corpus, made, tmp_path / "r", "--second", "text2")
+        assert found.at("attribute, adaptive").value > 0.95
+        assert "kept in the clear by the release" in " ".join(found.notes)
+
+    def test_private_second_texts_are_those_of_their_own_release(
+        self, corpus: Path, space: Space, tmp_path: Path
+    ) -> None:
+        """As private as theirs: at a large epsilon the trait is still there, at a small one it is not."""
+        first = privatize(corpus, space, tmp_path / "p", 12.0)
+        options = ("--second", "text2", "--space", str(space.url))
+        tried = ("--epsilon", "0.01", "--epsilon", "12")
+        for epsilon, known in ((12.0, True), (0.01, False)):
+            second = privatize(corpus, space, tmp_path / f"s{epsilon}", epsilon, "--text", "text2")
+            more = (*options, "--second-private", str(second), *(() if known else tried))
+            found = self.told(corpus, first, tmp_path / f"r{epsilon}", *more)
+            assert (found.at("attribute, adaptive").value > 0.9) is known
+            assert (found.at("accuracy, private to private").value > 0.8) is known
+            assert "a release of their own" in " ".join(found.notes)
+            assert any(line.startswith(f"Second texts: Each replaced word: {epsilon:g} ") for line in found.guarantee)
+        for name in ("attribute, adaptive", "accuracy, private to private"):
+            assert found.at(name, 12.0).value > found.at(name, 0.01).value + 0.2  # both texts are released anew
+
+    def test_a_report_is_not_put_into_the_release_of_second_texts(
+        self, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        options = ("--second", "text2", "--second-private", str(tmp_path))
+        assert evaluate(corpus, corpus, tmp_path / "r", *options) == 2
+        assert "name another folder" in capsys.readouterr().err
+
+    def test_a_document_without_second_text_is_left_out_and_said(self, tmp_path: Path) -> None:
+        write_shard(tmp_path / "in" / "x.jsonl", pairs())
+        matched = match([str(tmp_path / "in")], [str(tmp_path / "in")], columns=("same", "text2"))
+        found = evaluate_release(matched, None, EvaluationOptions("same", None, "text2", seeds=2))
+        said = "1 documents have no value in the column same or no second text; classifiers leave them out."
+        assert said in found.counted
+
+
+class TestMechanisms:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def found(cls, source: Path, private: Path, space: Space) -> Findings:
+        matched = match([str(source)], [str(private)], columns=("topic",))
+        asked = EvaluationOptions(
+            "topic", epsilons=(0.1, 1.0, 6.0), seeds=2, space=space, mechanisms=("santext", "cmp")
+        )
+        return evaluate_release(matched, manifest_of(private), asked)
+
+    def test_each_has_its_own_guarantee_and_law(self, found: Findings, space: Space) -> None:
+        everything = Prior(np.arange(len(space)), np.full(len(space), 1 / len(space)), 1.0)
+        for name in ("ring-geometric", "santext"):
+            told = point(make(name, space), 1.0, everything)
+            assert found.at("promised for any two words, nats", 1.0, name).value == told.plain_ldp
+            assert found.at("retention of a word (N_w)", 1.0, name).value == pytest.approx(told.retention, abs=0.02)
+            unchanged = found.at("words unchanged", 1.0, name)
+            assert unchanged.value == pytest.approx(told.retention, abs=0.04)
+            assert unchanged.deviation is not None
+
+    def test_what_epsilon_means_to_each_is_said(
+        self, found: Findings, source: Path, private: Path, space: Space
+    ) -> None:
+        promise = "promises epsilon times the distance, the distance being"
+        said = [note for note in found.publishable().notes if promise in note]
+        names = ("ring-geometric", "santext", "cmp")
+        assert [note.split()[0] for note in said] == list(names)
+        for name, note in zip(names, said, strict=True):
+            assert make(name, space).guarantee(6.0).metric in note
+        asked = EvaluationOptions(epsilons=(3.0,), seeds=2, space=space, mechanisms=("custext-per-word",))
+        without = evaluate_release(match([str(source)], [str(private)]), manifest_of(private), asked)
+        assert "custext-per-word promises nothing: The published claim is false" in " ".join(without.notes)
+        assert ("promised for any two words, nats", "custext-per-word") not in {
+            (one.name, one.mechanism) for one in without.measures
+        }
+
+    def test_the_releases_own_comes_first(self, found: Findings) -> None:
+        assert found.at("words unchanged", 1.0).mechanism == "ring-geometric"
+
+    def test_one_without_exact_law_has_no_risk(self, found: Findings) -> None:
+        assert found.at("words unchanged", 6.0, "cmp").value > 0
+        with pytest.raises(KeyError):
+            found.at("words guessed, Bayes-optimal", 6.0, "cmp")
+
+    def test_at_equal_risk_figures_lie_between_those_of_the_epsilons_beside(self, found: Findings) -> None:
+        equal = [one for one in found.measures if one.group == "equal"]
+        kept = [one for one in equal if one.name == "accuracy, private to private"]
+        assert {one.mechanism for one in kept} >= {"ring-geometric"}
+        for one in kept:
+            assert one.epsilon is not None
+            assert one.risk is not None
+            grid = (0.1, 1.0, 6.0)
+            low, high = max(e for e in grid if e <= one.epsilon), min(e for e in grid if e >= one.epsilon)
+            ends = sorted(found.at(one.name, e, one.mechanism).value for e in (low, high))
+            assert ends[0] - 1e-9 <= one.value <= ends[1] + 1e-9
+            risks = sorted(found.at("words guessed, Bayes-optimal", e, one.mechanism).value for e in (low, high))
+            assert risks[0] <= one.risk <= risks[1]
+
+    def test_one_that_is_not_defined_at_an_epsilon_is_left_out_and_said(
+        self, source: Path, private: Path, space: Space
+    ) -> None:
+        matched = match([str(source)], [str(private)])
+        asked = EvaluationOptions(epsilons=(1e-3,), seeds=2, space=space, mechanisms=("truncated-gumbel",))
+        found = evaluate_release(matched, manifest_of(private), asked)
+        assert "truncated-gumbel is left out at epsilon 0.001" in " ".join(found.counted)
+        assert {one.mechanism for one in found.measures} == {"", "ring-geometric"}
+
+    def test_publishable_keeps_what_they_promise_and_nothing_of_the_input(
+        self, found: Findings, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        tried = [one for one in found.publishable().measures if one.epsilon is not None]
+        assert {one.name for one in tried} == {"promised for any two words, nats"}
+
+    def test_of_a_documents_budget_not_even_that(self, source: Path, space: Space, tmp_path: Path) -> None:
+        """The share of a word is computed from the texts' lengths."""
+        made = privatize(source, space, tmp_path / "p", 12.0, "--per", "document")
+        asked = EvaluationOptions(epsilons=(12.0, 60.0), seeds=2, space=space)
+        found = evaluate_release(match([str(source)], [str(made)]), manifest_of(made), asked)
+        assert not found.publishable().measures
+        told = point(make("ring-geometric", space), 1.0, Prior(np.arange(9), np.full(9, 1 / 9), 1.0))
+        assert found.at("promised for any two words, nats", 12.0).value == told.plain_ldp  # 12 words a document
+
+
+class TestFigures:
+    def test_differences_are_paired_and_zero_for_unchanged_text(self, source: Path, private: Path) -> None:
+        """By hand of two splits: the mean is that of the differences, and the interval t(.975, 1) wide."""
+        columns = ("topic", "trait")
+        same = evaluate_release(
+            match([str(source)], [str(source)], columns=columns), None, EvaluationOptions(*columns, seeds=2)
+        )
+        for one in same.measures:
+            if one.difference is not None:
+                assert (one.difference, one.low, one.high) == (0, 0, 0)
+        matched = match([str(source)], [str(private)], columns=columns)
+        found = evaluate_release(matched, None, EvaluationOptions(*columns, seeds=2))
+        for name in ("accuracy", "macro F1"):
+            kept, whole = (found.at(f"{name}, {mode}") for mode in ("private to private", "original to original"))
+            assert kept.difference == pytest.approx(kept.value - whole.value)
+            assert kept.low is not None
+            assert kept.high is not None
+            assert kept.high - kept.difference == pytest.approx(kept.difference - kept.low)
+            assert kept.floor is not None
+        accuracy, f1 = (found.at(f"{name}, private to private").floor for name in ("accuracy", "macro F1"))
+        assert f1 == pytest.approx(accuracy / (1 + accuracy), abs=0.01)  # of two labels, one is never said
+
+    def test_retention_to_distinct_outputs(self, source: Path, private: Path, space: Space) -> None:
+        matched = match([str(source)], [str(private)])
+        found = evaluate_release(matched, manifest_of(private), EvaluationOptions(seeds=2, space=space))
+        n_w, s_w = found.at("retention of a word (N_w)").value, found.at("distinct outputs of 100 (S_w)").value
+        assert found.at("N_w : S_w").value == pytest.approx(100 * n_w / s_w)
+
+    def test_csv_and_json_have_differences_mechanisms_and_risks(
+        self, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        options = ("--space", str(space.url), "--label", "topic", "--seeds", "2", "--mechanism", "santext")
+        assert evaluate(source, private, tmp_path / "r", *options, "--epsilon", "0.3", "--epsilon", "6") == 0
+        told = json.loads((tmp_path / "r" / "report.json").read_text())["measures"]
+        lines = list(csv.DictReader(io.StringIO((tmp_path / "r" / "report.csv").read_text())))
+        for name in ("difference", "low", "high", "mechanism", "risk", "floor", "deviation"):
+            assert [line[name] for line in lines] == ["" if one[name] is None else str(one[name]) for one in told]
+            assert any(line[name] for line in lines), name
+        page = (tmp_path / "r" / "report.html").read_text()
+        for heading in ("At other epsilons", "At equal risk", "by mechanism", "by what can be guessed"):
+            assert heading in page
+
+
+class TestModels:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A model's folder, whose training is that of the built-in one, and a perplexity of 7."""
+        (tmp_path / "small-model").mkdir()
+        (tmp_path / "small-model" / "config.json").write_text("{}")
+        monkeypatch.setattr(fine_tuning.FineTuned, "fit", lambda _, train, seed: Tfidf().fit(train, seed))
+        monkeypatch.setattr(
+            perplexity, "causal_perplexity", lambda some, _: CausalPerplexity(7.0, 6.0, len(some), 0, 0)
+        )
+        return tmp_path / "small-model"
+
+    def test_each_has_rows_of_its_own_and_the_first_is_the_one_compared(
+        self, source: Path, private: Path, space: Space, folder: Path
+    ) -> None:
+        matched = match([str(source)], [str(private)], columns=("topic",))
+        models = ("tfidf", str(folder), "vectors")
+        asked = EvaluationOptions("topic", epsilons=(1.0,), seeds=2, space=space, models=models, causal=(str(folder),))
+        found = evaluate_release(matched, manifest_of(private), asked)
+        rows = [one for one in found.measures if one.name == "accuracy, private to private"]
+        assert [(one.model, one.epsilon) for one in rows] == [
+            ("tfidf", None), ("small-model", None), ("vectors", None), ("tfidf", 1.0),
+        ]  # fmt: skip
+        assert rows[0].value == rows[1].value
+        assert found.at("PUC, alpha 0.5").value > 0
+        causal = [one for one in found.measures if one.model == "small-model" and one.group == "language"]
+        assert [(one.name, one.value) for one in causal] == [("perplexity, original", 7), ("perplexity, private", 7)]
+        assert "Figures at further epsilons are of the first classifier." in found.notes
+
+    def test_without_the_extra_it_is_said_which(
+        self, source: Path, private: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        (tmp_path / "m").mkdir()
+        (tmp_path / "m" / "config.json").write_text("{}")
+        for name in ("torch", "transformers"):
+            monkeypatch.setitem(__import__("sys").modules, name, None)
+        for option, extra in ((("--model", "m", "--label", "topic"), "transformers"), (("--causal", "m"), "encoder")):
+            words = [str(tmp_path / "m") if word == "m" else word for word in option]
+            assert evaluate(source, private, tmp_path / "r", *words) == 2
+            assert f"corpusveil[{extra}]" in capsys.readouterr().err
+
+
+class TestWordLists:
+    def share(self, source: Path, **more: Any) -> Figure:
+        found = evaluate_release(match([str(source)], [str(source)]), None, EvaluationOptions(seeds=2, **more))
+        return found.at("words of the list, original")
+
+    def test_a_given_list_is_what_words_are_looked_up_in(self, tmp_path: Path) -> None:
+        """By hand: of the eight words of two texts, three are in the list, whatever their capitals."""
+        write_shard(tmp_path / "in" / "x.jsonl", [{"text": "one two three four"}, {"text": "five One six seven"}])
+        (tmp_path / "mine.txt").write_text("One\nsix\n")
+        told = self.share(tmp_path / "in", words=str(tmp_path / "mine.txt"))
+        assert (told.value, told.model) == (3 / 8, "list mine.txt, 2 words")
+
+    def test_else_the_systems_then_the_spaces_and_without_any_there_is_no_figure(
+        self, source: Path, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(evaluation_options, "SYSTEM_WORDS", str(tmp_path / "words"))
+        assert "space" in self.share(source, space=space).model
+        with pytest.raises(KeyError):
+            self.share(source)
+        (tmp_path / "words").write_text(f"{WORDS[0]}\n{WORDS[0].capitalize()}\n{WORDS[0]}'s\n")
+        told = self.share(source, space=space)
+        assert told.model.startswith("list words, ")
+        assert 0 < told.value < 0.05
+
+
+class TestBadOptions:
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--leaked-key", "KEY"), "name it (space)"),
+            (("--mechanism", "santext"), "add some (epsilon)"),
+            (("--mechanism", "nothing-like-it", "--epsilon", "1", "--space", "SPACE"), "no mechanism has this name"),
+            (("--second", "nowhere"), "has no column 'nowhere'"),
+            (("--second", "text"), "the column with the text"),
+            (("--second", "topic", "--label", "topic"), "one is named twice"),
+            (("--second-private", "SPACE"), "name their column with second"),
+            (("--model", "nowhere"), "the folder of a transformers model"),
+            (("--model", "vectors"), "name it (space)"),
+            (("--causal", "nowhere"), "there is no such folder"),
+            (("--words", "nowhere"), "nowhere"),
+            (("--words", "TWICE"), "same word as in line 1"),
+        ],
+    )
+    def test_is_one_sentence(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        more: tuple[str, ...], said: str,
+    ) -> None:  # fmt: skip
+        Key.generate().save(tmp_path / "key")
+        (tmp_path / "twice").write_text("a\na\n")
+        named = {"KEY": str(tmp_path / "key"), "SPACE": str(space.url), "TWICE": str(tmp_path / "twice")}
+        assert evaluate(source, private, tmp_path / "r", *(named.get(word, word) for word in more)) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert sentence.startswith("corpusveil: ")
+        assert said in sentence
+        assert not (tmp_path / "r").exists()
+
+    def test_epsilons_need_a_manifest(
+        self, source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        options = ("--epsilon", "1", "--space", str(space.url))
+        assert evaluate(source, source, tmp_path / "r", *options) == 2
+        assert "these private texts have none" in capsys.readouterr().err
+
+
+def test_a_chart_over_shares_is_drawn_from_0_to_1() -> None:
+    svg = line_chart({"a": [(0.0, 0.0), (1.0, 1.0)]}, "x", "y", top=1.0, shares=True)
+    assert 'points="56.0,316.0 624.0,12.0"' in svg
+
+
+def test_the_demo_says_what_its_release_gives_away(
+    source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also to who has its key; the page is private."""
+    key = Key.generate()
+    key.save(tmp_path / "release.key")
+    privatize(source, space, tmp_path / "private-local", 1.0, "--key", str(tmp_path / "release.key"))
+    asked = EvaluationOptions(epsilons=(1.0, 6.0), seeds=2, space=space, keys=(key,))
+    demonstration._evaluate([str(source)], tmp_path, asked, demonstration._Report())
+    told = capsys.readouterr().out
+    for name in ("words unchanged (of all words", "similarity of meaning: ", f"leaked key {key.fingerprint()}: 100.0%"):
+        assert name in told
+    page = tmp_path / "evaluation" / "report.html"
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+class TestSimilarityOfMeaning:
+    """Measured by what no mechanism moved in, or it is said that it was."""
+
+    FLATTERS = "the mechanism moved in these very vectors"
+
+    def told(self, source: Path, private: Path, output: Path, space: Space, *more: str) -> tuple[Figure, str]:
+        assert evaluate(source, private, output, "--space", str(space.url), "--seeds", "2", *more) == 0
+        report = json.loads((output / "report.json").read_text())
+        found = Findings("", 1, 1, (), (), tuple(Figure(**one) for one in report["measures"]))
+        page = (output / "report.html").read_text()
+        return found.at("similarity of meaning"), page[page.index('class="tiles"') : page.index("<h2>")]
+
+    def test_by_the_releases_own_vectors_the_tile_says_that_they_flatter(
+        self, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        figure, tiles = self.told(source, private, tmp_path / "r", space)
+        assert self.FLATTERS in figure.model
+        assert self.FLATTERS in tiles
+
+    def test_by_another_embedding_it_is_lower_and_says_which(
+        self, source: Path, private: Path, space: Space, tmp_path: Path
+    ) -> None:
+        """Vectors of the same words that have nothing to do with the space's; the space's own ones are recognised."""
+        words = space.vocabulary.words
+        others = np.random.default_rng(8).normal(size=(len(words), 16)).astype(np.float32)
+        np.savez(tmp_path / "others.npz", vocab=np.array(words), vectors=others)
+        np.savez(tmp_path / "same.npz", vocab=np.array(words), vectors=3 * np.asarray(space.vectors))
+        own, _ = self.told(source, private, tmp_path / "a", space)
+        figure, tiles = self.told(
+            source, private, tmp_path / "b", space, "--similarity-vectors", str(tmp_path / "others.npz")
+        )
+        assert figure.model == "averaged vectors of others.npz, centred"
+        assert self.FLATTERS not in tiles
+        assert figure.value < own.value
+        again, tiles = self.told(
+            source, private, tmp_path / "c", space, "--similarity-vectors", str(tmp_path / "same.npz")
+        )
+        assert self.FLATTERS in again.model
+        assert self.FLATTERS in tiles
+
+    def test_a_space_of_several_embeddings_knows_them_all(self, tmp_path: Path) -> None:
+        """Of the second one it has the list only, so its name counts."""
+        from corpusveil.evaluation.statistics.encoders import made_of
+        from corpusveil.spaces import Vectors, build_space
+
+        one, two, three = (
+            Vectors(["a", "b", "c", "d"], np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32), name)
+            for seed, name in enumerate(("one", "two", "three"))
+        )
+        space = build_space([one, two])
+        assert [made_of(space, some) for some in (one, two, three)] == [True, True, False]
+
+    def test_an_encoder_and_vectors_exclude_each_other(self, space: Space) -> None:
+        from corpusveil.evaluation.statistics.encoders import AveragedVectors
+        from corpusveil.spaces import Vectors
+
+        vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
+        with pytest.raises(ConflictError):
+            EvaluationOptions(encoder=AveragedVectors(space), vectors=vectors)
+
+
+def test_what_is_promised_of_unchanged_words_is_seen(
+    space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a corpus of which three words in eleven are unknown: both figures are of the words that the space has."""
+    rng = random.Random(11)
+    rows = [
+        {"text": " ".join([*(rng.choice(WORDS) for _ in range(8)), *(rng.choice(["qqq", "zzz"]) for _ in range(3))])}
+        for _ in range(1000)
+    ]
+    write_shard(tmp_path / "in" / "x.jsonl", rows)
+    made = privatize(tmp_path / "in", space, tmp_path / "out", 1.0)
+    promised = re.search(r"Expected share of known words .*: ([\d.]+)%", capsys.readouterr().out)
+    assert promised is not None
+    found = evaluate_release(
+        match([str(tmp_path / "in")], [str(made)]), manifest_of(made), EvaluationOptions(seeds=2, space=space)
+    )
+    known, lacking = found.at("known words unchanged"), found.at("unknown words")
+    expected = float(promised.group(1)) / 100
+    error = (expected * (1 - expected) / 8000) ** 0.5
+    assert abs(known.value - expected) < 4 * error + 0.0005
+    assert f"{expected:.1%} were to be expected" in known.note
+    assert lacking.value == pytest.approx(3 / 11)
+    assert found.at("words unchanged").value == pytest.approx(known.value * 8 / 11, abs=0.002)

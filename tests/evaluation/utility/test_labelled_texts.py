@@ -1,0 +1,108 @@
+"""Tasks: read from every form alike, split alike by equal seeds, and what is wrong with them is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.errors import BadRowError, BadValueError, ColumnError, DataError, FormatError, UserError
+from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task, split_rows
+
+ROWS = [
+    {"words": "good, film", "other": "b", "sentiment": 1, "part": "train"},
+    {"words": 'a "bad" one', "other": "d", "sentiment": 0, "part": "validation"},
+    {"words": "naïve", "other": "f", "sentiment": 1, "part": "test"},
+]
+
+
+def write(folder: Path, form: str) -> str:
+    path = folder / f"reviews{form}"
+    if form == ".parquet":
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+    elif form == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    else:
+        path.write_text(
+            'words,other,sentiment,part\n"good, film",b,1,train\n"a ""bad"" one",d,0,validation\nnaïve,f,1,test\n'
+        )
+    return str(path)
+
+
+@pytest.mark.parametrize("form", [".parquet", ".jsonl", ".csv"])
+def test_every_form_gives_the_same_task(tmp_path: Path, form: str) -> None:
+    """Labels are text whatever they were; a split may call development validation."""
+    task = read_task(write(tmp_path, form), text="words", label="sentiment", second="other", split="part")
+    assert task.texts == ("good, film", 'a "bad" one', "naïve")
+    assert task.labels == ("1", "0", "1")
+    assert task.pairs == ("b", "d", "f")
+    assert task.split == ("train", "dev", "test")
+    assert task.name == "reviews"
+    assert task.classes == ("0", "1")
+    train, test = task.train_and_test(7)
+    assert (train.tolist(), test.tolist()) == ([0], [2])
+
+
+def test_without_a_test_part_development_is_tested() -> None:
+    task = LabelledTexts(["a", "b", "c"], ["x", "y", "x"], split=["train", "dev", "train"])
+    assert [rows.tolist() for rows in task.train_and_test(0)] == [[0, 2], [1]]
+    with pytest.raises(UserError, match="no test rows"):
+        LabelledTexts(["a", "b"], ["x", "y"], split=["train", "train"]).train_and_test(0)
+
+
+@pytest.mark.parametrize(("shares", "sizes"), [((0.8, 0.1, 0.1), [80, 10, 10]), ((0.9, 0.1), [90, 10])])
+def test_a_split_is_the_same_for_a_seed_and_complete(shares: tuple[float, ...], sizes: list[int]) -> None:
+    parts = split_rows(100, 3, shares)
+    assert [part.size for part in parts] == sizes
+    assert sorted(np.concatenate(parts)) == list(range(100))
+    again, other = split_rows(100, 3, shares), split_rows(100, 4, shares)
+    assert all((one == two).all() for one, two in zip(parts, again, strict=True))
+    assert (parts[-1] != other[-1]).any()
+
+
+def test_a_split_by_seed_is_pinned() -> None:
+    """Another NumPy, or another order of parts, would test on what an earlier run trained on."""
+    assert split_rows(12, 0, (0.75, 0.25))[-1].tolist() == [1, 8, 10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"texts": ["a"], "labels": ["x", "y"]}, "2 labels for 1 texts"),
+        ({"texts": ["a", "b"], "labels": ["x", None]}, "row 2: the label is missing"),
+        ({"texts": ["a", "b"], "labels": ["x", " "]}, "row 2: the label is missing"),
+        ({"texts": ["a", "b"], "labels": [0.5, 1.0]}, "row 1: the label"),
+        ({"texts": ["a", None], "labels": ["x", "y"]}, "row 2: of the texts this is no text"),
+        ({"texts": ["a", "b"], "labels": ["x", "y"], "pairs": ["c"]}, "1 pairs for 2 texts"),
+        ({"texts": ["a", "b"], "labels": ["x", "y"], "split": ["train", "other"]}, "row 2: the split says neither"),
+        ({"texts": "ab", "labels": ["x", "y"]}, "texts are a list"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: dict[str, object], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        LabelledTexts(**arguments)  # type: ignore[arg-type]
+
+
+def test_files_that_hold_no_task_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, ".jsonl")
+    with pytest.raises(BadRowError, match="row 1: has no column 'label'"):
+        read_task(path, text="words")
+    with pytest.raises(ColumnError, match="no column 'label'"):
+        read_task(write(tmp_path, ".parquet"), text="words")
+    (tmp_path / "plain.txt").write_text("a\n")
+    with pytest.raises(FormatError):
+        read_task(str(tmp_path / "plain.txt"))
+    (tmp_path / "same.csv").write_text("text,label\na,x\nb,x\n")
+    with pytest.raises(DataError, match="1 label among 2 rows"):
+        read_task(str(tmp_path / "same.csv"))
+    (tmp_path / "none.jsonl").write_text("")
+    with pytest.raises(DataError):
+        read_task(str(tmp_path / "none.jsonl"))
+    with pytest.raises(BadValueError, match="shares"):
+        split_rows(10, 0, (0.5, 0.6))
+    with pytest.raises(DataError):
+        split_rows(3, 0)

@@ -1,0 +1,289 @@
+"""Utility: scores against scikit-learn's, floors, modes that train and test on what they say, paired differences."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn import metrics
+from sklearn.dummy import DummyClassifier
+
+from corpusveil.errors import BadValueError, FormatError, MismatchError, ShapeError, UserError
+from corpusveil.evaluation.utility.fine_tuning import FineTuned
+from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
+from corpusveil.evaluation.utility.text_classifiers import (
+    WORD_PATTERN,
+    Averaged,
+    Model,
+    Predictor,
+    Tfidf,
+    averages,
+    model_of,
+)
+from corpusveil.evaluation.utility.training_modes import MODES, Mode, paired_difference, score, train_and_test, utility
+from corpusveil.spaces import Space
+from corpusveil.text.tokens import Tokenizer
+from tests.contracts.spaces import small_space, words_of
+
+WORDS = words_of(60)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return small_space(words=WORDS)
+
+
+def made(rows: int = 300, seed: int = 0, *, pairs: bool = False) -> LabelledTexts:
+    """Return texts of 12 words whose half of the vocabulary tells the label, or pairs of equal or other words."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(rows) < 0.7).astype(int)
+
+    def text(words: slice) -> str:
+        return " ".join(rng.choice(WORDS[words], 12))
+
+    if not pairs:
+        return LabelledTexts(
+            [text(slice(30 * label, 30 * label + 30)) for label in labels], labels.tolist(), name="made"
+        )
+    first = [text(slice(None)) for _ in labels]
+    same = [" ".join(sorted(one.split())) for one in first]
+    second = [one if label else text(slice(None)) for one, label in zip(same, labels, strict=True)]
+    return LabelledTexts(first, labels.tolist(), second, "pairs")
+
+
+def noise(task: LabelledTexts, seed: int) -> list[str]:
+    rng = np.random.default_rng(1000 + seed)
+    return [" ".join(rng.choice(WORDS, 12)) for _ in task.texts]
+
+
+def test_scores_are_those_of_scikit_learn() -> None:
+    """Also where a label is never predicted, or only predicted; the floor is its classifier of the majority."""
+    rng = np.random.default_rng(2)
+    for classes in (2, 3, 7):
+        for _ in range(20):
+            trained = rng.integers(0, classes, 60).astype(str).tolist()
+            labels = rng.integers(0, classes, 15).astype(str).tolist()
+            found = rng.integers(0, classes, 15).astype(str).tolist()
+            told = score(found, labels, trained)
+            assert told.accuracy == pytest.approx(metrics.accuracy_score(labels, found))
+            assert told.micro_f1 == pytest.approx(metrics.f1_score(labels, found, average="micro"))
+            assert told.macro_f1 == pytest.approx(metrics.f1_score(labels, found, average="macro", zero_division=0))
+            constant = DummyClassifier(strategy="most_frequent").fit(np.zeros((60, 1)), trained)
+            same = constant.predict(np.zeros((15, 1))).tolist()
+            assert told.floor_accuracy == pytest.approx(metrics.accuracy_score(labels, same))
+            expected = metrics.f1_score(labels, same, average="macro", zero_division=0)
+            assert told.floor_macro_f1 == pytest.approx(expected)
+
+
+def test_the_floor_of_the_collocation_study() -> None:
+    """Saying always the label of a share p has macro F1 p / (1 + p) of two: 48.1 % at p = 0.927."""
+    labels = ["1"] * 927 + ["0"] * 73
+    assert score(labels, labels, labels).floor_macro_f1 == pytest.approx(0.481, abs=5e-4)
+
+
+@pytest.mark.parametrize("name", ["tfidf", "vectors"])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_models_learn_what_is_there(space: Space, name: str, pairs: bool) -> None:
+    """And nothing from texts that have nothing to do with the labels."""
+    train, test = made(400, 1, pairs=pairs), made(200, 2, pairs=pairs)
+    model = model_of(name, space)
+    learnt = train_and_test(train, test, model)
+    assert learnt.accuracy > max(0.9, learnt.floor_accuracy + 0.1)
+    without = train_and_test(train.with_texts(noise(train, 1)), test.with_texts(noise(test, 2)), model)
+    assert without.accuracy < without.floor_accuracy + 0.08
+
+
+def test_averages_are_means_of_known_words(space: Space) -> None:
+    texts = [f"{WORDS[3]} Zzzzz, {WORDS[3].upper()} {WORDS[5]}!", "", "Zzzzz", WORDS[7]]
+    found = averages(space, Tokenizer.of_words(WORDS), texts)
+    vectors = space.vectors.astype(np.float64)
+    expected = [(2 * vectors[3] + vectors[5]) / 3, np.zeros(4), np.zeros(4), vectors[7]]
+    np.testing.assert_allclose(found, np.array(expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_unchanged_text_has_the_utility_of_the_original(mode: Mode) -> None:
+    task = made(120)
+    found = utility(task, [task.texts] * 5, mode, Tfidf())
+    assert found.values == found.baselines
+    assert found.mean == found.baseline
+    assert found.mean > found.floor + 0.1
+    assert found.seeds == (0, 1, 2, 3, 4)
+    assert found.deviation == pytest.approx(np.std(found.values, ddof=1))
+    assert found.as_dict()["mean"] == found.mean
+
+
+def test_modes_train_and_test_on_what_they_say() -> None:
+    """A model that only remembers what it was shown tells on which texts it was fitted and asked."""
+    task = LabelledTexts([f"o{n}" for n in range(20)], ["x", "y"] * 10, split=(["train"] * 15 + ["test"] * 5))
+    private = [f"p{n}" for n in range(20)]
+    seen: list[tuple[str, str]] = []
+
+    class Remembering:
+        name, seeded = "remembering", True
+
+        def fit(self, train: LabelledTexts, seed: int) -> Predictor:
+            assert len(train) == 15
+            trained = train.texts[0][0]
+
+            def predict(test: LabelledTexts) -> list[str]:
+                assert [int(text[1:]) for text in test.texts] == list(range(15, 20))
+                seen.append((trained, test.texts[0][0]))
+                return ["x"] * len(test)
+
+            return predict
+
+    for mode, expected in zip(MODES, [("p", "p"), ("p", "o"), ("o", "p")], strict=True):
+        seen.clear()
+        utility(task, [private], mode, Remembering(), fewest=1)
+        assert seen == [("o", "o"), expected]
+
+
+def test_noise_has_the_utility_of_the_floor() -> None:
+    task = made(300)
+    found = utility(task, [noise(task, seed) for seed in range(5)], "private-private", Tfidf(), measure="macro_f1")
+    assert found.baseline > 0.9
+    assert found.mean < found.floor + 0.15
+    assert paired_difference(found, found.baselines).high < -0.3
+
+
+def test_second_texts_may_be_private_too() -> None:
+    task = made(100, pairs=True)
+    assert task.pairs is not None
+    private = task.with_texts(noise(task, 0), noise(task, 1))
+    found = utility(task, [private] * 5, "private-private", Tfidf())
+    kept = utility(task, [task.texts] * 5, "private-private", Tfidf())
+    assert found.mean < kept.mean
+    with pytest.raises(MismatchError):
+        utility(task, [made(100, 5, pairs=True)] * 5, "private-private", Tfidf())
+
+
+def test_a_paired_interval_is_students() -> None:
+    a, b = np.array([0.81, 0.79, 0.84, 0.80, 0.83]), np.array([0.80, 0.75, 0.80, 0.79, 0.77])
+    found = paired_difference(a, b)
+    known = stats.ttest_rel(a, b)
+    low, high = known.confidence_interval(0.95)
+    assert (found.mean, found.low, found.high, found.p) == pytest.approx((np.mean(a - b), low, high, known.pvalue))
+    assert paired_difference([0.5, 0.5], [0.5, 0.5]).p == 1
+    assert paired_difference([0.75, 0.75], [0.5, 0.5]).p == 0
+
+
+def test_a_paired_interval_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(4)
+    drawn = [paired_difference(rng.normal(0.1, 1, 5), np.zeros(5), 0.9) for _ in range(2000)]
+    assert np.mean([one.low < 0.1 < one.high for one in drawn]) == pytest.approx(0.9, abs=0.03)
+
+
+def test_seeds_are_enough_and_paired() -> None:
+    task = made(60)
+    for privates, seeds, said in [
+        ([task.texts] * 4, None, "at least 5"),
+        ([task.texts] * 5, [1, 2], "2 seeds for 5"),
+        ([task.texts] * 5, [1, 1, 2, 3, 4], "a seed of its own"),
+        ([task.texts[:-1]] * 5, None, "59 texts"),
+    ]:
+        with pytest.raises(UserError, match=said):
+            utility(task, privates, "private-private", Tfidf(), seeds)
+    with pytest.raises(BadValueError, match="mode"):
+        utility(task, [task.texts] * 5, "none", Tfidf())  # type: ignore[arg-type]
+    one = utility(task, [task.texts] * 5, "private-private", Tfidf())
+    other = utility(task, [task.texts] * 5, "private-private", Tfidf(), range(1, 6))
+    with pytest.raises(MismatchError):
+        paired_difference(one, other)
+    with pytest.raises(ShapeError):
+        paired_difference([1.0], [1.0])
+
+
+def test_models_say_what_they_lack(space: Space, tmp_path: Path) -> None:
+    task = LabelledTexts(["a", "b"], ["x", "y"])
+    for call, said in [
+        (lambda: model_of("vectors"), "give one"),
+        (lambda: Tfidf().fit(task.with_labels(["x", "x"]), 0), "1 label among 2 rows"),
+        (lambda: model_of("bert"), "tfidf or vectors"),
+        (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), "nothing to learn"),
+        (lambda: Tfidf().fit(task, 0)(LabelledTexts(["a", "b"], ["x", "y"], ["c", "d"])), "trained on texts"),
+        (lambda: FineTuned(str(tmp_path)).fit(task, 0), "no config.json"),
+    ]:
+        with pytest.raises(UserError, match=said):
+            call()
+    model: Model = Averaged(space)
+    assert model.fit(made(50), 0)(made(50))[0] in {"0", "1"}
+    assert math.isnan(utility(made(60), [made(60).texts], "private-private", Tfidf(), fewest=1).deviation)
+
+
+@pytest.mark.parametrize(("package", "extra"), [("sklearn", "evaluate"), ("transformers", "transformers")])
+def test_a_missing_package_is_named(tmp_path: Path, package: str, extra: str) -> None:
+    """In a process where it can't be imported; importing the room needs neither."""
+    (tmp_path / "config.json").write_text("{}")
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+from corpusveil.errors import UserError
+from corpusveil.evaluation.attacks.attribute_inference import infer_attribute
+from corpusveil.evaluation.utility.fine_tuning import FineTuned
+from corpusveil.evaluation.utility.text_classifiers import Tfidf
+from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
+model = Tfidf() if {package!r} == "sklearn" else FineTuned({str(tmp_path)!r})
+try:
+    model.fit(LabelledTexts(["a", "b"], ["x", "y"]), 0)
+except UserError as error:
+    print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"pip install 'corpusveil[{extra}]'" in told.stdout
+
+
+def test_a_local_transformer_is_fine_tuned(tmp_path: Path) -> None:
+    """Where PyTorch is: a tiny BERT of random weights learns the texts, the same for the same seed."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
+    transformers.BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    torch.manual_seed(0)
+    transformers.BertModel(transformers.BertConfig(vocab_size=5 + len(WORDS), **sizes)).save_pretrained(tmp_path)
+    model = FineTuned(str(tmp_path), epochs=8, rate=1e-3, batch=16)
+    found = train_and_test(made(400, 1), made(200, 2), model)
+    assert found.accuracy > max(0.9, found.floor_accuracy + 0.1)
+    once, again = (model.fit(made(60, 1), 3)(made(30, 2)) for _ in range(2))
+    assert once == again
+    assert set(model.fit(made(60, 1, pairs=True), 0)(made(30, 2, pairs=True))) <= {"0", "1"}
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(FormatError):
+        model.fit(made(60), 0)
+
+
+def test_a_classifier_is_trained_to_its_optimum_where_the_signal_is_weak() -> None:
+    """Long texts of many words have small gradients: training that stops at 0.001 here has not begun, and is caught.
+
+    An attacker who is not trained is no lower bound on anything.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{number}" for number in range(2000)])
+    tilt = np.linspace(0.8, 1.2, words.size)
+    labels = ["a", "b"] * 300
+    texts = [
+        " ".join(rng.choice(words, 150, p=share / share.sum()))
+        for share in (tilt if label == "a" else tilt[::-1] for label in labels)
+    ]
+    train, test = LabelledTexts(texts[:400], labels[:400]), LabelledTexts(texts[400:], labels[400:])
+    made = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=WORD_PATTERN).fit(train.texts)
+
+    def trained(tolerance: float) -> list[str]:
+        options: dict[str, Any] = {"C": 10.0, "max_iter": 1000, "solver": "newton-cg"}
+        fitted = LogisticRegression(tol=tolerance, **options).fit(made.transform(train.texts), train.labels)
+        told: list[str] = fitted.predict(made.transform(test.texts)).tolist()
+        return told
+
+    best = trained(1e-9)
+    assert Tfidf().fit(train, 0)(test) == best
+    assert score(best, test.labels, train.labels).accuracy > 0.7
+    assert len(set(trained(1e-3))) == 1

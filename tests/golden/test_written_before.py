@@ -1,0 +1,77 @@
+"""What an earlier corpusveil wrote (``before``, at kernel version 2) is read by this one, and gone on with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from tests.engines.corpora import TEST_KEY
+from tests.golden.works import SECRET
+
+BEFORE = Path(__file__).with_name("before")
+PRIVATIZE = (
+    "privatize c4 --id id --keep id --ledger ledger --corpus golden --cap 100 --space space --mechanism ring-geometric "
+    "--epsilon 1 --output release --key release.key --progress none"
+)
+
+
+@pytest.fixture
+def before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with what was written, and the two secrets; the working folder, too."""
+    folder = tmp_path / "before"
+    shutil.copytree(BEFORE, folder)
+    for name, key in (("release.key", TEST_KEY), ("ledger/secret.key", SECRET)):
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_bytes(key)
+    told = folder / "release.records" / "run.json"
+    told.write_text(told.read_text().replace("BASE", str(folder)))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted((folder / "release").rglob("*")) if file.is_file()}
+
+
+def test_a_run_that_was_begun_before_is_finished_with_the_same_bytes(before: Path) -> None:
+    written = contents(before)
+    (before / "release" / "manifest.json").unlink()
+    (before / "release" / "data" / "part-00001-of-00002.jsonl").unlink()
+    assert run(PRIVATIZE.split()) == 0
+    assert contents(before) == written
+    assert len(list((before / "ledger" / "entries").glob("*.parquet"))) == 2, "nothing was spent twice"
+
+
+def test_a_finished_run_is_done(before: Path) -> None:
+    written = contents(before)
+    assert run(PRIVATIZE.split()) == 0
+    assert contents(before) == written
+
+
+def test_a_ledger_of_before_is_whole_and_its_caps_hold(before: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ledger", "verify", "ledger", "--records", "release.records"]) == 0
+    capsys.readouterr()
+    low = PRIVATIZE.replace("--cap 100", "--cap 20").replace("--output release", "--output other")
+    assert run(low.replace("--epsilon 1", "--epsilon 2").split()) == 2
+    assert "cap" in capsys.readouterr().err
+
+
+def test_a_damaged_ledger_of_before_is_noticed(before: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    next((before / "ledger" / "entries").glob("*.parquet")).unlink()
+    assert run(["ledger", "verify", "ledger", "--records", "release.records"]) != 0
+    assert capsys.readouterr().err
+
+
+def test_artefacts_of_before_are_opened(before: Path) -> None:
+    assert cv.load_space("space").id("babaki") is not None
+    assert run(["score", "--counts", "counts", "--output", "again"]) == 0
+    table = json.loads((before / "table" / "_artifact.json").read_text())
+    again = json.loads((before / "again" / "_artifact.json").read_text())
+    assert {name: value for name, value in again.items() if name != "seconds"} == {
+        name: value for name, value in table.items() if name != "seconds"
+    }

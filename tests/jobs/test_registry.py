@@ -1,0 +1,148 @@
+"""Engines by name: another package adds one by a file and an entry point, and it writes the bytes of ours."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpusveil.errors import UserError
+from corpusveil.jobs import registry
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.connect import Connect
+from corpusveil.jobs.dataflow import Dataflow
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark
+from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
+
+THREADS = '''
+"""An engine of a package of its own: tasks in the threads of this process."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from corpusveil.storage.engine import total
+
+
+@dataclass(frozen=True)
+class Threads:
+    workers: int = 3
+
+    def slots(self) -> int:
+        return self.workers
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+        with ThreadPoolExecutor(self.workers) as pool:
+            return total(pool.map(function, tasks))
+'''
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """An installed package, as pip leaves one: a module, and metadata with an entry point."""
+    folder = tmp_path / "site"
+    told = folder / "threads_engine-1.0.dist-info"
+    told.mkdir(parents=True)
+    (folder / "threads_engine.py").write_text(THREADS)
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: threads-engine\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[corpusveil.engines]\nthreads = threads_engine:Threads\n")
+    return folder
+
+
+@pytest.fixture
+def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package, in this process too."""
+    monkeypatch.syspath_prepend(str(package))
+    registry._found.cache_clear()
+    yield package
+    registry._found.cache_clear()
+    sys.modules.pop("threads_engine", None)
+
+
+def test_another_packages_engine_writes_the_same_bytes(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Privatize and count, on the command line, by the name that the package gave it."""
+    (tmp_path / "release.key").touch(0o600)
+    (tmp_path / "release.key").write_bytes(TEST_KEY)
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    corpus = write_corpus(tmp_path / "c4", [rows(300, 0), [], rows(40, 1, words=40)])
+    ground = Ground(tmp_path, make_space(tmp_path / "space"), tmp_path / "release.key", corpus)
+    digests = {}
+    for engine in ("local", "threads"):
+        release, counts = tmp_path / f"release-{engine}", tmp_path / f"counts-{engine}"
+        done = run(*ground.arguments(corpus, release, "--engine", engine, "--workers", "2"), home=tmp_path)
+        assert done.returncode == 0, done.stderr
+        done = run("count", corpus, "--output", counts, "--engine", engine, "--workers", "2", home=tmp_path)
+        assert done.returncode == 0, done.stderr
+        ngrams = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in (counts / "ngrams").iterdir()}
+        digests[engine] = release_files(release), ngrams
+    assert digests["threads"] == digests["local"]
+    assert all(digests["local"])
+    assert "threads" in run("count", "--help", home=tmp_path).stdout
+
+
+def test_without_the_package_there_is_no_such_engine(tmp_path: Path) -> None:
+    done = run("count", "x", "--output", "y", "--engine", "threads", home=tmp_path)
+    assert done.returncode == 2
+    assert "threads" in done.stderr
+
+
+def test_the_engines_of_this_package_are_found_in_the_same_way() -> None:
+    classes = {"local": Local, "spark": Spark, "connect": Connect, "beam": Beam, "dataflow": Dataflow}
+    assert {name: registry.find(name) for name in registry.names()} == classes
+
+
+@pytest.mark.usefixtures("installed")
+def test_settings_are_the_engines_own_fields() -> None:
+    assert registry.make_engine("local", workers=2) == Local(2)
+    assert registry.make_engine("spark", master="local[2]", workers=2) == Spark("local[2]", 2)
+    assert registry.make_engine("connect", master="sc://host") == Connect("sc://host")
+    assert registry.make_engine("beam", runner="FnApiRunner", options=["--job_name=one"]).options == ("--job_name=one",)
+    assert registry.make_engine("threads", workers=4).slots() == 4
+    assert registry.make_engine("threads").slots() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "sentence"),
+    [
+        ("locl", {}, "locl: no engine has this name; did you mean local?"),
+        (
+            "local",
+            {"master": "spark://x:7077"},
+            "master: engine local has no such setting; it is for",
+        ),
+        ("spark", {"runner": "FlinkRunner"}, "runner: engine spark has no such setting; it is for engine beam."),
+        ("dataflow", {"runner": "FlinkRunner"}, "runner: engine dataflow has no such setting"),
+        ("local", {"colour": "red"}, "colour: engine local has no such setting; it has: workers."),
+        ("local", {"workers": "2"}, "workers = '2': this setting of the engine is not valid"),
+        ("local", {"workers": 0}, "workers = 0: at least one is needed."),
+        ("beam", {"options": "--a=b"}, "options = '--a=b': this setting"),
+        ("connect", {}, "master: this engine needs a value for it"),
+        ("connect", {"master": "spark://x:7077"}, "master = spark://x:7077: a Spark Connect server is sc://"),
+        ("beam", {"runner": "NoRunner"}, "runner = NoRunner: Beam has no such runner"),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_a_sentence(name: str, settings: dict[str, object], sentence: str) -> None:
+    with pytest.raises(UserError, match="^" + sentence.replace("(", r"\(")):
+        registry.make_engine(name, **settings)
+
+
+def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever installs a second 'local' does not replace ours unseen."""
+    (installed / "threads_engine-1.0.dist-info" / "entry_points.txt").write_text(
+        "[corpusveil.engines]\nlocal = threads_engine:Threads\n"
+    )
+    registry._found.cache_clear()
+    with pytest.raises(UserError, match="Two packages have an engine local"):
+        registry.find("local")
+
+
+def test_a_broken_engine_is_told(installed: Path) -> None:
+    (installed / "threads_engine.py").write_text("import a_package_that_nobody_has\n")
+    with pytest.raises(UserError, match="engine threads: threads_engine:Threads can't be imported"):
+        registry.find("threads")

@@ -1,0 +1,99 @@
+"""A balanced space weighs public frequency beside meaning, and says so; without a balance nothing changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import ConflictError, DataError, UserError
+from corpusveil.spaces import Vectors, build_space
+from corpusveil.spaces.balance import balanced, median_spacing
+
+SIZE = 120
+COUNTS = np.random.default_rng(5).integers(0, 100_000, SIZE)
+
+
+def embedding(seed: int = 0) -> Vectors:
+    words = [f"w{i}" for i in range(SIZE)]
+    return Vectors(words, np.random.default_rng(seed).normal(size=(SIZE, 6)).astype(np.float32) + 3, f"toy{seed}")
+
+
+def test_no_balance_is_the_space_as_before() -> None:
+    plain = build_space(embedding(), counts=COUNTS)
+    zero = build_space(embedding(), counts=COUNTS, balance=0)
+    assert (zero.digest, zero.info["call"]) == (plain.digest, plain.info["call"])
+    assert "balance" not in plain.info["made"]
+    assert build_space(embedding(), counts=COUNTS, balance=1).digest != plain.digest
+
+
+def test_the_coordinate_is_the_formula() -> None:
+    """Against the formula in plain NumPy, with every distance of every pair."""
+    space = build_space(embedding(), counts=COUNTS, balance=0.7)
+    vectors, logs = embedding().vectors.astype(np.float64), np.log(COUNTS + 0.5)
+    distances = np.linalg.norm(vectors[:, None] - vectors, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    s = np.median(distances.min(axis=1)) / logs.std()
+    np.testing.assert_array_equal(space.vectors[:, :-1], embedding().vectors)
+    np.testing.assert_allclose(space.vectors[:, -1], 0.7 * s * (logs - logs.mean()), rtol=1e-5, atol=1e-6)
+    assert space.info["made"]["balance"] == 0.7
+    assert space.info["made"]["scales"] == pytest.approx([s])
+
+
+def test_balanced_lists_put_words_of_like_frequency_together() -> None:
+    """The promise, and its control: without a balance neighbors on the list differ in frequency as any two words do."""
+
+    def gap(balance: float) -> float:
+        order = build_space(embedding(), counts=COUNTS, balance=balance).lists[0]
+        return float(np.abs(np.diff(np.log(COUNTS[order] + 0.5))).mean())
+
+    assert gap(0) > 0.8 * gap(0.01) > 2 * gap(4)
+
+
+def test_the_metric_of_a_mechanism_on_vectors_is_the_balanced_one() -> None:
+    space = build_space(embedding(), counts=COUNTS, balance=1, lists=0)
+    expected = np.linalg.norm(space.vectors.astype(np.float64) - space.vectors[3], axis=1)
+    np.testing.assert_allclose(cv.mechanism("santext", space).distances(3, 1.0), expected, rtol=1e-5)
+    assert space.dimensions == 7
+
+
+def test_every_embedding_is_balanced_by_its_own_scale() -> None:
+    wide = Vectors(embedding().words, embedding(1).vectors * 10, "wide")
+    space = build_space([embedding(), wide], counts=COUNTS, balance=1)
+    narrow, other = space.info["made"]["scales"]
+    assert other / narrow == pytest.approx(median_spacing(wide.vectors) / median_spacing(embedding().vectors))
+
+
+def test_words_left_out_do_not_weigh() -> None:
+    kept = embedding().words[:50]
+    space = build_space(embedding(), counts=COUNTS, balance=1, only=kept)
+    alone = Vectors(kept, embedding().vectors[:50], "toy0")
+    np.testing.assert_array_equal(space.vectors, balanced(alone, COUNTS[:50], 1.0)[0].vectors)
+
+
+def test_a_balanced_space_is_saved_and_opened(tmp_path: object) -> None:
+    saved = build_space(embedding(), counts=COUNTS, balance=1).save(f"{tmp_path}/space")
+    assert cv.load_space(f"{tmp_path}/space") == saved
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"balance": 1}, "balance 1 needs public counts"),
+        ({"balance": -1, "counts": COUNTS}, "a number from 0"),
+        ({"balance": float("nan"), "counts": COUNTS}, "a number from 0"),
+        ({"balance": 1, "counts": np.full(SIZE, 7)}, "all words have the same public count"),
+    ],
+)
+def test_what_cannot_be_balanced_is_refused(arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        build_space(embedding(), **arguments)
+
+
+def test_equal_vectors_and_unions_are_refused() -> None:
+    same = Vectors(embedding().words, np.ones((SIZE, 3), np.float32))
+    with pytest.raises(DataError):
+        build_space(same, counts=COUNTS, balance=1)
+    more = Vectors([*embedding().words, "more"], np.random.default_rng(2).normal(size=(SIZE + 1, 3)).astype(np.float32))
+    with pytest.raises(ConflictError, match="leave union out"):
+        build_space([embedding(), more], counts=COUNTS, balance=1, union=True)

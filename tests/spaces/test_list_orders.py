@@ -1,0 +1,132 @@
+"""The greedy order is Algorithm 1 exactly, however hard float32 is on the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from corpusveil.spaces import list_orders, nominations
+from corpusveil.spaces.list_orders import Stage, greedy_order, greedy_orders
+from corpusveil.spaces.nominations import centre, nominate
+
+
+def brute_force(vectors: np.ndarray, start: int, *, among: int | None = None) -> np.ndarray:
+    """Algorithm 1 word by word in float64, ties by id; ``among`` looks at that many nearest words only (a mutant)."""
+    points = vectors.astype(np.float64)
+    used = np.zeros(len(points), bool)
+    tour = [start]
+    used[start] = True
+    while len(tour) < len(points):
+        squared = np.zeros(len(points))
+        for k in range(points.shape[1]):
+            squared += (points[:, k] - points[tour[-1], k]) ** 2
+        if among is not None and not used[(near := np.argsort(squared, kind="stable")[:among])].all():
+            squared[np.setdiff1d(np.arange(len(points)), near)] = np.inf
+        elif among is not None:
+            squared = np.arange(len(points), dtype=float)
+        squared[used] = np.inf
+        tour.append(int(squared.argmin()))
+        used[tour[-1]] = True
+    return np.array(tour, np.int32)
+
+
+def _cases() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(11)
+    normal = rng.normal
+    clusters = normal(size=(5, 20))[rng.integers(0, 5, 600)]
+    return {
+        "one dimension": normal(size=(900, 1)),
+        "gaussian": normal(size=(700, 60)),
+        "grid with exact ties": rng.integers(0, 25, (900, 2)),
+        "corners of a cube": rng.integers(0, 2, (800, 9)),
+        "duplicates": np.r_[normal(size=(80, 7))[rng.integers(0, 80, 500)], np.zeros((200, 7)), -np.zeros((9, 7))],
+        "all equal": np.ones((150, 3)),
+        "clusters": normal(size=(600, 20)) * 1e-3 + clusters * 1e3,
+        "large common offset": normal(size=(600, 30)) + 1e5,
+        "two far clusters, beyond float32 products": normal(size=(500, 10)) + rng.choice([-1e6, 1e6], (500, 1)),
+        "one far word": np.r_[normal(size=(400, 10)), np.full((1, 10), 1e30)],
+        "tiny": normal(size=(300, 8)) * 1e-41,
+        "huge": normal(size=(300, 8)) * 5e37,
+        "all magnitudes": normal(size=(400, 12)) * 10.0 ** rng.integers(-15, 15, (400, 12)),
+    }
+
+
+@pytest.mark.parametrize("name", _cases())
+def test_tour_is_the_brute_force_tour(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the usual number of nominees, and with so few that the walk must scan and nominate again."""
+    vectors = _cases()[name].astype(np.float32)
+    for start in (0, len(vectors) - 1):
+        expected = brute_force(vectors, start)
+        for nominees in (list_orders.NOMINEES, 3, 1):
+            monkeypatch.setattr(list_orders, "NOMINEES", nominees)
+            np.testing.assert_array_equal(greedy_order(vectors, start), expected)
+        monkeypatch.undo()
+
+
+def test_the_comparison_can_fail() -> None:
+    """Looking at 50 neighbours and else at the first unused word, as some packages do, is another tour."""
+    vectors = _cases()["gaussian"].astype(np.float32)
+    assert (brute_force(vectors, 0, among=50) != greedy_order(vectors, 0)).any()
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(1, 40), st.integers(1, 5)),
+        elements=st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False, width=32)),
+    ),
+    st.data(),
+)
+def test_any_small_input_gives_the_brute_force_tour(vectors: np.ndarray, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(vectors) - 1))
+    np.testing.assert_array_equal(greedy_order(vectors, start), brute_force(vectors, start))
+
+
+def test_tiles_do_not_change_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither do their borders, nor the number of threads."""
+    vectors = _cases()["gaussian"].astype(np.float32)
+    expected = brute_force(vectors, 5)
+    monkeypatch.setattr(nominations, "TILE_ROWS", 64)
+    monkeypatch.setattr(nominations, "TILE_COLUMNS", 37)
+    monkeypatch.setattr(nominations, "_threads", lambda: 3)
+    np.testing.assert_array_equal(greedy_order(vectors, 5), expected)
+
+
+def test_different_vectors_of_one_fingerprint_stay_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = _cases()["duplicates"].astype(np.float32)
+    monkeypatch.setattr(list_orders, "_fingerprints", lambda vectors: np.zeros(len(vectors), np.uint64))
+    np.testing.assert_array_equal(greedy_order(vectors, 9), brute_force(vectors, 9))
+
+
+def test_several_tours_are_those_from_each_start() -> None:
+    vectors = _cases()["duplicates"].astype(np.float32)
+    tours = greedy_orders(vectors, [3, 600, 77])
+    assert tours.dtype == np.int32
+    for tour, start in zip(tours, [3, 600, 77], strict=True):
+        np.testing.assert_array_equal(tour, brute_force(vectors, start))
+    assert greedy_orders(vectors, []).shape == (0, len(vectors))
+
+
+@pytest.mark.parametrize("name", _cases())
+def test_lower_bounds_hold_and_only_they_exclude(name: str) -> None:
+    """No word that is not nominated is nearer than the floor says, in exact arithmetic up to 1e-13."""
+    vectors = _cases()[name].astype(np.float32)
+    centred = centre(vectors)
+    nominations = nominate(centred, 8)
+    points = vectors.astype(np.float64)
+    for i in range(0, len(points), 7):
+        squared = ((points - points[i]) ** 2).sum(axis=1) * centred.scale
+        squared[nominations.rows[i]] = np.inf
+        assert squared.min() * (1 + 1e-13) >= nominations.floors[i]
+
+
+def test_full_scans_stay_rare() -> None:
+    """What makes it fast: most steps are settled by the nominees (here fewer than one in twenty are not)."""
+    vectors = np.random.default_rng(0).normal(size=(3000, 50)).astype(np.float32)
+    stage = Stage.of(np.arange(3000, dtype=np.int32), centre(vectors))
+    _, scans = list_orders._tour(vectors, stage, 0)
+    assert scans < 150

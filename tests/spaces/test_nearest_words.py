@@ -1,0 +1,213 @@
+"""The search finds the nearest word exactly, however hard float32 is on the numbers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from corpusveil.errors import DataError
+from corpusveil.spaces import nearest_words
+from corpusveil.spaces.nearest_words import Search
+
+Floats = npt.NDArray[np.float64]
+
+
+def brute_force(vectors: npt.NDArray[np.float32], points: Floats) -> npt.NDArray[np.int64]:
+    """Rank every word in float64, dimension by dimension; ties by id."""
+    return brute_force_order(vectors, points)[:, 0]
+
+
+def brute_force_order(vectors: npt.NDArray[np.float32], points: Floats) -> npt.NDArray[np.int64]:
+    ranks = np.zeros((len(points), len(vectors)))
+    for j in range(vectors.shape[1]):
+        value = vectors[:, j].astype(np.float64)
+        ranks += value * (value - 2 * points[:, j, None])
+    return ranks.argsort(axis=1, kind="stable")
+
+
+def _cases() -> dict[str, tuple[npt.NDArray[np.float32], Floats]]:
+    rng = np.random.default_rng(12)
+    normal = rng.normal
+    plain = normal(size=(700, 30)).astype(np.float32)
+    near = plain[rng.integers(0, 700, 300)].astype(np.float64)
+    offset = (normal(size=(500, 20)) + 1e4).astype(np.float32)
+    corners = rng.integers(0, 2, (600, 9)).astype(np.float32)
+    grid = rng.integers(0, 12, (700, 2)).astype(np.float32)
+    twice = np.tile(normal(size=(90, 6)), (6, 1)).astype(np.float32)
+    magnitudes = (normal(size=(300, 12)) * 10.0 ** rng.integers(-15, 15, (300, 12))).astype(np.float32)
+    return {
+        "at the words": (plain, near),
+        "a little beside": (plain, near + 0.1 * normal(size=near.shape)),
+        "far away": (plain, near + 1e4 * normal(size=near.shape)),
+        "so far that distances are all equal": (plain, 1e60 * normal(size=near.shape)),
+        "each at a scale of its own": (plain, normal(size=near.shape) * 10.0 ** rng.integers(-30, 100, (300, 1))),
+        "one dimension": (plain[:, :1].copy(), 3 * normal(size=(400, 1))),
+        "far from the origin, more nominees than kept": (offset, offset[:200] + normal(size=(200, 20))),
+        "corners of a cube and its centre": (corners, np.r_[rng.integers(0, 2, (200, 9)), np.full((3, 9), 0.5)]),
+        "midway on a grid": (grid, rng.integers(0, 24, (500, 2)) / 2),
+        "duplicates": (twice, twice[::-1][:200] + 0.3 * normal(size=(200, 6))),
+        "all words equal": (np.ones((200, 4), np.float32), normal(size=(50, 4))),
+        "all magnitudes": (magnitudes, magnitudes.astype(np.float64)),
+        "tiny": (plain * np.float32(2.0**-58), near * 2.0**-58),
+        "huge": (plain * np.float32(2.0**55), near * 2.0**55 + 2.0**54 * normal(size=near.shape)),
+        "two words": (plain[:2].copy(), normal(size=(40, 30))),
+    }
+
+
+CASES = _cases()
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("shape", [(1024, 4096), (7, 100), (64, 129)])
+def test_nearest_is_the_brute_force_nearest(name: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of any shape, words by the dozen within the rounding error, exact ties: always the same word."""
+    monkeypatch.setattr(nearest_words, "TILE_ROWS", shape[0])
+    monkeypatch.setattr(nearest_words, "TILE_COLUMNS", shape[1])
+    vectors, points = CASES[name]
+    expected = brute_force(vectors, points.astype(np.float64))
+    found = Search.of(vectors).nearest(points.astype(np.float64))
+    assert found.dtype == np.int32
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("shape", [(1024, 4096), (7, 100)])
+def test_several_are_the_brute_force_nearest(
+    name: str, k: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The k nearest in their order, equal ones by id; the first is the nearest."""
+    monkeypatch.setattr(nearest_words, "TILE_ROWS", shape[0])
+    monkeypatch.setattr(nearest_words, "TILE_COLUMNS", shape[1])
+    vectors, points = CASES[name]
+    k = min(k, len(vectors))
+    points = points.astype(np.float64)
+    found = Search.of(vectors).several(points, k)
+    assert found.shape == (len(points), k)
+    assert np.array_equal(found, brute_force_order(vectors, points)[:, :k])
+    assert np.array_equal(found[:, 0], Search.of(vectors).nearest(points))
+
+
+def test_products_in_float32_alone_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: without the slack for rounding the search is wrong, and the cases above notice."""
+    vectors, points = CASES["far from the origin, more nominees than kept"]
+    expected = brute_force(vectors, points)
+    found, compared = Search.of(vectors).search(points)
+    assert np.array_equal(found, expected)
+    assert compared.max() == len(vectors)
+    monkeypatch.setattr(nearest_words, "error_bound", lambda _dimensions: 0.0)
+    assert (Search.of(vectors).nearest(points) != expected).mean() > 0.01
+
+
+def test_error_bound_holds_and_few_words_are_compared() -> None:
+    """Keys err by less than the bound; apart from points midway between two words hardly any needs float64."""
+    rng = np.random.default_rng(4)
+    vectors = rng.normal(size=(3_000, 200)).astype(np.float32)
+    points = vectors[:500] + 20 * rng.normal(size=(500, 200))
+    points[::50] = (vectors[:10].astype(np.float64) + vectors[10:20]) / 2
+    found, compared = Search.of(vectors).search(points)
+    assert np.array_equal(found, brute_force(vectors, points))
+    assert (compared[::50] >= 2).all()
+    assert (compared > 0).mean() < 0.1
+    exact = np.square(vectors, dtype=np.float64).sum(axis=1) - 2 * points @ vectors.T.astype(np.float64)
+    keys = np.square(vectors).sum(axis=1) - (2 * points).astype(np.float32) @ vectors.T
+    norms, lengths = np.linalg.norm(vectors, axis=1), np.linalg.norm(points, axis=1)
+    reach = norms.max() * (norms.max() + 2 * lengths)
+    assert 0 < (np.abs(keys - exact) / reach[:, None]).max() < nearest_words.error_bound(200)
+
+
+@settings(max_examples=60)
+@given(
+    hnp.arrays(np.int8, st.tuples(st.integers(1, 40), st.integers(1, 5)), elements=st.integers(-3, 3)),
+    st.integers(0, 2**32),
+)
+def test_small_whole_numbers(vectors: npt.NDArray[np.int8], seed: int) -> None:
+    """Ties everywhere: the least id of the nearest, which whole numbers give exactly."""
+    if not vectors.any():
+        vectors = vectors + np.int8(1)
+    points = np.random.default_rng(seed).integers(-6, 7, (30, vectors.shape[1])) / 2
+    squared = ((2 * points[:, None] - 2 * vectors[None].astype(np.int64)) ** 2).sum(axis=2)
+    finder = Search.of(vectors.astype(np.float32))
+    assert np.array_equal(finder.nearest(points), squared.argmin(axis=1))
+    k = min(3, len(vectors))
+    assert np.array_equal(finder.several(points, k), squared.argsort(axis=1, kind="stable")[:, :k])
+
+
+def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that is run in slices may ask for slices itself: it does them alone, and waits for nobody."""
+    monkeypatch.setattr(nearest_words, "_threads", lambda: 2)
+    done = np.zeros((8, 10), np.int64)
+
+    def inner(row: int, low: int, high: int) -> None:
+        done[row, low:high] += 1
+
+    def outer(low: int, high: int) -> None:
+        for row in range(low, high):
+            nearest_words.in_slices(10, inner, row)
+
+    nearest_words.in_slices(8, outer)
+    assert (done == 1).all()
+
+
+def test_a_point_alone_finds_what_it_finds_among_others() -> None:
+    """The batch does not matter: one by one, in parts and in another order."""
+    vectors, points = CASES["a little beside"]
+    finder = Search.of(vectors)
+    whole = finder.nearest(points)
+    assert [int(finder.nearest(points[t : t + 1])[0]) for t in range(40)] == whole[:40].tolist()
+    order = np.random.default_rng(0).permutation(len(points))
+    assert np.array_equal(finder.nearest(points[order]), whole[order])
+    assert finder.nearest(points[:0]).shape == (0,)
+
+
+PROGRAM = """
+import hashlib, numpy as np
+from corpusveil.spaces.nearest_words import Search
+rng = np.random.default_rng(8)
+vectors = (rng.normal(size=(5000, 64)) + 50).astype(np.float32)
+points = vectors[:700] + 3 * rng.normal(size=(700, 64))
+print(hashlib.sha256(Search.of(vectors).nearest(points).tobytes()).hexdigest())
+"""
+
+
+def test_threads_of_the_blas_do_not_matter() -> None:
+    """One thread and several, in processes of their own: the same words."""
+
+    def said(threads: str) -> str:
+        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, threads)}
+        done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, check=True)
+        return done.stdout.decode()
+
+    assert said("1") == said("3")
+
+
+@pytest.mark.parametrize("factor", [0.0, 2.0**-64, 2.0**64])
+def test_norms_out_of_range_are_refused(factor: float) -> None:
+    """Where squares would overflow or vanish in float32 the vectors are refused with a sentence."""
+    with pytest.raises(DataError, match="norm"):
+        Search.of(np.full((3, 2), factor, np.float32))
+
+
+def test_memory_is_a_tile_and_not_all_products() -> None:
+    """400 MB of products are never held: 64 MiB are enough, whatever the numbers of points and words."""
+    rng = np.random.default_rng(0)
+    vectors, points = rng.normal(size=(20_000, 4)).astype(np.float32), rng.normal(size=(5_000, 4))
+    finder = Search.of(vectors)
+    finder.nearest(points[:10])
+    tracemalloc.start()
+    try:
+        finder.nearest(points)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 64 << 20

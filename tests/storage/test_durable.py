@@ -1,0 +1,201 @@
+"""A durable task: done once, recorded, gone on with after a crash; private text is in no error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpusveil.errors import BadRecordError, BadShardsError, UnfinishedError, UserError, WorkError
+from corpusveil.jobs.local import Local
+from corpusveil.storage import files
+from corpusveil.storage.durable import Done, PartTask, Stage, run
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.copies import CopiesPass, find_drops
+
+CANARY = "a sentence of a document"
+TASKS = [PartTask(part, 4) for part in range(4)]
+
+
+class Copied(Done):
+    made: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy(Stage[Copied]):
+    """Copies the part's input, and notes which parts were worked on."""
+
+    name = "copies"
+
+    source: str
+    worked: list[int] = field(default_factory=list, compare=False)
+    fault: Callable[[PartTask], None] = field(default=lambda _: None, compare=False)
+
+    def fingerprint(self, task: PartTask) -> str:
+        return str(files.size(files.join(self.source, str(task.part))))
+
+    def make(self, task: PartTask) -> dict[str, Any]:
+        self.worked.append(task.part)
+        data = files.read_bytes(files.join(self.source, str(task.part)))
+        url = self.address("made", str(task.part))
+        files.write_bytes(url, data)
+        self.fault(task)
+        return {"made": url, "size": len(data)}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for task in TASKS:
+        (folder / str(task.part)).write_text("x" * task.part)
+    return folder
+
+
+def stage(source: Path, mark: str = "m", **more: Any) -> Copy:
+    return Copy(str(source.parent / "out" / "work"), mark, str(source), **more)
+
+
+def raising(part: int, error: BaseException) -> Callable[[PartTask], None]:
+    def fault(task: PartTask) -> None:
+        if task.part == part:
+            raise error
+
+    return fault
+
+
+def test_what_is_done_is_not_done_again(source: Path) -> None:
+    first, again = stage(source), stage(source)
+    assert [record.size for record in run(first, TASKS, Local())] == [0, 1, 2, 3]
+    assert [record.size for record in run(again, TASKS, Local())] == [0, 1, 2, 3]
+    assert (first.worked, again.worked) == ([0, 1, 2, 3], [])
+
+
+def test_another_mark_or_another_input_is_other_work(source: Path) -> None:
+    run(stage(source), TASKS, Local())
+    other = stage(source, "other")
+    run(other, TASKS, Local())
+    assert other.worked == [0, 1, 2, 3]
+    (source / "2").write_text("longer than before")
+    changed = stage(source, "other")
+    assert run(changed, TASKS, Local())[2].size == len("longer than before")
+    assert changed.worked == [2]
+
+
+def test_a_crash_between_data_and_record_costs_that_task(source: Path) -> None:
+    """The record is written last, so what it says is there; the tasks before it stay done."""
+    with pytest.raises(KeyboardInterrupt):
+        run(stage(source, fault=raising(2, KeyboardInterrupt())), TASKS, Local())
+    again = stage(source)
+    assert len(run(again, TASKS, Local())) == 4
+    assert again.worked == [2, 3]
+
+
+def test_a_wrong_input_is_tried_once_and_said_once(source: Path) -> None:
+    """All others are done; the sentence goes when the input is mended."""
+    wrong = stage(source, fault=raising(1, UserError("in/1: this part is wrong.")))
+    with pytest.raises(BadShardsError, match=r"^in/1: this part is wrong\.$") as told:
+        run(wrong, TASKS, Local())
+    assert told.value.sentences == {1: "in/1: this part is wrong."}
+    assert wrong.worked == [0, 1, 2, 3]
+    mended = stage(source)
+    run(mended, TASKS, Local())
+    assert mended.worked == [1]
+    assert not Records(mended.address(), private=False).names("failed")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError(CANARY), "ValueError."),
+        (OSError(28, "No space left on device", CANARY), "OSError (No space left on device)."),
+        (MemoryError(), "MemoryError."),
+    ],
+)
+def test_no_other_error_quotes_text(source: Path, error: Exception, said: str) -> None:
+    with pytest.raises(WorkError) as told:
+        run(stage(source, fault=raising(3, error)), TASKS, Local())
+    assert str(told.value) == f"Task part-00003-of-00004 (copies) could not be done: {said}"
+    assert told.value.__cause__ is None
+
+
+def test_an_engine_that_loses_a_task_is_noticed(source: Path) -> None:
+    class Losing(Local):
+        def run(self, function: Any, tasks: Sequence[Any]) -> Any:
+            return Local().run(function, tasks[:-1])
+
+    with pytest.raises(UnfinishedError):
+        run(stage(source), TASKS, Losing())
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b'{"mark": "m"}', b'{"mark": "m", "input": "1", "made": "x", "size": "1"}']
+)
+def test_a_damaged_record_of_a_stage_is_written_anew(source: Path, damage: bytes) -> None:
+    run(stage(source), TASKS, Local())
+    (source.parent / "out/work/copies/done" / TASKS[1].record_name).write_bytes(damage)
+    again = stage(source)
+    run(again, TASKS, Local())
+    assert again.worked == [1]
+
+
+class TestAPass:
+    """It goes on where it stopped, too, as long as rows, settings, input and notes are those of before."""
+
+    @pytest.fixture
+    def tasks(self, tmp_path: Path) -> list[ShardTask]:
+        tasks = []
+        for number in range(3):
+            path = tmp_path / f"{number}.jsonl"
+            path.write_text("".join(json.dumps({"text": f"{CANARY} {number % 2}"}) + "\n" for _ in range(5)))
+            tasks.append(ShardTask(number, 3, str(path), path.name, path.stat().st_size, ".jsonl"))
+        return tasks
+
+    def looked(self, tmp_path: Path, tasks: list[ShardTask], **more: Any) -> list[int]:
+        """Run the pass; return the tasks whose notes were written."""
+        records = Records(str(tmp_path / "records"))
+        job = CopiesPass(
+            **{"columns": Columns(), "records": records, "record_key": b"k" * 32, "secret": b"s" * 32} | more
+        )
+        before = {task.shard: self.written(job, task) for task in tasks}
+        Local().run(job, tasks)
+        return [task.shard for task in tasks if self.written(job, task) != before[task.shard]]
+
+    @staticmethod
+    def written(job: CopiesPass, task: ShardTask) -> int | None:
+        path = Path(job.note_of(task))
+        return path.stat().st_mtime_ns if path.exists() else None
+
+    def test_looks_at_each_shard_once(self, tmp_path: Path, tasks: list[ShardTask]) -> None:
+        assert self.looked(tmp_path, tasks[:2]) == [0, 1]
+        assert self.looked(tmp_path, tasks) == [2]
+
+    def test_looks_again_at_what_changed(self, tmp_path: Path, tasks: list[ShardTask]) -> None:
+        self.looked(tmp_path, tasks)
+        Path(tasks[0].url).write_text('{"text": "another"}\n')
+        note = tmp_path / "records" / "part-00001-of-00003.tags"
+        note.write_bytes(note.read_bytes()[:-24])
+        assert self.looked(tmp_path, tasks) == [0, 1]
+
+    @pytest.mark.parametrize("more", [{"secret": b"t" * 32}, {"record_key": b"l" * 32}, {"skip_bad": True}])
+    def test_looks_again_under_other_settings(
+        self, tmp_path: Path, tasks: list[ShardTask], more: dict[str, Any]
+    ) -> None:
+        self.looked(tmp_path, tasks)
+        assert self.looked(tmp_path, tasks, **more) == [0, 1, 2]
+
+    def test_a_damaged_record_is_named(self, tmp_path: Path, tasks: list[ShardTask]) -> None:
+        self.looked(tmp_path, tasks)
+        (tmp_path / "records/seen" / tasks[0].record_name).write_text("{")
+        job = CopiesPass(Columns(), Records(str(tmp_path / "records")), b"k" * 32, secret=b"s" * 32)
+        with pytest.raises(BadRecordError, match=r"part-00000-of-00003\.json: this record is damaged"):
+            job.read(tasks[0])
+        with pytest.raises(BadShardsError, match="this record is damaged"):
+            find_drops(job, tasks, Local())

@@ -1,0 +1,226 @@
+"""Policies: every class and every policy, the layout, the capitals, and that two words are never run together."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpusveil.errors import BadValueError, UserError
+from corpusveil.text.output_words import Wording, concatenate
+from corpusveil.text.policy import MASKS, POLICIES, ROLE_NAMES, TextPolicy
+from corpusveil.text.text_writer import (
+    LOWER_CASE,
+    TITLE_CASE,
+    UPPER_CASE,
+    assign_roles,
+    case_pattern,
+    output_bound,
+    write_text,
+)
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.utf8 import KINDS, LOWER
+
+VOCABULARY = ["river", "the", "élan"]
+TOKENIZER = Tokenizer.of_words(VOCABULARY)
+STOP = np.array([False, True, False])
+DRAWN = 2
+"""Every word that is drawn here is *élan*."""
+
+
+def write(texts: list[str], **fields: Any) -> list[str]:
+    """Write texts under a policy, every drawn word being *élan*; checks that the bound on the output holds."""
+    policy = TextPolicy(**fields)
+    tokens = TOKENIZER.tokenize(texts)
+    roles = np.empty(len(tokens), dtype=np.uint8)
+    assign_roles(tokens.classes, tokens.ids, STOP, roles)
+    drawn = np.full(len(tokens), DRAWN, dtype=np.int32)
+    keep, lower, actions = policy.layout == "keep", policy.case == "lower", policy.actions()
+    wording = Wording.build(*concatenate([word.encode() for word in VOCABULARY]), capitals=not lower)
+    bound = output_bound(
+        tokens.documents, tokens.starts, tokens.ends, roles, actions, drawn, wording.longest, wording.mask_offsets, keep
+    )
+    out = np.zeros(bound + 1000, dtype=np.uint8)
+    offsets = np.empty(len(texts) + 1, dtype=np.int64)
+    written = write_text(
+        tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
+        roles, actions, drawn, wording.words, wording.offsets, len(VOCABULARY), wording.masks, wording.mask_offsets,
+        keep, lower, KINDS, LOWER, out, offsets,
+    )  # fmt: skip
+    assert offsets[-1] <= bound
+    assert not out[bound:].any()
+    dropped = actions[roles] == POLICIES.index("drop")
+    assert written == int((~dropped).sum())
+    return [out[a:b].tobytes().decode() for a, b in itertools.pairwise(offsets)]
+
+
+ALL_KEEP: dict[str, Any] = dict.fromkeys(ROLE_NAMES[1:], "keep")
+
+
+def test_defaults_are_the_safe_ones() -> None:
+    """Nothing of a document is in the clear by default but its punctuation."""
+    assert TextPolicy().as_dict() == {
+        "unknown_words": "resample", "stop_words": "privatize", "numbers": "resample", "contacts": "mask",
+        "punctuation": "keep", "other": "drop", "layout": "normalize", "case": "lower", "tokenizer": "word",
+    }  # fmt: skip
+    assert write(["The River, Qqq 42 me@x.org 😀!"]) == ["élan élan, élan élan [contact] !"]
+
+
+EXAMPLES = {
+    "unknown_words": ("Qqq", "qqq", "[unknown]"),
+    "stop_words": ("The", "the", "[stop]"),
+    "numbers": ("3.14KM", "3.14km", "[number]"),
+    "contacts": ("Me@X.org", "me@x.org", "[contact]"),
+    "punctuation": ("—", "—", "[punctuation]"),
+    "other": ("😀", "😀", "[other]"),
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_class_under_every_policy(name: str, policy: Any) -> None:
+    """A token of each class between two words that the mechanism replaces."""
+    if policy == "privatize" and name != "stop_words":
+        with pytest.raises(BadValueError):
+            TextPolicy(**{name: policy})
+        return
+    token, kept, mask = EXAMPLES[name]
+    piece = {"privatize": "élan", "resample": "élan", "mask": mask, "drop": "", "keep": kept}[policy]
+    expected = " ".join(["élan", *([piece] if piece else []), "élan"])
+    fields = {**ALL_KEEP, name: policy}
+    assert write([f"river {token} river"], **fields) == [expected]
+    assert mask in MASKS
+    if policy == "keep":
+        assert write([f"river {token} river"], **fields, case="restore") == [f"élan {token} élan"]
+
+
+def test_words_are_always_the_mechanisms() -> None:
+    """There is no policy that keeps a word of the vocabulary."""
+    assert "words" not in {field.name for field in dataclasses.fields(TextPolicy)}
+    assert write(["river RIVER"], **ALL_KEEP) == ["élan élan"]
+
+
+def test_normalized_layout_is_one_blank_where_tokens_stood_apart() -> None:
+    assert write([" \n river,\t\u00a0 river .\n\n(river) "]) == ["élan, élan . (élan)"]
+    assert write(["", "  ", "river", ",river"]) == ["", "", "élan", ",élan"]
+
+
+def test_kept_layout_is_the_white_space_as_it_was() -> None:
+    text = " \n river,\t\u00a0 river .\u2003\n(river) "
+    assert write([text], layout="keep") == [text.replace("river", "élan")]
+    assert write([" \n ", "", "river\n"], layout="keep") == [" \n ", "", "élan\n"]
+    assert write(["river 😀 river"], layout="keep") == ["élan  élan"]
+
+
+@pytest.mark.parametrize("layout", ["normalize", "keep"])
+def test_what_is_dropped_between_two_words_leaves_a_blank(layout: Any) -> None:
+    """Two words are never run together, and punctuation is not torn off its word."""
+    assert write(["river😀river"], layout=layout) == ["élan élan"]
+    assert write(["river-river"], layout=layout, punctuation="drop") == ["élan élan"]
+    assert write(["river😀😀-😀river"], layout=layout, punctuation="drop") == ["élan élan"]
+    assert write(["river😀."], layout=layout) == ["élan."]
+    assert write(["(😀river)"], layout=layout) == ["(élan)"]
+    assert write(["😀river😀"], layout=layout) == ["élan"]
+    assert write(["river😀", "😀river"], layout=layout) == ["élan", "élan"]
+
+
+@pytest.mark.parametrize("layout", ["normalize", "keep"])
+def test_words_drawn_for_tokens_that_touch_stand_apart(layout: Any) -> None:
+    """A symbol or a hyphen that becomes a word is not run together with the words beside it."""
+    assert write(["river😀river"], layout=layout, other="resample") == ["élan élan élan"]
+    assert write(["river-river."], layout=layout, punctuation="resample") == ["élan élan élan élan"]
+    assert write(["river😀42"], layout=layout, other="resample", numbers="keep") == ["élan élan 42"]
+    assert write(["(river)"], layout=layout) == ["(élan)"]
+    assert write(["river😀river"], layout=layout, other="keep") == ["élan😀élan"]
+
+
+TEXT = st.lists(st.sampled_from(["river", "The", "Qq", "4", "me@x.org", "😀", ".", "-", "'", " ", "\n", "\x00"]))
+FIELDS = st.fixed_dictionaries(
+    {name: st.sampled_from(POLICIES[1:]) for name in ROLE_NAMES[1:]}
+    | {"layout": st.sampled_from(["normalize", "keep"]), "case": st.sampled_from(["lower", "restore"])}
+)
+
+
+@given(TEXT.map("".join), FIELDS)
+@settings(max_examples=300)
+def test_as_many_words_come_out_as_go_in(text: str, fields: dict[str, Any]) -> None:
+    """Under any policy: a replaced token is one word of the output, with no letter or digit beside it."""
+    tokens = TOKENIZER.tokenize([text])
+    roles = np.empty(len(tokens), dtype=np.uint8)
+    assign_roles(tokens.classes, tokens.ids, STOP, roles)
+    actions = TextPolicy(**fields).actions()[roles]
+    replaced = int((actions <= POLICIES.index("resample")).sum())
+    (out,) = write([text], **fields)
+    assert len(re.findall(r"(?<![^\W_])élan(?![^\W_])", out, re.IGNORECASE)) == replaced
+
+
+@given(st.text(max_size=60), st.sampled_from(["normalize", "keep"]))
+@settings(max_examples=200)
+def test_everything_kept_is_everything(text: str, layout: Any) -> None:
+    """With all classes kept and nothing replaced the text comes back: to the character, or but for white space."""
+    table = TOKENIZER.tokenize([text])
+    if (table.ids >= 0).any():
+        return
+    (out,) = write([text], **ALL_KEEP, layout=layout, case="restore")
+    if layout == "keep":
+        assert out == text
+    else:
+        assert TOKENIZER.tokenize([out]).texts(0) == table.texts(0)
+
+
+def test_capitals_are_restored_only_when_asked_for() -> None:
+    assert write(["river River RIVER rIVER"]) == ["élan élan élan élan"]
+    assert write(["river River RIVER rIVER"], case="restore") == ["élan Élan ÉLAN élan"]
+    assert write(["Qqq QQQ 4KM X"], case="restore") == ["Élan ÉLAN ÉLAN Élan"]
+
+
+PATTERNS = {
+    "river": LOWER_CASE, "River": TITLE_CASE, "RIVER": UPPER_CASE, "rIVER": LOWER_CASE, "RiVER": TITLE_CASE,
+    "I": TITLE_CASE, "É": TITLE_CASE, "ÉÉ": UPPER_CASE, "É\u0301": TITLE_CASE, "42": LOWER_CASE, "4A": TITLE_CASE,
+    "DON'T": UPPER_CASE, "ǅ": TITLE_CASE, "中文": LOWER_CASE, "": LOWER_CASE, "😀": LOWER_CASE,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "pattern"), PATTERNS.items())
+def test_case_patterns(word: str, pattern: int) -> None:
+    raw = np.frombuffer(word.encode(), dtype=np.uint8)
+    assert case_pattern(raw, 0, raw.size, KINDS) == pattern
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"numbers": "hide"}, {"numbers": ""}, {"other": None}, {"unknown_words": "privatize"}, {"layout": "lines"},
+        {"case": "title"}, {"tokenizer": "bpe"}, {"contacts": "MASK"}, {"punctuation": "privatize"},
+    ],
+)  # fmt: skip
+def test_other_values_are_refused_by_name(fields: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=next(iter(fields))):
+        TextPolicy(**fields)
+
+
+def test_everything_left_in_the_clear_is_named() -> None:
+    """What is disclosed follows the policy, class by class."""
+    assert len(TextPolicy(**dict.fromkeys(ROLE_NAMES[1:], "drop")).disclosed()) == 3
+    for name, words in {
+        "numbers": "numbers",
+        "contacts": "e-mail",
+        "other": "emoji",
+        "unknown_words": "outside",
+    }.items():
+        for policy in ("keep", "mask"):
+            assert any(words in line for line in TextPolicy(**{name: policy}).disclosed())
+        assert not any(words in line for line in TextPolicy(**{name: "drop"}).disclosed())
+    assert any("capitals" in line for line in TextPolicy(case="restore").disclosed())
+    assert any("white space" in line for line in TextPolicy(layout="keep").disclosed())
+
+
+def test_arrow_strings_are_text_too() -> None:
+    assert len(TOKENIZER.tokenize(pa.array(["the river", None]))) == 2

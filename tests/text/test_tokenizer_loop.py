@@ -1,0 +1,234 @@
+"""The tokeniser: nothing is lost on any input, classes follow the documented rules, hostile input takes linear time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from corpusveil.errors import ColumnError
+from corpusveil.text.characters import _SEPARATOR_CONTROLS
+from corpusveil.text.classes import CLASS_NAMES, CONTACT, NUMBER, OTHER, PUNCTUATION, UNKNOWN, WORD
+from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
+
+VOCABULARY = ["the", "don't", "café", "ὀδός", "river", "straße", "中文", "हिन्दी", "10", "a"]
+TOKENIZER = Tokenizer.of_words(VOCABULARY)
+
+TRICKY = (
+    "aAéÉßİΣσς中हि्01٣.,'’-@:/w_%+~\"<>|\\^`!?;*)[]{}\u0301\u200c\u200d😀👍🏽\x00\x1c\x1f\x7f\x85\xa0\u2028\ufffd \n\t\r"
+)
+MIXED = st.one_of(st.text(), st.text(st.sampled_from(TRICKY)), st.text(st.sampled_from("a.@:/w' ’1-_😀")))
+
+
+def is_blank(character: str) -> bool:
+    return character.isspace() and ord(character) not in _SEPARATOR_CONTROLS
+
+
+def assert_lossless(texts: list[str], tokens: Tokens) -> None:
+    """Check, document by document, that tokens are whole characters in order and that only blanks lie between."""
+    assert tokens.offsets[0] == 0
+    assert tokens.offsets[-1] == len(tokens)
+    assert tokens.offsets.size == len(texts) + 1
+    assert ((tokens.ids == UNKNOWN) | (tokens.classes == WORD)).all()
+    assert tokens.ids.max(initial=UNKNOWN) < len(VOCABULARY)
+    for document, text in enumerate(texts):
+        raw = text.encode()
+        base = int(tokens.documents[document])
+        assert tokens.data[base : tokens.documents[document + 1]].tobytes() == raw
+        edge = 0
+        rebuilt = []
+        for token in range(tokens.offsets[document], tokens.offsets[document + 1]):
+            start, end = int(tokens.starts[token]) - base, int(tokens.ends[token]) - base
+            assert edge <= start < end <= len(raw)
+            gap, body = raw[edge:start].decode(), raw[start:end].decode()
+            assert all(map(is_blank, gap))
+            assert not any(map(is_blank, body))
+            assert tokens.text(token) == body
+            rebuilt += [gap, body]
+            edge = end
+        rest = raw[edge:].decode()
+        assert all(map(is_blank, rest))
+        assert "".join([*rebuilt, rest]) == text
+
+
+@given(st.lists(MIXED, max_size=4))
+@example(["", " ", "a\x00b", "\x1c", "\ud7ff\ue000", "a\u0301'\u0301b", "@", "@a", "a@", "://", "www.", "w.@_"])
+@settings(max_examples=400)
+def test_every_character_is_in_one_token_or_between_two(texts: list[str]) -> None:
+    """On any Unicode: spans ascend, lie on character boundaries, and joining them gives the input back."""
+    assert_lossless(texts, TOKENIZER.tokenize(texts))
+
+
+@given(st.lists(MIXED, max_size=5))
+@settings(max_examples=100)
+def test_a_document_is_tokenised_alike_in_any_batch(texts: list[str]) -> None:
+    """What stands before and behind a document in the buffer changes none of its tokens."""
+    whole = TOKENIZER.tokenize(texts)
+    for document, text in enumerate(texts):
+        alone = TOKENIZER.tokenize([text])
+        part = slice(whole.offsets[document], whole.offsets[document + 1])
+        assert np.array_equal(whole.classes[part], alone.classes)
+        assert np.array_equal(whole.ids[part], alone.ids)
+        assert np.array_equal(whole.starts[part] - whole.documents[document], alone.starts)
+        assert np.array_equal(whole.ends[part] - whole.documents[document], alone.ends)
+
+
+PIECES = (b"\xff", b"\xc3", b"\xe2\x80", b"\xe2\x80\x99", b"'", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xc0\x80", b"\x80")
+RAW = st.one_of(
+    st.binary(max_size=200),
+    st.lists(st.sampled_from([*PIECES, b"a", b"@", b"://", b"www.", b" ", b"1", b"."])).map(b"".join),
+)
+
+
+@given(RAW, st.integers(0, 200))
+@settings(max_examples=300)
+def test_bytes_that_are_not_utf8_neither_crash_nor_get_lost(raw: bytes, cut: int) -> None:
+    """Malformed bytes belong to tokens of class other (or to an address); every span is sound and nothing is lost."""
+    cut = min(cut, len(raw))
+    data = np.frombuffer(raw, dtype=np.uint8)
+    tokens = TOKENIZER.tokens(data, np.array([0, cut, len(raw)], dtype=np.int64))
+    edges = [0]
+    for token in range(len(tokens)):
+        start, end = int(tokens.starts[token]), int(tokens.ends[token])
+        assert edges[-1] <= start < end <= len(raw)
+        assert not start < cut < end
+        for at in (*range(edges[-1], start),):
+            assert raw[at] <= 0x20 or raw[at] >= 0x80
+        edges.append(end)
+    visible = [at for at in range(len(raw)) if 0x21 <= raw[at] < 0x7F]
+    inside = np.zeros(len(raw) + 1, dtype=bool)
+    for start, end in zip(tokens.starts, tokens.ends, strict=True):
+        inside[start:end] = True
+    assert inside[visible].all()
+    assert inside[[at for at in range(len(raw)) if raw[at] in {0xC0, 0xC1, 0xFF}]].all()
+
+
+def test_an_empty_document_and_an_empty_batch_have_no_tokens() -> None:
+    for texts in ([], [""], ["", " \n\t", ""]):
+        tokens = TOKENIZER.tokenize(texts)
+        assert len(tokens) == 0
+        assert tokens.offsets.tolist() == [0] * (len(texts) + 1)
+
+
+def test_a_document_of_ten_megabytes_is_lossless() -> None:
+    """A long document is as good as a short one; checked with arrays, since it has millions of tokens."""
+    part = "The café, don't: see https://x.org/a?b (or @me) 3,000 times… 中文 😀\x00\n"
+    text = part * (10_000_000 // len(part.encode()) + 1)
+    tokens = TOKENIZER.tokenize([text])
+    assert tokens.documents[-1] > 10_000_000
+    per = len(TOKENIZER.tokenize([part]))
+    assert len(tokens) == per * (len(text) // len(part))
+    assert (tokens.starts[1:] >= tokens.ends[:-1]).all()
+    blank = np.ones(tokens.data.size, dtype=bool)
+    covered = np.zeros(tokens.data.size + 1, dtype=np.int64)
+    covered[tokens.starts] += 1
+    np.subtract.at(covered, tokens.ends, 1)
+    inside = np.cumsum(covered[:-1])
+    assert set(np.unique(inside)) == {0, 1}
+    blank[inside == 1] = False
+    assert set(np.unique(tokens.data[blank])) == {0x20, 0x0A}
+    assert not np.isin(tokens.data[~blank], [0x20, 0x0A]).any()
+
+
+HOSTILE = [
+    "@", "a.", "a@a@", "://", "a://", "'", "a'", "’", "a’", "\u0301", "a\u0301", ".@b", "._-@", "a.b@", "@_-", "@a-",
+    "www.", "www.!", "www", "a:/", "1.", "1,1", "1.a", "-", "_@", "%+", "😀", "😀\u200d", "\x00", "Σ", "aΣ", "Σ1", "@-",
+    "a://.!", "中", "İ", "\u200c", "a\u2028", " ", "\u3000", "w", "a@", "@.", "://@",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_hostile_repetitions_take_linear_time(unit: str) -> None:
+    """Two megabytes of one pattern, alone and before an ``@x``: quadratic work would run into the time limit."""
+    count = 2_000_000 // len(unit.encode())
+    for text in (unit * count, unit * (count // 4) + "@x", "a" + unit * (count // 4) + " b"):
+        tokens = TOKENIZER.tokenize([text])
+        assert (tokens.starts[1:] >= tokens.ends[:-1]).all()
+        assert (tokens.ends > tokens.starts).all()
+
+
+# Classes. w word, n number, p punctuation, c contact, o other.
+
+CASES = {
+    "": "",
+    " \t\r\n\u00a0\u2003\u3000\u2028\x85": "",
+    "hello": "hello/w",
+    "Hello World": "Hello/w World/w",
+    "don't I’m o'clock rock'n'roll": "don't/w I’m/w o'clock/w rock'n'roll/w",
+    "'tis dogs' 'quoted'": "'/p tis/w dogs/w '/p '/p quoted/w '/p",
+    "a''b a'’b": "a/w '/p '/p b/w a/w '/p ’/p b/w",
+    "x1'y": "x1/w '/p y/w",
+    "l'été e\u0301'a": "l'été/w e\u0301'a/w",
+    "well-known e-mail": "well/w -/p known/w e/w -/p mail/w",
+    "snake_case": "snake/w _/p case/w",
+    "B2B mp3 x86": "B2B/w mp3/w x86/w",
+    "3 3.14 1,000,000 3rd 10km 1.": "3/n 3.14/n 1,000,000/n 3rd/n 10km/n 1/n ./p",
+    "1..2 1.a 1, 2 .5": "1/n ./p ./p 2/n 1/n ./p a/w 1/n ,/p 2/n ./p 5/n",
+    "1a.2": "1a/n ./p 2/n",
+    "12:30 50% $5 -3": "12/n :/p 30/n 50/n %/p $/p 5/n -/p 3/n",
+    "٣٫٥ १२३ Ⅷ ½ ²": "٣/n ٫/p ٥/n १२३/n Ⅷ/n ½/n ²/n",
+    "(a) [b] {c} “d” «e» f… g—h": "(/p a/w )/p [/p b/w ]/p {/p c/w }/p “/p d/w ”/p «/p e/w »/p f/w …/p g/w —/p h/w",
+    "a+b=c <d> ~e |f| ^g `h` $": "a/w +/p b/w =/p c/w </p d/w >/p ~/p e/w |/p f/w |/p ^/p g/w `/p h/w `/p $/p",
+    "http://x.org https://a.b/c?d=e#f.": "http://x.org/c https://a.b/c?d=e#f/c ./p",
+    "(see ftp://h/a_b_,)": "(/p see/w ftp://h/a_b/c _/p ,/p )/p",
+    "<http://x.org>": "</p http://x.org/c >/p",
+    "http://пример.рф/é\u3000x": "http://пример.рф/é/c x/w",
+    "http:// www. www": "http/w :/p //p //p www/w ./p www/w",
+    "www.x.org WWW.X.ORG, wwww.x": "www.x.org/c WWW.X.ORG/c ,/p wwww/w ./p x/w",
+    "mailto:a@b.org": "mailto/w :/p a@b.org/c",
+    "me@x.org, first.last+tag%1@sub.x-y.org.": "me@x.org/c ,/p first.last+tag%1@sub.x-y.org/c ./p",
+    ".a@b _a@b": "./p a@b/c _/p a@b/c",
+    "@handle @under_score @1 @_x @-x @": "@handle/c @under_score/c @1/c @_x/c @/p -/p x/w @/p",
+    "a @ b a@ b": "a/w @/p b/w a/w @/p b/w",
+    "a@b@c": "a@b@c/c",
+    "été@école.fr": "été@école.fr/c",
+    "😀 👍🏽 ❤️ 🇨🇭": "😀/o 👍🏽/o ❤️/o 🇨🇭/o",
+    "hi😀😀there": "hi/w 😀😀/o there/w",
+    "👩\u200d👧": "👩\u200d👧/o",
+    "© ™ € ° ©®": "©/o ™/o €/o °/o ©®/o",
+    "a\x00b \x07\x08 \x1c \x7f": "a/w \x00/o b/w \x07\x08/o \x1c/o \x7f/o",
+    "中文 日本語テキスト 한국어": "中文/w 日本語テキスト/w 한국어/w",
+    "句子。好": "句子/w 。/p 好/w",
+    "हिन्दी में क्\u200dष": "हिन्दी/w में/w क्\u200dष/w",
+    "שָׁלוֹם العَرَبِيَّة": "שָׁלוֹם/w العَرَبِيَّة/w",
+    "\u0301a \u200da": "\u0301/o a/w \u200d/o a/w",
+    "\ufffd \ue000 \U000f0000 \U0010ffff": "\ufffd/o \ue000/o \U000f0000/o \U0010ffff/o",
+    "\ufeffa soft\u00adhyphen zero\u200bwidth": "\ufeff/o a/w soft/w \u00ad/o hyphen/w zero/w \u200b/o width/w",
+}
+LETTERS = {"w": WORD, "n": NUMBER, "p": PUNCTUATION, "c": CONTACT, "o": OTHER}
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES.items())
+def test_classes_follow_the_documented_rules(text: str, expected: str) -> None:
+    """A table of every class and its edges."""
+    tokens = TOKENIZER.tokenize([text])
+    wanted = [piece.rsplit("/", 1) for piece in expected.split(" ") if piece]
+    assert tokens.texts(0) == [word for word, _ in wanted]
+    assert [CLASS_NAMES[c] for c in tokens.classes] == [CLASS_NAMES[LETTERS[letter]] for _, letter in wanted]
+
+
+def test_words_of_the_vocabulary_are_found_in_any_case_and_with_either_apostrophe() -> None:
+    tokens = TOKENIZER.tokenize(["THE Don’t CAFÉ ὈΔΌΣ STRAßE 中文 हिन्दी a theme 10 www.the.org @the the://x"])
+    found = [VOCABULARY[id] if id >= 0 else None for id in tokens.ids]
+    assert found == ["the", "don't", "café", "ὀδός", "straße", "中文", "हिन्दी", "a", *[None] * 5]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_every_arrow_string_type_is_read_with_its_offset(kind: pa.DataType) -> None:
+    """A slice of a column is that part of it, whatever lies before it in the buffer."""
+    texts = ["not this", "the river", "", "don't", None, "a", "nor that"]
+    column = pa.array(texts, pa.string()).cast(kind)
+    for start, length in ((0, 7), (1, 5), (3, 2), (2, 1), (4, 1), (6, 1), (3, 0)):
+        tokens = TOKENIZER.tokenize(column.slice(start, length))
+        plain = TOKENIZER.tokenize([text or "" for text in texts[start : start + length]])
+        assert tokens.offsets.tolist() == plain.offsets.tolist()
+        assert tokens.ids.tolist() == plain.ids.tolist()
+        assert [tokens.texts(d) for d in range(length)] == [plain.texts(d) for d in range(length)]
+
+
+@pytest.mark.parametrize("column", [pa.array([[1], [2]]), pa.array([{"a": 1}])])
+def test_what_is_no_text_is_refused(column: pa.Array) -> None:
+    with pytest.raises(ColumnError, match="type"):
+        string_buffers(column)

@@ -1,0 +1,95 @@
+"""The word table finds exactly the vocabulary, in any case."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpusveil.text.classes import UNKNOWN
+from corpusveil.text.output_words import Wording, concatenate
+from corpusveil.text.tokens import Tokenizer
+
+LETTERS = st.text(st.sampled_from("abcdeéßσ中"), min_size=1, max_size=4)
+
+
+def found(tokenizer: Tokenizer, words: list[str]) -> list[int]:
+    tokens = tokenizer.tokenize(words)
+    assert (np.diff(tokens.offsets) == 1).all()
+    return tokens.ids.tolist()
+
+
+@given(st.lists(LETTERS, unique=True, max_size=60), st.lists(LETTERS, max_size=30))
+@settings(max_examples=150)
+def test_exactly_the_vocabulary_is_found(vocabulary: list[str], others: list[str]) -> None:
+    """Words and only they, whatever shares a beginning, an end or a length with them."""
+    vocabulary = list({word.lower(): None for word in vocabulary})
+    tokenizer = Tokenizer.of_words(vocabulary)
+    assert found(tokenizer, vocabulary) == list(range(len(vocabulary)))
+    asked = [*others, *(word + "a" for word in vocabulary), *(word[:-1] or "q" for word in vocabulary)]
+    index = {word: id for id, word in enumerate(vocabulary)}
+    assert found(tokenizer, asked) == [index.get(word.lower(), UNKNOWN) for word in asked]
+
+
+def test_fifty_thousand_words_and_as_many_others() -> None:
+    """By brute size: tags and places collide, and still no word is missed or mistaken."""
+    random = np.random.default_rng(0)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyzé"))
+    made = ["".join(letters[random.integers(0, 27, length)]) for length in random.integers(3, 12, 130_000)]
+    words = list(dict.fromkeys(made))
+    vocabulary, others = words[:50_000], words[50_000:100_000]
+    tokenizer = Tokenizer.of_words(vocabulary)
+    assert found(tokenizer, vocabulary) == list(range(50_000))
+    assert found(tokenizer, [word.upper() for word in vocabulary]) == list(range(50_000))
+    assert set(found(tokenizer, others)) == {UNKNOWN}
+    used = int((tokenizer.table.slots != np.uint64(2**64 - 1)).sum())
+    assert used == 50_000
+    assert tokenizer.table.slots.size >= 2 * used
+
+
+def test_prefixes_are_words_of_their_own() -> None:
+    vocabulary = ["a" * length for length in range(1, 200)]
+    tokenizer = Tokenizer.of_words(vocabulary)
+    assert found(tokenizer, vocabulary) == list(range(199))
+    assert found(tokenizer, ["a" * 200]) == [UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "id"),
+    [
+        (["US", "us"], 1),
+        (["us", "US"], 0),
+        (["US", "Us"], 0),
+        (["Us", "US"], 0),
+        (["ÉTÉ", "été"], 1),
+        (["don’t", "don't"], 1),
+    ],
+)
+def test_of_words_that_differ_in_case_the_lower_case_form_wins_else_the_first(vocabulary: list[str], id: int) -> None:
+    """Every way to write such a word has the same id: which capitals it had is not looked at."""
+    tokenizer = Tokenizer.of_words(vocabulary)
+    for word in vocabulary:
+        assert set(found(tokenizer, [word, word.upper(), word.lower(), word.title().replace("'T", "'t")])) == {id}
+
+
+def test_a_word_with_capitals_alone_is_found_in_lower_case() -> None:
+    assert found(Tokenizer.of_words(["Paris", "İzmir"]), ["paris", "PARIS", "i̇zmir", "İZMIR"]) == [0, 0, 1, 1]
+
+
+def test_an_empty_vocabulary_has_no_words() -> None:
+    assert found(Tokenizer.of_words([]), ["a", "é"]) == [UNKNOWN, UNKNOWN]
+
+
+def test_case_forms_are_those_of_python() -> None:
+    """Plain, capitalised, all capitals: each word three times, and room for the longest."""
+    words, offsets = concatenate([word.encode() for word in ["river", "straße", "ŉ", "état"]])
+    wording = Wording.build(words, offsets, capitals=True)
+    raw = wording.words.tobytes()
+    forms = [raw[a:b].decode() for a, b in itertools.pairwise(wording.offsets)]
+    assert forms == [
+        "river", "straße", "ŉ", "état", "River", "Straße", "ʼN", "État", "RIVER", "STRASSE", "ʼN", "ÉTAT",
+    ]  # fmt: skip
+    assert wording.longest.tolist() == [5, 7, 3, 5]

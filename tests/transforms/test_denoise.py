@@ -1,0 +1,333 @@
+"""Denoising is post-processing: it reads a release and public data alone, and every bound stays as it was."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError, UserError
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.jobs.local import Local
+from corpusveil.spaces import Space, Vectors
+from corpusveil.text.policy import PRIVATIZE, RESAMPLE
+from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.denoise import Denoiser, Search, reader_of
+from corpusveil.transforms.denoise_corpus import SPENDS, denoise
+from corpusveil.transforms.kernel import _picked, prepare
+from tests.evaluation.language.test_kneser_ney import WORDS, corpus
+
+VOCABULARY = WORDS[:40]
+KEY = cv.Key(bytes(range(32)))
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return KneserNey.of_texts(corpus(500, 1, 40)).model
+
+
+def space_of(words: list[str], seed: int = 0) -> Space:
+    rng = np.random.default_rng(seed)
+    vectors = Vectors(words, rng.normal(size=(len(words), 4)).astype(np.float32))
+    return cv.build_space(vectors, counts=rng.integers(1, 1000, len(words)))
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return space_of(VOCABULARY)
+
+
+def release_of(space: Space, folder: Path, texts: list[str], *, epsilon: float = 1.0, **more: Any) -> str:
+    """Privatize texts into ``folder/release``; return it."""
+    (folder / "in").mkdir()
+    lines = (json.dumps({"text": text, "n": number}) + "\n" for number, text in enumerate(texts))
+    (folder / "in" / "a.jsonl").write_text("".join(lines))
+    budget = more.pop("budget", cv.Budget(epsilon))
+    joined = more.pop("collocations", None)
+    mechanism = more.pop("mechanism", None) or cv.mechanism("ring-geometric", space)
+    made = cv.Release(mechanism, budget, cv.TextPolicy(**more), KEY, joined)
+    privatize_corpus(made, [str(folder / "in")], str(folder / "release"), Local())
+    return str(folder / "release")
+
+
+def texts_of(folder: str | Path) -> list[str]:
+    return [
+        json.loads(line)["text"]
+        for path in sorted((Path(folder) / "data").glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+
+
+def denoiser(space: Space, model: LanguageModel, budget: cv.Budget | None = None, **options: Any) -> Denoiser:
+    policy = options.pop("policy", cv.TextPolicy())
+    mechanism = options.pop("mechanism", None) or cv.mechanism("ring-geometric", space)
+    joined = options.pop("collocations", None)
+    return Denoiser(mechanism, budget or cv.Budget(1.0), policy, model, Search(**options), joined)
+
+
+def denoised(made: Denoiser, texts: list[str]) -> list[str]:
+    out: list[str] = made.privatize(pa.array(texts, pa.large_string()), [None] * len(texts), "text")[0].to_pylist()
+    return out
+
+
+# The bound
+
+
+def largest_excess(space: Space, epsilon: float, rewrite: Callable[[str, tuple[int, ...]], str]) -> float:
+    """Return by how much the law of rewritten documents of two words exceeds epsilon times the distances; enumerated.
+
+    ``rewrite`` maps a released text, and (for a control) the original words, to the text that is published.
+    """
+    mechanism = cv.mechanism("ring-geometric", space)
+    size = len(space)
+    law = mechanism.distributions(np.arange(size), epsilon)
+    distance = np.array([mechanism.distances(word, epsilon) for word in range(size)])
+    pairs = list(itertools.product(range(size), repeat=2))
+    published: dict[tuple[int, int], dict[str, float]] = {}
+    for original in pairs:
+        found: dict[str, float] = {}
+        for seen in pairs:
+            text = rewrite(f"{space.word(seen[0])} {space.word(seen[1])}", original)
+            found[text] = found.get(text, 0.0) + law[original[0], seen[0]] * law[original[1], seen[1]]
+        published[original] = found
+    worst = -math.inf
+    for one, other in itertools.product(pairs, repeat=2):
+        allowed = epsilon * (distance[one[0], other[0]] + distance[one[1], other[1]])
+        for text, p in published[one].items():
+            q = published[other].get(text, 0.0)
+            worst = max(worst, (math.log(p / q) if q else math.inf) - allowed)
+    return worst
+
+
+@pytest.mark.parametrize("aim", ["words", "sentence", "table"])
+@pytest.mark.parametrize("epsilon", [0.1, 0.3])
+def test_the_law_of_the_denoised_document_obeys_the_same_bound(model: LanguageModel, aim: str, epsilon: float) -> None:
+    """Exactly, over all documents of two words; a variant that peeks at the original is caught."""
+    small = space_of(VOCABULARY[:5], 3)
+    made = denoiser(small, model, cv.Budget(epsilon), aim=aim)
+    released = [f"{one} {other}" for one, other in itertools.product(small.vocabulary.words, repeat=2)]
+    guessed = dict(zip(released, denoised(made, released), strict=True))
+    assert guessed != {text: text for text in released}, "something is denoised"
+    assert largest_excess(small, epsilon, lambda text, _: guessed[text]) < 1e-5
+
+    def peeking(text: str, original: tuple[int, ...]) -> str:
+        words, truth = guessed[text].split(), [small.word(word) for word in original]
+        return " ".join(t if w != t and u == t else w for w, t, u in zip(words, truth, text.split(), strict=True))
+
+    assert largest_excess(small, epsilon, peeking) > 0.1
+
+
+# What is read
+
+
+def test_a_copy_of_the_release_alone_gives_the_same_bytes(space: Space, model: LanguageModel, tmp_path: Path) -> None:
+    """Without input, records and key, in another place: only what is public is read."""
+    release = release_of(space, tmp_path, corpus(60, 5, 40))
+    first = denoise(release, str(tmp_path / "one"), space=space, model=model)
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(release, elsewhere / "copy")
+    for left in ("in", "release", "release.records"):
+        shutil.rmtree(tmp_path / left)
+    second = denoise(str(elsewhere / "copy"), str(elsewhere / "two"), space=space, model=model)
+    assert first.content_sha256 == second.content_sha256
+    assert first.words > first.unchanged > 0
+    one, two = ({p.name: p.read_bytes() for p in f.rglob("*.json*")} for f in (tmp_path / "one", elsewhere / "two"))
+    assert one == two
+    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["data", "manifest.json"]
+    assert not list(tmp_path.glob("*.work"))
+    assert not list(elsewhere.glob("*.work"))
+
+
+def test_the_manifest_names_the_release_repeats_its_promise_and_spends_nothing(
+    space: Space, model: LanguageModel, tmp_path: Path
+) -> None:
+    release = release_of(space, tmp_path, corpus(20, 5, 40))
+    denoise(release, str(tmp_path / "out"), space=space, model=model)
+    before, after = (json.loads((Path(f) / "manifest.json").read_text()) for f in (release, tmp_path / "out"))
+    assert after["denoised"]["release"] == before["release"] != after["release"]
+    assert after["denoised"]["content_sha256"] == before["content_sha256"] != after["content_sha256"]
+    assert after["guarantee"] == before["guarantee"]
+    assert after["guarantee_in_words"][1:] == before["guarantee_in_words"]
+    assert "nothing more was spent" in after["guarantee_in_words"][0]
+    assert after["spends"] == {"name": before["spends"]["name"], "metric": SPENDS}
+    assert after["denoised"]["model"] == model.digest
+    assert (after["documents"], after["configuration"]) == (before["documents"], before["configuration"])
+    assert "Denoised" in (tmp_path / "out.report.html").read_text()
+
+
+def test_more_words_come_back_than_the_release_has(space: Space, model: LanguageModel, tmp_path: Path) -> None:
+    texts = corpus(300, 6, 40)
+    release = release_of(space, tmp_path, texts, numbers="keep", epsilon=0.5)
+    shares = {}
+    for aim in ("words", "sentence", "table"):
+        denoise(release, str(tmp_path / aim), space=space, model=model, search=Search(aim=aim))
+        shares[aim] = unchanged(texts, texts_of(tmp_path / aim))
+    assert min(shares.values()) > unchanged(texts, texts_of(release)) + 0.03
+    assert shares["words"] > shares["table"] + 0.01, shares
+
+
+def unchanged(texts: list[str], others: list[str]) -> float:
+    pairs = [
+        (one, other)
+        for text, told in zip(texts, others, strict=True)
+        for one, other in zip(text.split(), told.split(), strict=True)
+        if one.isalpha()
+    ]
+    return sum(one == other for one, other in pairs) / len(pairs)
+
+
+# What stays as it is
+
+
+def test_what_no_mechanism_wrote_stays_as_it_is(space: Space, model: LanguageModel) -> None:
+    policy = cv.TextPolicy(unknown_words="mask", numbers="keep", stop_words="keep", layout="keep", case="restore")
+    made = denoiser(space, model, policy=policy)
+    text = "[unknown] 12,5  AB ac\n Ad (ae) zzz! [contact] the AF.\t\N{PILE OF POO}"
+    found = denoised(made, [text, "", " \n"])
+    assert found[1:] == ["", " \n"]
+    words = [word for word in text.replace("(", " ").replace(")", " ").split() if word.lower().strip(".") in VOCABULARY]
+    rest, told = text, found[0]
+    for word in (word.strip(".") for word in words):
+        before, _, rest = rest.partition(word)
+        assert told.startswith(before)
+        replaced = told[len(before) : len(before) + 2]
+        assert replaced.lower() in VOCABULARY
+        assert (replaced.isupper(), replaced.istitle()) == (word.isupper(), word.istitle())
+        told = told[len(before) + 2 :]
+    assert told == rest
+
+
+def test_a_mask_is_no_word(model: LanguageModel) -> None:
+    """``word`` is a word of this space, and stands in a mask, too."""
+    space = space_of([*VOCABULARY[:20], "word", "unknown"])
+    made = denoiser(space, model, cv.Budget(0.01), policy=cv.TextPolicy(unknown_words="mask"))
+    found = denoised(made, ["aa [unknown] ab unknown [unknown]"])[0].split()
+    assert (found[1], found[4]) == ("[unknown]", "[unknown]")
+
+
+# Budgets of documents
+
+
+@pytest.mark.parametrize(
+    ("budget", "policy"),
+    [
+        (cv.Budget(2.0), {}),
+        (cv.Budget(20.0, "document"), {}),
+        (cv.Budget(20.0, "document", "position", (5, 5, 1)), {}),
+        (cv.Budget(20.0, "document", "per-word"), {}),
+        (cv.Budget(20.0, "document", "word-share"), {"numbers": "keep", "unknown_words": "mask"}),
+    ],
+)
+def test_the_epsilon_of_a_word_is_what_a_reader_computes(
+    space: Space, model: LanguageModel, budget: cv.Budget, policy: dict[str, Any]
+) -> None:
+    """The kernel's own epsilons, from the private text, are those computed from what it wrote."""
+    texts = [f"{text} 7 zzz the" for text in corpus(40, 8, 40)]
+    text_policy = cv.TextPolicy(**policy)
+    kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, KEY).kernel()
+    prepared = prepare(space, text_policy, None)
+    data, documents = string_buffers(pa.array(texts, pa.large_string()))
+    tokens, roles, words = kernel._parsed(prepared, data, documents)
+    known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
+    drawn, at_drawn, _ = _picked(prepared, tokens, roles, RESAMPLE)
+    spent = kernel._shares(tokens, known, at_known, drawn, at_drawn, words)
+    made = denoiser(space, model, budget, policy=text_policy)
+    written = kernel.privatize(pa.array(texts, pa.large_string()), list(range(len(texts))), "text")[0]
+    found, replaced, _ = made.read(reader_of(made), *string_buffers(written))
+    computed = made.epsilons(found, replaced)
+    assert replaced.sum() == known.size + drawn.size
+    order = np.argsort(np.concatenate([known, drawn]), kind="stable")
+    of_known = (order < known.size).nonzero()[0]
+    np.testing.assert_array_equal(computed[of_known], spent)
+
+
+@pytest.mark.parametrize(
+    ("allocation", "policy", "why"),
+    [
+        ("word-share", {}, "stand for numbers"),
+        ("word-share", {"numbers": "keep", "unknown_words": "drop"}, "words were dropped"),
+        ("word-share", {"tokenizer": "gst"}, "how many words the original units had"),
+        ("per-word", {"tokenizer": "mst"}, "how many words the original units had"),
+    ],
+)
+def test_budgets_that_a_reader_cannot_compute_are_refused(
+    space: Space, model: LanguageModel, allocation: Any, policy: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(UserError, match=why):
+        denoiser(space, model, cv.Budget(5.0, "document", allocation), policy=cv.TextPolicy(**policy))
+
+
+# Several lists, other mechanisms, collocations
+
+
+@pytest.mark.parametrize("name", ["diffractor-geometric", "santext", "tem", "cmp", "vickrey-mahalanobis"])
+def test_every_mechanism_can_be_denoised(model: LanguageModel, tmp_path: Path, name: str) -> None:
+    """With several lists the choice of a list is part of the law; noise on vectors is learnt from public samples."""
+    rng = np.random.default_rng(0)
+    vectors = Vectors(VOCABULARY, rng.normal(size=(40, 4)).astype(np.float32))
+    space = cv.build_space(vectors, lists=3, counts=rng.integers(1, 1000, 40))
+    texts = corpus(200, 6, 40)
+    release = release_of(space, tmp_path, texts, numbers="keep", mechanism=cv.mechanism(name, space))
+    denoise(release, str(tmp_path / "out"), space=space, model=model)
+    assert unchanged(texts, texts_of(tmp_path / "out")) > unchanged(texts, texts_of(release)) + 0.02
+
+
+def test_units_of_collocations_are_found_again(model: LanguageModel, tmp_path: Path) -> None:
+    """By the public table, in the release's own text: nothing else has to be carried."""
+    ngrams = ["aa ab", "ac ad", "ae af ag"]
+    table = Collocations.of(pa.table({"ngram": ngrams, "n": pa.array([2, 2, 3], pa.int8()), "score": [5.0, 4.0, 3.0]}))
+    space = space_of([*VOCABULARY[:15], "aa_ab", "ac_ad", "ae_af_ag"])
+    texts = corpus(100, 6, 15)
+    release = release_of(space, tmp_path, texts, tokenizer="gst", collocations=table, numbers="keep")
+    made = denoiser(space, model, policy=cv.TextPolicy(tokenizer="gst", numbers="keep"), collocations=table)
+    tokens, replaced, _ = made.read(reader_of(made), *string_buffers(pa.array(texts_of(release), pa.large_string())))
+    units = (tokens.ids[replaced] >= 15).sum()
+    assert units > 20
+    denoise(release, str(tmp_path / "out"), space=space, model=model, collocations=table)
+    joined = " ".join(texts_of(tmp_path / "out"))
+    assert "_" not in joined
+    with pytest.raises(MismatchError):
+        denoise(release, str(tmp_path / "other"), space=space, model=model)
+
+
+# Wrong calls
+
+
+def test_wrong_calls_are_refused(space: Space, model: LanguageModel, tmp_path: Path) -> None:
+    release = release_of(space, tmp_path, corpus(20, 5, 40))
+    options: dict[str, Any] = {"space": space, "model": model}
+    with pytest.raises(MismatchError):
+        denoise(release, str(tmp_path / "out"), space=space_of(VOCABULARY, 9), model=model)
+    with pytest.raises(OverlapError):
+        denoise(release, f"{release}/out", **options)
+    with pytest.raises(NotMadeError):
+        denoise(str(tmp_path / "in"), str(tmp_path / "out"), **options)
+    denoise(release, str(tmp_path / "out"), **options)
+    with pytest.raises(MismatchError):
+        denoise(str(tmp_path / "out"), str(tmp_path / "again"), **options)
+    with pytest.raises(InUseError):
+        denoise(release, str(tmp_path / "out"), **options, search=Search(aim="table"))
+    stamp = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
+    assert denoise(release, str(tmp_path / "out"), **options).words == 0
+    assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == stamp
+    next(Path(release, "data").iterdir()).unlink()
+    with pytest.raises(NotMadeError):
+        denoise(release, str(tmp_path / "third"), **options)
+
+
+@pytest.mark.parametrize("options", [{"aim": "best"}, {"candidates": 0}, {"width": 1000}, {"unknown_share": 1.0}])
+def test_wrong_settings_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(BadValueError):
+        Search(**options)

@@ -1,0 +1,168 @@
+"""The search is the posterior of all sentences, enumerated; pruning and order of words are noticed."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.collocations.fixed import ONE
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.evaluation.attacks.context_attack import released_words, sentence_ids
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.spaces import Space, Vectors
+from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
+from corpusveil.transforms.lattice import room, search
+from tests.evaluation.language.test_kneser_ney import WORDS, corpus
+
+SIZE = 6
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return KneserNey.of_texts(corpus(300, 1, SIZE - 1)).model
+
+
+def space_of(*more: str) -> Space:
+    """Return a space of words of which the model lacks ``zz``, and further ones."""
+    words = [*WORDS[: SIZE - 1], "zz", *more]
+    rng = np.random.default_rng(4)
+    return cv.build_space(Vectors(words, rng.normal(size=(len(words), 3)).astype(np.float32)))
+
+
+def enumerated(
+    space: Space, model: LanguageModel, released: list[int], epsilon: float, rho: float = 0.0
+) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return the shares of words at each place, [n, V], and the likeliest sentence, -1 for an unknown word."""
+    mechanism = cv.mechanism("ring-geometric", space)
+    law = mechanism.distributions(np.arange(len(space)), epsilon)
+    shares, _ = public_shares(space, model)
+    start = np.exp(model.arrays.start / ONE)
+    said = [word.split("_") for word in space.vocabulary.words]
+    marginals, best, likeliest = np.zeros((len(released), len(space))), 0.0, ()
+    choices = range(-1 if rho else 0, len(space))
+    for words in itertools.product(choices, repeat=len(released)):
+        p, context = 1.0, []
+        for word, seen in zip(words, released, strict=True):
+            if word < 0:
+                p *= rho * shares[seen]
+                context = []
+                continue
+            p *= (1 - rho) * law[word, seen]
+            for place, part in enumerate(said[word]):
+                if part not in model.vocabulary:
+                    p *= shares[word]
+                    context = []
+                    continue
+                before = said[word][:place] if place else context  # further parts are said by the word alone
+                before = [] if any(one not in model.vocabulary for one in before[-1:]) else before
+                p *= np.exp(model.log_probability(before[-2:], part)) if before else start[model.vocabulary.id(part)]
+                context = [*before, part][-2:]
+        for place, word in enumerate(words):
+            if word >= 0:
+                marginals[place, word] += p
+        if p > best:
+            best, likeliest = p, words
+    return marginals, likeliest
+
+
+def searched(
+    space: Space, model: LanguageModel, released: list[int], epsilon: float, rho: float = 0.0, **options: Any
+) -> list[int]:
+    mechanism = cv.mechanism("ring-geometric", space)
+    shares, _ = public_shares(space, model)
+    count = options.get("candidates", len(space))
+    found = Candidates(mechanism, shares, count)
+    given = np.array(released, np.int32)
+    rows = found.rows(epsilon, given)
+    out = np.empty_like(given)
+    search(
+        given, rows, found.words, found.emissions, shares, rho, options.get("least", 0.0), options.get("whole", False),
+        spoken_of(space, model, shares), model.arrays, room(count, options.get("width", count + 1)), out,
+    )  # fmt: skip
+    return out.tolist()
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2])
+@pytest.mark.parametrize("more", [(), ("aa_ab",), ("ab_zq_ac",)])
+def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho: float, more: tuple[str, ...]) -> None:
+    """Words, sentences; words that the model lacks, of several parts, and drawn for unknown ones."""
+    space, rng = space_of(*more), np.random.default_rng(7)
+    differs = 0
+    for _ in range(12):
+        released = rng.integers(0, len(space), 4).tolist()
+        marginals, likeliest = enumerated(space, model, released, 0.5, rho)
+        found = searched(space, model, released, 0.5, rho)
+        shares = marginals[np.arange(4), found]
+        assert shares == pytest.approx(marginals.max(axis=1), rel=1e-3)
+        differs += found != released
+        if rho == 0.0:
+            assert searched(space, model, released, 0.5, whole=True) == list(likeliest)
+    assert differs > 3, "the search changes something"
+
+
+def test_a_wrong_order_of_words_is_noticed(model: LanguageModel) -> None:
+    """The control: the search over the words backwards is not the posterior."""
+    space, rng = space_of(), np.random.default_rng(8)
+    wrong = 0
+    for _ in range(20):
+        released = rng.integers(0, len(space), 4).tolist()
+        wrong += searched(space, model, released, 0.5)[::-1] != searched(space, model, released[::-1], 0.5)
+    assert wrong > 3
+
+
+def test_pruning_costs_hardly_a_word(model: LanguageModel) -> None:
+    """Of words that were drawn as a release draws them; without context far fewer come back."""
+    space = space_of()
+    mechanism = cv.mechanism("ring-geometric", space)
+    originals = [ids for ids in sentence_ids(space, corpus(250, 3, SIZE - 1)) if (ids >= 0).all()]
+    drawn = released_words(mechanism, 0.7, originals, cv.Key.for_tests())
+    right = np.zeros(3)
+    for truth, released in zip(originals, drawn, strict=True):
+        for number, options in enumerate(({}, {"least": 0.01, "width": 4}, {"candidates": 1})):
+            right[number] += (searched(space, model, released.tolist(), 0.7, **options) == truth).sum()
+    whole, pruned, alone = right / sum(map(len, originals))
+    assert abs(whole - pruned) < 0.01
+    assert alone < whole - 0.03
+
+
+def test_candidates_hold_the_released_word_and_the_likeliest_of_all(model: LanguageModel) -> None:
+    space = space_of()
+    mechanism = cv.mechanism("ring-geometric", space)
+    shares, _ = public_shares(space, model)
+    law = mechanism.distributions(np.arange(len(space)), 0.1)
+    for cut in (0.0, 0.9):
+        found = Candidates(mechanism, shares, 3, cut)
+        rows = found.rows(0.1, np.arange(len(space), dtype=np.int32))
+        for word, row in enumerate(rows.tolist()):
+            here = found.words[row][found.words[row] >= 0]
+            assert word in here
+            assert here[0] == (shares * law[:, word]).argmax()
+            assert found.emissions[row, : here.size] == pytest.approx(law[here, word])
+    again = found.rows(0.1, np.array([3], np.int32))
+    assert again[0] == rows[3]
+
+
+def test_words_in_the_clear_are_context_and_stay(model: LanguageModel) -> None:
+    space = space_of()
+    mechanism = cv.mechanism("ring-geometric", space)
+    shares, _ = public_shares(space, model)
+    found = Candidates(mechanism, shares, SIZE)
+    changed = 0
+    for seen, beside in itertools.product(range(SIZE), repeat=2):
+        released = np.array([beside, seen], np.int32)
+        rows = found.rows(0.5, released)
+        outs = []
+        for known in (-1, rows[0]):
+            out = np.empty_like(released)
+            search(
+                released, np.array([known, rows[1]]), found.words, found.emissions, shares, 0.0, 0.0, False,
+                spoken_of(space, model, shares), model.arrays, room(SIZE, SIZE), out,
+            )  # fmt: skip
+            outs.append(out)
+        assert outs[0][0] == beside
+        changed += outs[0][1] != outs[1][1]
+    assert changed, "what stands beside a word counts"
