@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -33,3 +34,21 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         with contextlib.suppress(UserError):  # no Java: the tests that need one say so
             patch.setenv("JAVA_HOME", str(ensure_java()))
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_session_left() -> Iterator[None]:
+    """Stop the Spark session that a file's tests left: the next file would be given it, with settings of its own."""
+    yield
+    if "pyspark.sql" in sys.modules:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        if SparkContext._active_spark_context is not None:
+            SparkSession.builder.getOrCreate().stop()
+
+
+def pytest_configure() -> None:
+    """Let SIGINT be heard: a shell that starts tests in the background has it ignored, and processes inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
