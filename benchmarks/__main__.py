@@ -20,12 +20,13 @@ from benchmarks import (
     released,
     scaling,
     space,
+    strategies,
     tiny,
     utility,
 )  # fmt: skip
 from benchmarks.report import Skipped, Table, machine, save
 
-BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
+BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "corpus": corpus.run,
     "engines": engines.run,
     "formats": formats.run,
@@ -42,16 +43,26 @@ BENCHMARKS: dict[str, Callable[[], list[Table]]] = {
     "denoise": denoise.run,
     "tiny": tiny.run,
     "scaling": scaling.run,
+    "strategies": strategies.run,
     "utility": utility.run,
     "released": released.run,
 }
 
-ONLY_NAMED = {"denoise", "quality", "scaling", "cost", "tiny", "utility", "released"}
+ONLY_NAMED = {"denoise", "quality", "scaling", "cost", "tiny", "strategies", "utility", "released"}
 """Take between some minutes and an hour."""
 
 
-def main(names: list[str]) -> int:
+WITH_OPTIONS = {"utility"}
+"""Take what stands behind the names, from the first option on."""
+
+
+def main(arguments: list[str]) -> int:
     """Run the named benchmarks, else all but the longest; return 1 for a missed target, 2 for an unknown name."""
+    first = next((at for at, one in enumerate(arguments) if one.startswith("-")), len(arguments))
+    names, options = arguments[:first], arguments[first:]
+    if options and not (len(names) == 1 and WITH_OPTIONS.issuperset(names)):
+        print(f"Options belong to one of {', '.join(sorted(WITH_OPTIONS))}, named alone.", file=sys.stderr)
+        return 2
     if unknown := [name for name in names if name not in BENCHMARKS]:
         print(f"No benchmark is named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.", file=sys.stderr)
         return 2
@@ -59,7 +70,7 @@ def main(names: list[str]) -> int:
     missed = False
     for name in names or [name for name in BENCHMARKS if name not in ONLY_NAMED]:
         try:
-            tables = BENCHMARKS[name]()
+            tables = BENCHMARKS[name](options) if name in WITH_OPTIONS else BENCHMARKS[name]()
         except Skipped as reason:
             print(f"\n## {name}\n\nSkipped: {reason}", flush=True)
             continue

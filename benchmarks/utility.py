@@ -1,107 +1,154 @@
-"""What private text is still good for, and what attackers learn: over epsilon, over strategies, at equal risk.
+"""Every mechanism at equal contextual risk: as published, balanced, denoised; what is kept and what attackers learn.
 
-Takes about a quarter of an hour of one core the first time; models of collocations are kept in the work folder.
+    python -m benchmarks utility [--quick | --full] [--risk .5 ...] [--task sst2 ...] [--mechanism cmp ...]
+
+Epsilon is chosen for each mechanism and space so that the contextual attacker guesses the same share of public words
+(``contextual.py``); then the task sets are released under five keys, denoised, and measured. Each cell is kept in the
+work folder, so that a run goes on where the last one stopped. ``--quick``, the default: the 12,000 most frequent words
+and some rows of each set; ``--full``: all words and more rows.
 """
 
+import argparse
+import functools
 import hashlib
+import json
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import orjson
+import pyarrow as pa
 from scipy import stats
 
 import corpusveil as cv
-from benchmarks import inputs
+from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
-from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.connectors import connector_words
-from corpusveil.collocations.count import count_corpus
-from corpusveil.collocations.measures import Scoring
-from corpusveil.collocations.score import score_counts
-from corpusveil.collocations.tokenize import tokenize_corpus
-from corpusveil.collocations.training import train_vectors
-from corpusveil.collocations.word2vec import Training
-from corpusveil.evaluation.attacks.attribute_inference import infer_attribute
-from corpusveil.evaluation.attacks.risk_curve import AtRisk, Point, at_equal_risk, point
-from corpusveil.evaluation.attacks.word_prior import Prior, smoothed
-from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.errors import UserError
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.report.line_charts import standalone
+from corpusveil.evaluation.statistics.changed_words import changed_share
+from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.statistics.similarity import cosine
+from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
+from corpusveil.evaluation.utility.remembered import Remembered
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
-from corpusveil.evaluation.utility.training_modes import MODES, Summary, baselines, utility
+from corpusveil.evaluation.utility.training_modes import MODES, Mode, baselines, train_and_test
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
-from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import Space, Vectors
-from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.spaces import Space, Vectors, Vocabulary, read_counts
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.transforms.strategies import follow
+from corpusveil.transforms.denoise import Denoiser
 
-SEEDS, FEWER_SEEDS = 5, 3
-EPSILONS = (0.5, 1.0, 3.0, 5.0, 10.0)
-SIZES = {"sst2": (2000, 872), "ag_news": (1500, 1000), "blog_gender": (1500, 852)}
-"""Rows to train on and to test on; all that a set has where it has fewer."""
-
-BASES = (1.0, 5.0, 10.0, 25.0)
-FROM = 5.0
-"""From which base on collocations should pay, by the study."""
-AVERAGE_WORDS = {"sst2": 8.82, "ag_news": 31.0}
-"""SST-2 as the collocation study gives it, AG News as counted on the public set."""
-STRATEGY_SIZES = {"sst2": (1000, 600), "ag_news": (400, 300)}
-STRATEGIES = {
-    "S1": "word", "words": "word", "words, GST space": "gst", "GST": "gst", "GST, scaled": "gst-scaled", "MST": "mst",
-}  # fmt: skip
-"""Strategy -> space. ``gst-scaled``: vectors of GST, its nearest tokens as far apart as nearest words."""
-SHARDS, TIMES, DIMENSIONS, EPOCHS = 2, 10, 100, 2
-"""Of the collocation models: shards, how often a collocation occurs at least, and word2vec."""
-
-RISKS = (0.3, 0.5, 0.75, 0.9)
-TRIED = (0.001, 0.002, 0.005, 0.02, 0.05, 0.1, 0.35, 1.0, 2.0, 3.0)
-ATTACKED, SCALES = 4000, (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
-RISK_SIZES = (1000, 872)
-TIE = 0.01
-"""Differences within which two are called equal: a deviation of the noise."""
-AT_ONCE = 256
-"""Samples that are held against all words at once."""
+KEYS = 5
+RISKS = (0.3, 0.5, 0.7, 0.9)
+OURS = ("ring-geometric", "tight-exponential")
+PUBLISHED = (
+    "diffractor-geometric",
+    "diffractor-exponential",
+    "custext",
+    "custext-per-word",
+    "santext",
+    "tem",
+    "truncated-gumbel",
+    "syntf",
+    "cmp",
+    "mahalanobis",
+    "vickrey-cmp",
+    "vickrey-mahalanobis",
+)
+SPACES = {"plain": (0.0, "greedy"), "balanced": (contextual.BALANCE, "improved")}
+SIZES = {
+    "quick": {"sst2": (1500, 872), "ag_news": (1000, 600), "blog_gender": (1000, 600)},
+    "full": {"sst2": (6000, 872), "ag_news": (4000, 2000), "blog_gender": (4105, 852)},
+}
+"""Rows to train on and to test on."""
+WORDS = {"quick": 12_000, "full": 0}
+"""The most frequent words, which are the space; 0: all."""
+TASK_NAMES = {"sst2": "SST-2", "ag_news": "AG News", "blog_gender": "blogs"}
+FIGURES = ("unchanged", "similarity", "weighted", "perplexity", "distinct", *MODES)
+WEIGHT = 1e-3
+"""Of a word of public share p in *weighted* similarity: ``WEIGHT / (WEIGHT + p)`` (Arora, Liang, Ma 2017)."""
+ERRORS = 2.0
+CHART = inputs.ROOT / "docs" / "equal-risk.svg"
 
 MODEL = Tfidf()
+Values = dict[str, list[float]]
 
 
-def run() -> list[Table]:
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mechanism in a space at a risk, on a task: figures by key, of texts as drawn and denoised."""
+
+    task: str
+    mechanism: str
+    space: str
+    risk: float
+    epsilon: float
+    nats: float
+    public: dict[str, float]
+    drawn: Values
+    denoised: Values
+
+
+def run(arguments: Sequence[str] = ()) -> list[Table]:
+    asked = _asked(arguments)
+    size = "full" if asked.full else "quick"
+    began = time.perf_counter()
+    cells = [cell for risk in asked.risk for cell in measure(size, risk, asked.task, asked.mechanism)]
+    tables = [table(size, task, risk, cells) for risk in asked.risk for task in asked.task]
+    tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
+    if asked.chart:
+        CHART.write_text(chart(cells, asked.task[0]), encoding="utf-8")
+    return tables
+
+
+def _asked(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks utility")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--quick", action="store_true")
+    sizes.add_argument("--full", action="store_true")
+    parser.add_argument("--risk", type=float, nargs="+", default=RISKS)
+    parser.add_argument("--task", nargs="+", choices=TASK_NAMES, default=list(TASK_NAMES))
+    parser.add_argument("--mechanism", nargs="+", choices=(*OURS, *PUBLISHED), default=(*OURS, *PUBLISHED))
+    parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} of the first task")
+    return parser.parse_args(list(arguments))
+
+
+def measure(size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[str]) -> list[Cell]:
+    """Return all cells of a risk; those that no epsilon has are left out."""
     shared = inputs.data()
-    if shared is None or not all((shared / "tasks" / f"{name}.parquet").is_file() for name in SIZES):
+    if shared is None or not all((shared / "tasks" / f"{name}.parquet").is_file() for name in tasks):
         raise Skipped("the shared data and its task sets are not on this machine.")
-    models = made_models()
-    space = cv.load_space(inputs.space())
-    return [
-        over_epsilon(shared, space),
-        *of_strategies(shared, models, space),
-        *at_equal(shared, space, cv.load_space(str(models / "space-word"))),
-    ]
-
-
-def made_models() -> Path:
-    """Make a collocation table and, of words, GST and MST, a space of the same corpus, where they are not."""
-    folder, engine, shards = inputs.work() / "utility", Local(), inputs.shards()[:SHARDS]
-    folder.mkdir(exist_ok=True)
-    if not is_artifact(f"{folder}/counts"):
-        count_corpus(shards, f"{folder}/counts", engine)
-    if not is_artifact(f"{folder}/table"):
-        score_counts(
-            f"{folder}/counts", f"{folder}/table", engine, Scoring(min_count=TIMES, connectors=connector_words())
-        )
-    for name in ("word", "gst", "mst"):
-        if not is_artifact(f"{folder}/tokens-{name}"):
-            table = None if name == "word" else f"{folder}/table"
-            tokenize_corpus(shards, f"{folder}/tokens-{name}", engine, name, table)
-        if not is_artifact(f"{folder}/vectors-{name}"):
-            training = Training(dimensions=DIMENSIONS, epochs=EPOCHS)
-            train_vectors(f"{folder}/tokens-{name}", f"{folder}/vectors-{name}", engine, training)
-        if not is_artifact(f"{folder}/space-{name}"):
-            cv.build_space(cv.read_vectors(f"{folder}/vectors-{name}")).save(f"{folder}/space-{name}")
-    return folder
+    cells = []
+    for name in mechanisms:
+        for kind, (balance, order) in SPACES.items():
+            space = contextual.space(balance, order, WORDS[size])
+            mechanism = cv.mechanism(name, space)
+            try:
+                epsilon, public = contextual.epsilon_at(f"{name} {kind} {len(space)}", mechanism, risk)
+            except (contextual.OutOfReach, UserError) as reason:
+                print(f"  {name}, {kind}: {reason}", flush=True)
+                continue
+            for task in tasks:
+                folder = inputs.work() / "utility-cells"
+                path = folder / f"{size}-{task}-{name}-{kind}-{risk:g}.json"
+                if not path.exists():
+                    folder.mkdir(exist_ok=True)
+                    drawn, denoised = measured(subset(shared, task, SIZES[size][task]), mechanism, epsilon)
+                    nats = mechanism.guarantee(epsilon).plain_ldp
+                    cell = Cell(
+                        task, name, kind, risk, epsilon, math.nan if nats is None else nats, public, drawn, denoised
+                    )
+                    path.write_bytes(orjson.dumps(cell))
+                    print(f"  {path.stem}", flush=True)
+                found = json.loads(path.read_bytes())
+                cells.append(Cell(**{**found, "nats": math.nan if found["nats"] is None else found["nats"]}))
+    return cells
 
 
 def subset(shared: Path, name: str, sizes: tuple[int, int]) -> LabelledTexts:
@@ -112,257 +159,152 @@ def subset(shared: Path, name: str, sizes: tuple[int, int]) -> LabelledTexts:
     return task.take(np.concatenate([np.sort(rng.permutation(rows)[:most]) for rows, most in parts]))
 
 
-def releases(
-    task: LabelledTexts,
-    mechanism: Mechanism,
-    budget: cv.Budget,
-    seeds: int,
-    policy: cv.TextPolicy | None = None,
-    joined: Any = None,
-) -> list[list[str]]:
-    """Return private versions of a task under as many keys, the same ones in every run."""
-    keys = [cv.Key(hashlib.sha256(f"benchmark {seed}".encode()).digest()) for seed in range(seeds)]
-    made = [cv.Release(mechanism, budget, policy or cv.TextPolicy(), key, joined) for key in keys]
-    return [cv.privatize(list(task.texts), one, cv.RowNumbers(task.name)) for one in made]
+def measured(task: LabelledTexts, mechanism: Mechanism, epsilon: float) -> tuple[Values, Values]:
+    """Release a task under each key, denoise it, and measure both."""
+    drawn: Values = {name: [] for name in FIGURES}
+    denoised: Values = {name: [] for name in FIGURES}
+    policy, budget = cv.TextPolicy(), cv.Budget(epsilon)
+    denoiser = Denoiser(mechanism, budget, policy, contextual.model())
+    originals = Remembered(MODEL, most=1)
+    for key in range(KEYS):
+        secret = cv.Key(hashlib.sha256(f"benchmark {key}".encode()).digest())
+        release = cv.Release(mechanism, budget, policy, secret, accept_no_guarantee=True)
+        texts = cv.privatize(list(task.texts), release, cv.RowNumbers(task.name))
+        readable, _ = denoiser.privatize(pa.array(texts), [], "text")
+        for values, some in ((drawn, texts), (denoised, readable.to_pylist())):
+            for name, value in figures(task, some, mechanism.space, originals).items():
+                values[name].append(value)
+    return drawn, denoised
 
 
-def figure(values: Sequence[float]) -> str:
-    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
+def figures(task: LabelledTexts, texts: Sequence[str], space: Space, originals: Remembered) -> dict[str, float]:
+    known = changed_share(task.texts, texts, space.vocabulary)
+    train, test = task.train_and_test(0)
+    private, fitted = task.with_texts(texts), Remembered(MODEL, most=1)
+    versions = {"original": (task, originals), "private": (private, fitted)}
+
+    def accuracy(mode: Mode) -> float:
+        source, target = mode.split("-")
+        version, model = versions[source]
+        return train_and_test(version.take(train), versions[target][0].take(test), model).accuracy
+
+    return {
+        "unchanged": 1 - known.share,
+        "similarity": float(np.mean(cosine(task.texts, texts, independent(False)))),
+        "weighted": float(np.mean(cosine(task.texts, texts, independent(True)))),
+        "perplexity": reader().perplexity(texts).value,
+        "distinct": float(len(count_words(texts)[0])),
+        **{mode: accuracy(mode) for mode in MODES},
+    }
 
 
-def alike(task: LabelledTexts, privates: Iterable[Sequence[str]], encoder: Encoder) -> list[float]:
-    return [float(np.mean(cosine(task.texts, private, encoder))) for private in privates]
+@functools.cache
+def independent(weighted: bool) -> AveragedVectors:
+    """Return averaged vectors that no space here is made of; ``weighted`` against frequency."""
+    shared = inputs.data()
+    assert shared is not None
+    vectors = cv.read_vectors(str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz"))
+    values, words = vectors.vectors, Vocabulary.from_words(vectors.words)
+    if weighted:
+        counts = read_counts(contextual.counted(), words).astype(np.float64)
+        share = counts / counts.sum()
+        values = ((values - share @ values) * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
+    space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
+    return AveragedVectors(space, centred=not weighted, of="GloVe vectors, 25 dimensions")
 
 
-def over_epsilon(shared: Path, space: Space) -> Table:
-    """Utility and attribute inference over epsilon."""
-    table = Table(
-        f"Accuracy over ε a word, ring-geometric, TF-IDF, {SEEDS} keys; mean ± deviation over keys",
+@functools.cache
+def reader() -> KneserNey:
+    """Return a language model of other text than the denoiser's."""
+    folder = str(inputs.work() / "utility-reader")
+    if not is_artifact(folder):
+        count_corpus(inputs.shards()[-1:], folder, Local(), CountOptions(3, 2))
+    return KneserNey.of_counts(folder)
+
+
+def table(size: str, task: str, risk: float, cells: Sequence[Cell]) -> Table:
+    """Return a row for each mechanism, space, and text as drawn or denoised."""
+    shared = inputs.data()
+    assert shared is not None
+    data = subset(shared, task, SIZES[size][task])
+    whole = baselines(data, MODEL, [0])[0]
+    perplexity, distinct = reader().perplexity(data.texts).value, len(count_words(data.texts)[0])
+    rows = " and ".join(f"{n:,}" for n in SIZES[size][task])
+    told = Table(
+        f"{TASK_NAMES[task]} at contextual risk {risk:g}, {KEYS} keys; mean ± half of the 95 % interval",
         (
-            "task",
-            "trained to tested on",
-            *(f"ε = {epsilon:g}" for epsilon in EPSILONS),
-            "original text",
-            "constant",
-            "ρ",
+            "mechanism",
+            "space",
+            "text",
+            "ε",
+            "nats",
+            "unchanged",
+            "similarity",
+            "weighted",
+            "perplexity",
+            "distinct words",
+            *MODES,
         ),
     )
-    mechanism = cv.mechanism("ring-geometric", space)
-    for name, sizes in SIZES.items():
-        task = subset(shared, name, sizes)
-        known = baselines(task, MODEL, range(SEEDS))
-        found: dict[str, list[Summary]] = {}
-        for epsilon in EPSILONS:
-            privates = releases(task, mechanism, cv.Budget(epsilon), SEEDS)
-            if name == "blog_gender":
-                for attacker in ("static", "adaptive"):
-                    told = infer_attribute(task, privates, attacker, MODEL, originals=known).summary
-                    found.setdefault(f"{attacker} attacker", []).append(told)
-            else:
-                for mode in MODES:
-                    found.setdefault(mode, []).append(utility(task, privates, mode, MODEL, originals=known))
-        for mode, told in found.items():
-            rank = float(stats.spearmanr(EPSILONS, [one.mean for one in told]).statistic)
-            one = told[0]
-            table.rows.append((name, mode, *(figure(one.values) for one in told), one.baseline, one.floor, rank))
-            if name == "blog_gender":
-                table.target(f"{name}, {mode}: rank correlation with ε {rank:.2f}, above 0 asked", met=rank > 0)
-            else:
-                table.target(f"{name}, {mode}: rank correlation with ε {rank:.2f}, above 0.9 asked", met=rank > 0.9)
-    sizes = ", ".join(f"{name} {train:,} and {test:,}" for name, (train, test) in SIZES.items())
-    table.notes.append(
-        f"Rows trained and tested on: {sizes}. Their split is given, so deviations are of the noise alone."
-    )
-    table.notes.append(
-        "ρ: Spearman's of the five means; one swap of neighbours makes it 0.9, so above 0.9 is strict order."
-    )
-    return table
-
-
-def of_strategies(shared: Path, models: Path, neutral: Space) -> list[Table]:
-    """Words, GST and MST at equal budget of a document."""
-    spaces = {name: cv.load_space(str(models / f"space-{name}")) for name in ("word", "gst", "mst")}
-    spaces["gst-scaled"] = scaled(spaces["gst"], nearest(spaces["word"]) / nearest(spaces["gst"]))
-    joined = load_collocations(f"{models}/table")
-    encoders = {
-        "corpus words": AveragedVectors(spaces["word"], centred=True),
-        "minilm": AveragedVectors(neutral, centred=True),
-    }
-    similar = Table(
-        "Similarity of meaning at E = ε_base × A a document: averaged vectors, centred",
-        ("mechanism", "task", "vectors", "ε_base", *STRATEGIES),
-    )
-    useful = Table(
-        f"Accuracy at E = ε_base × A a document: TF-IDF, private to private, {FEWER_SEEDS} keys",
-        ("mechanism", "task", "ε_base", *STRATEGIES, "original text", "constant"),
-    )
-    for name in ("ring-geometric", "cmp"):
-        mechanisms = {model: cv.mechanism(name, space) for model, space in spaces.items()}
-        compared: dict[str, list[dict[str, float]]] = {"similarity": [], "accuracy": []}
-        for data, sizes in STRATEGY_SIZES.items():
-            task = subset(shared, data, sizes)
-            known = baselines(task, MODEL, range(FEWER_SEEDS))
-            for base in BASES:
-                close: dict[str, dict[str, float]] = {encoder: {} for encoder in encoders}
-                kept: dict[str, Summary] = {}
-                for strategy, model in STRATEGIES.items():
-                    privates = by_strategy(task, strategy, mechanisms[model], base, joined)
-                    for encoder, vectors in encoders.items():
-                        close[encoder][strategy] = float(np.mean(alike(task, privates, vectors)))
-                    kept[strategy] = utility(
-                        task, privates, "private-private", MODEL, fewest=FEWER_SEEDS, originals=known
-                    )
-                for encoder, row in close.items():
-                    similar.rows.append((name, data, encoder, base, *(round(value, 3) for value in row.values())))
-                    if base >= FROM:
-                        compared["similarity"].append(row)
-                if base >= FROM:
-                    compared["accuracy"].append({strategy: one.mean for strategy, one in kept.items()})
-                last = kept["GST"]
-                useful.rows.append(
-                    (name, data, base, *(figure(one.values) for one in kept.values()), last.baseline, last.floor)
-                )
-        for table, rows in zip((similar, useful), compared.values(), strict=True):
-            for higher, lower in (
-                ("GST", "words"),
-                ("GST, scaled", "words"),
-                ("GST", "words, GST space"),
-                ("GST", "MST"),
-            ):
-                above = sum(row[higher] > row[lower] for row in rows)
-                words = f"{name}, ε_base {FROM:g} and more: {higher} above {lower} in {above} of {len(rows)} rows"
-                table.target(words, met=above == len(rows))
-    meant = "S1: as published, stop words left as they are. words: E / n each, stop words too. GST, MST: E / m"
-    for table in (similar, useful):
-        table.notes.append(f"{meant}. A: SST-2 {AVERAGE_WORDS['sst2']}, AG News {AVERAGE_WORDS['ag_news']:g}.")
-    sizes = ", ".join(f"{model} {len(space):,}" for model, space in spaces.items())
-    similar.notes.append(
-        f"Spaces of {SHARDS} shards of c4-like, word2vec, {DIMENSIONS} dimensions, {EPOCHS} epochs; tokens: {sizes}."
-    )
-    return [similar, useful]
-
-
-def nearest(space: Space) -> float:
-    """Return the median distance of a token to the nearest other one."""
-    near = neighbors(space.vectors, 1)[:, 0]
-    return float(np.median(np.linalg.norm(space.vectors - space.vectors[near], axis=1)))
-
-
-def scaled(space: Space, factor: float) -> Space:
-    """Return a space with longer or shorter vectors, and one list."""
-    longer = (space.vectors * factor).astype(np.float32)
-    return cv.build_space(Vectors(list(space.vocabulary.words), longer, "scaled", space.counts))
-
-
-def by_strategy(task: LabelledTexts, strategy: str, mechanism: Mechanism, base: float, joined: Any) -> list[list[str]]:
-    published = {"GST": "s3", "GST, scaled": "s3", "MST": "s4"}.get(strategy, "s1")
-    options, budget = follow(published, {}, (), base, AVERAGE_WORDS[task.name])
-    per, allocation = options.pop("per"), options.pop("allocation")
-    if strategy.startswith("words"):
-        options.pop("stop_words")
-    table = None if options["tokenizer"] == "word" else joined
-    return releases(task, mechanism, cv.Budget(budget, per, allocation), FEWER_SEEDS, cv.TextPolicy(**options), table)
-
-
-def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
-    """Ring-geometric beside 1-Diffractor and CMP, at equal risk and at equal plain LDP."""
-    task = subset(shared, "sst2", RISK_SIZES)
-    known = baselines(task, MODEL, range(FEWER_SEEDS))
-    encoder = AveragedVectors(space, centred=True)
-    prior = prior_by(space, counted)
-    ring, diffractor, cmp = (cv.mechanism(name, space) for name in ("ring-geometric", "diffractor-geometric", "cmp"))
-    points: list[Point] = [point(one, epsilon, prior) for one in (ring, diffractor) for epsilon in TRIED]
-    found = at_equal_risk(points, RISKS)
-    noisy = sampled_curve(cmp, prior)
-    columns = ("mechanism", "ε", "risk", "N_w", "plain LDP", "similarity", "accuracy", "original text", "constant")
-    same_risk = Table(f"SST-2 at equal Bayes-optimal reconstruction, {FEWER_SEEDS} keys", ("at risk", *columns))
-
-    def row(mechanism: Mechanism, epsilon: float, risk: float) -> tuple[Any, ...]:
-        privates = releases(task, mechanism, cv.Budget(epsilon), FEWER_SEEDS)
-        told = utility(task, privates, "private-private", MODEL, fewest=FEWER_SEEDS, originals=known)
-        plain = mechanism.guarantee(epsilon).plain_ldp
-        close = figure(alike(task, privates, encoder))
-        kept = (math.nan if plain is None else plain, close, figure(told.values), told.baseline, told.floor)
-        return (mechanism.name, epsilon, risk, mechanism.retention(epsilon), *kept)
-
-    for risk in RISKS:
-        at: dict[str, AtRisk] = {one.mechanism: one for one in found if one.risk == risk}
-        for mechanism in (ring, diffractor):
-            if (one := at.get(mechanism.name)) is not None:
-                actual = point(mechanism, one.epsilon, prior)
-                same_risk.rows.append((risk, *row(mechanism, one.epsilon, actual.risk)))
-        epsilon = float(np.exp(np.interp(risk, [risk for _, risk in noisy], [math.log(one) for one, _ in noisy])))
-        same_risk.rows.append((risk, *row(cmp, epsilon, sampled_risk(cmp, epsilon, prior, "check"))))
-    same_risk.notes += [
-        f"Risk: how often the best guess of any of {prior.words.size:,} words is right; unseen {prior.guess:.3f}.",
-        f"CMP has no exact law: its risk is a weaker attacker's on {ATTACKED // 2:,} sampled words, a lower bound.",
+    some = [cell for cell in cells if cell.task == task and cell.risk == risk]
+    for cell in some:
+        for text, values in (("drawn", cell.drawn), ("denoised", cell.denoised)):
+            shown = [interval(values[name], 0 if name in ("perplexity", "distinct") else 3) for name in FIGURES]
+            told.rows.append((cell.mechanism, cell.space, text, cell.epsilon, cell.nats, *shown))
+    targets(told, some)
+    words = f"the {WORDS[size]:,} most frequent words of MiniLM's" if WORDS[size] else "all words of MiniLM's"
+    original = f"accuracy {whole.accuracy:.3f}, constant {whole.floor_accuracy:.3f}, perplexity {perplexity:,.0f}"
+    original += f", {distinct:,} distinct words"
+    similar = f"{independent(False).label}; weighted: words count {WEIGHT:g} / ({WEIGHT:g} + their public share)"
+    told.notes += [
+        f"Space: {words}. Rows trained and tested on: {rows}.",
+        f"Original text: {original}.",
+        f"Similarity: {similar}. Perplexity: of another shard than the denoiser's model.",
+        "Unchanged: of the words that the space has. Of denoised text it is what the contextual attacker reads.",
     ]
-    same_bound = Table(f"SST-2 at equal plain LDP, {FEWER_SEEDS} keys", ("as of ring at ε", *columns))
-    for epsilon in (1.0, 3.0):
-        bound = ring.guarantee(epsilon).plain_ldp
-        for mechanism in (ring, diffractor, cmp):
-            equal = epsilon if mechanism is ring else epsilon_of(mechanism, bound)
-            risk = sampled_risk(cmp, equal, prior, "") if mechanism is cmp else point(mechanism, equal, prior).risk
-            same_bound.rows.append((epsilon, *row(mechanism, equal, risk)))
-    same_bound.notes.append(
-        "Plain LDP: nats between any two words. Of 1-Diffractor it is ε (n - 1), of CMP ε × diameter."
-    )
-    compare(same_risk, "risk")
-    compare(same_bound, "plain LDP, that of ring at ε =")
-    return [same_risk, same_bound]
+    if task == "blog_gender":
+        told.notes.append(
+            "The label is the writer's gender: original-private is the static attacker, private-private the adaptive "
+            "one; in rows of denoised text they denoise first."
+        )
+    return told
 
 
-def compare(table: Table, equal: str) -> None:
-    """Say of each group of equal rows whether ring's text is the more similar, and the more useful."""
-    for group in dict.fromkeys(row[0] for row in table.rows):
-        rows = {row[1]: row for row in table.rows if row[0] == group}
-        ring = rows.pop("ring-geometric", None)
-        for name, other in rows.items() if ring else ():
-            for at, measure in ((6, "similarity"), (7, "accuracy")):
-                ours, theirs = (float(row[at].split()[0]) for row in (ring, other))
-                words = f"{equal} {group:g}: ring's {measure} {ours:.3f}, at least {name}'s {theirs:.3f} less 0.01"
-                table.target(words, met=ours >= theirs - TIE)
+def interval(values: Sequence[float], digits: int = 3) -> str:
+    half = float(stats.t.ppf(0.975, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return f"{np.mean(values):,.{digits}f} ± {half:.{digits}f}"
 
 
-def prior_by(space: Space, counted: Space) -> Prior:
-    """Return the public prior of a space's words by the counts of another."""
-    counts = dict(zip(counted.vocabulary.words, counted.counts.tolist(), strict=True))
-    known = np.array([counts.get(word, 0) for word in space.vocabulary.words], dtype=np.float64)
-    return smoothed(known, float(counted.counts.sum()))
+def targets(told: Table, cells: Sequence[Cell]) -> None:
+    """Ask of ours, balanced and denoised, to be above every published mechanism as published, by two errors."""
+    for ours in (cell for cell in cells if cell.mechanism in OURS and cell.space == "balanced"):
+        for other in (cell for cell in cells if cell.mechanism in PUBLISHED and cell.space == "plain"):
+            for name in ("similarity", "weighted", "private-original"):
+                first, second = ours.denoised[name], other.drawn[name]
+                error = math.sqrt((np.var(first, ddof=1) + np.var(second, ddof=1)) / len(first))
+                more = float(np.mean(first) - np.mean(second))
+                words = f"{name} {more:+.3f} over {other.mechanism}'s, error {error:.3f}"
+                told.target(f"{ours.mechanism} balanced, denoised: {words}", met=more > ERRORS * error)
 
 
-def sampled_curve(mechanism: Mechanism, prior: Prior) -> list[tuple[float, float]]:
-    """Return risks over epsilons that take retention from little to nearly all."""
-    ends = [bisected(mechanism.retention, share) for share in (0.01, 0.9)]
-    return [(epsilon, sampled_risk(mechanism, epsilon, prior, "")) for epsilon in np.geomspace(*ends, 8).tolist()]
+Series = dict[str, list[tuple[float, float]]]
 
 
-def sampled_risk(mechanism: Mechanism, epsilon: float, prior: Prior, name: str) -> float:
-    """Return how often an attacker is right who guesses by ``ln frequency - c epsilon distance``, c fitted on half."""
-    drawn = np.random.default_rng(0).choice(prior.words.size, ATTACKED, p=prior.shares)
-    draws = Draws.of_tokens(DrawKey.derive(cv.Key.for_tests(), "00" * 32), ATTACKED, document=name)
-    seen = mechanism.space.vectors[mechanism.privatize(prior.words[drawn].astype(np.int32), epsilon, draws)]
-    known = mechanism.space.vectors[prior.words]
-    guesses = np.empty((len(SCALES), ATTACKED), np.int64)
-    for first in range(0, ATTACKED, AT_ONCE):
-        some = slice(first, first + AT_ONCE)
-        squares = (seen[some] ** 2).sum(axis=1)[:, None] + (known**2).sum(axis=1) - 2 * seen[some] @ known.T
-        far = np.sqrt(np.maximum(squares, 0))
-        for guess, scale in zip(guesses, SCALES, strict=True):
-            guess[some] = np.argmax(np.log(prior.shares) - scale * epsilon * far, axis=1)
-    half = ATTACKED // 2
-    best = max(guesses == drawn, key=lambda one: one[:half].sum())
-    return float(best[half:].mean())
+def chart(cells: Sequence[Cell], task: str, name: str = "similarity") -> str:
+    """Return an SVG: similarity over risk, ours balanced and denoised, the others as published."""
+
+    def line(mechanism: str, kind: str, values: Callable[[Cell], Values]) -> list[tuple[float, float]]:
+        return sorted(
+            (cell.risk, float(np.mean(values(cell)[name])))
+            for cell in cells
+            if (cell.task, cell.mechanism, cell.space) == (task, mechanism, kind)
+        )
+
+    series: Series = {f"{one}, balanced, denoised": line(one, "balanced", lambda cell: cell.denoised) for one in OURS}
+    series |= {f"{one}, as published": line(one, "plain", lambda cell: cell.drawn) for one in PUBLISHED}
+    series = {label: points for label, points in series.items() if points}
+    words = {"similarity": "similarity of meaning, independent vectors"}.get(name, name)
+    return standalone(series, f"contextual risk, {TASK_NAMES[task]}", words, shares=True, top=1.0)
 
 
-def epsilon_of(mechanism: Mechanism, bound: float) -> float:
-    """Return the epsilon at which the plain LDP of a mechanism is this."""
-    return bisected(lambda epsilon: mechanism.guarantee(epsilon).plain_ldp, bound)
-
-
-def bisected(rising: Any, value: float) -> float:
-    low, high = math.log(1e-6), math.log(1e6)
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rising(math.exp(middle)) < value else (low, middle)
-    return math.exp(low)
+__all__ = ["run"]

@@ -12,6 +12,14 @@ DASHES = ("", "7 4", "2 3", "10 3 2 3")
 MOST_TICKS = 8
 COLORS = 6
 """The page defines the colours ``--series-0`` and so on."""
+_STYLE = (
+    ":root{color-scheme:light dark;--ink:#1d2329;--grid:#d5dae0;--series-0:#1f5fa8;--series-1:#b4471b;"
+    "--series-2:#2d7d46;--series-3:#7a3fa0;--series-4:#8a6d00;--series-5:#5a6570}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--grid:#3a434c;--series-0:#6fa8e8;--series-1:#f0915f;"
+    "--series-2:#74c98f;--series-3:#c08be0;--series-4:#dcc04a;--series-5:#a5b0bb}}"
+    "text{font:12px sans-serif;fill:var(--ink)}.grid{stroke:var(--grid)}.line{fill:none;stroke-width:2}"
+)
+"""The page's colours, for a chart that stands in no page."""
 
 Points = Sequence[tuple[float, float]]
 
@@ -72,6 +80,24 @@ def legend(names: Sequence[str]) -> str:
         line = f'<svg viewBox="0 0 28 10" class="key"><line x1="0" x2="28" y1="5" y2="5" style="{style}"/></svg>'
         parts.append(f"<li>{line} {escape(name)}</li>")
     return f'<ul class="legend">{"".join(parts)}</ul>'
+
+
+def standalone(
+    series: Mapping[str, Points], x_label: str, y_label: str, *, top: float | None = None, shares: bool = False
+) -> str:
+    """Return a chart with its legend as an SVG file of its own, light and dark, for pages that define no colours."""
+    chart = line_chart(series, x_label, y_label, top=top, shares=shares)
+    rows = -(-len(series) // 2)
+    names = []
+    for number, name in enumerate(series):
+        x, y = LEFT + (WIDTH - LEFT) / 2 * (number // rows), HEIGHT + 16 + 18 * (number % rows)
+        style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
+        names.append(f'<line class="line" x1="{x}" x2="{x + 28}" y1="{y - 4}" y2="{y - 4}" style="{style}"/>')
+        names.append(f'<text x="{x + 34}" y="{y}">{escape(name)}</text>')
+    opened = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}"'
+    whole = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + 18 * rows + 16}"'
+    head, _, body = chart.replace(opened, whole, 1).partition(">")
+    return f"{head}><style>{_STYLE}</style>{body.removesuffix('</svg>')}{''.join(names)}</svg>\n"
 
 
 def _ticks(low: float, high: float) -> list[float]:
