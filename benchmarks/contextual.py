@@ -128,7 +128,7 @@ STARTS = {
     "custext": 2.0,
     "custext-per-word": 2.0,
     "santext": 15.0,
-    "tem": 15.0,
+    "tem": 16.0,
     "truncated-gumbel": 15.0,
     "tight-exponential": 11.0,
     "syntf": 30.0,
@@ -201,7 +201,8 @@ def _next(points: list[tuple[float, float]], risk: float, mechanism: Mechanism) 
         return math.exp(math.log(low) + min(0.9, max(0.1, part)) * math.log(high / low))
     if not points:
         return STARTS.get(mechanism.name, 0.3)
-    return points[-1][0] * 2 if below else points[0][0] / 4
+    known = mechanism.name in STARTS
+    return points[-1][0] * (1.25 if known else 2) if below else points[0][0] / (1.4 if known else 4)
 
 
 def _logit(share: float) -> float:

@@ -63,10 +63,12 @@ PUBLISHED = (
 )
 SPACES = {"plain": (0.0, "greedy"), "balanced": (contextual.BALANCE, "improved")}
 SIZES = {
-    "quick": {"sst2": (1500, 872), "ag_news": (1000, 600), "blog_gender": (1000, 600)},
+    "quick": {"sst2": (1000, 500), "ag_news": (500, 400), "blog_gender": (500, 400)},
     "full": {"sst2": (6000, 872), "ag_news": (4000, 2000), "blog_gender": (4105, 852)},
 }
 """Rows to train on and to test on."""
+BEGINNING = {"quick": 60, "full": 0}
+"""So many words of a text, 0 for all; blogs are long."""
 WORDS = {"quick": 12_000, "full": 0}
 """The most frequent words, which are the space; 0: all."""
 TASK_NAMES = {"sst2": "SST-2", "ag_news": "AG News", "blog_gender": "blogs"}
@@ -76,7 +78,7 @@ WEIGHT = 1e-3
 ERRORS = 2.0
 CHART = inputs.ROOT / "docs" / "equal-risk.svg"
 
-MODEL = Tfidf()
+MODEL = Tfidf(words=1)
 Values = dict[str, list[float]]
 
 
@@ -99,7 +101,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     asked = _asked(arguments)
     size = "full" if asked.full else "quick"
     began = time.perf_counter()
-    cells = [cell for risk in asked.risk for cell in measure(size, risk, asked.task, asked.mechanism)]
+    cells = [cell for risk in asked.risk for cell in measure(size, risk, asked.task, asked.mechanism, asked.space)]
     tables = [table(size, task, risk, cells) for risk in asked.risk for task in asked.task]
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
     if asked.chart:
@@ -115,19 +117,22 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--risk", type=float, nargs="+", default=RISKS)
     parser.add_argument("--task", nargs="+", choices=TASK_NAMES, default=list(TASK_NAMES))
     parser.add_argument("--mechanism", nargs="+", choices=(*OURS, *PUBLISHED), default=(*OURS, *PUBLISHED))
+    parser.add_argument("--space", nargs="+", choices=SPACES, default=list(SPACES))
     parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} of the first task")
     return parser.parse_args(list(arguments))
 
 
-def measure(size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[str]) -> list[Cell]:
+def measure(
+    size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[str], spaces: Sequence[str]
+) -> list[Cell]:
     """Return all cells of a risk; those that no epsilon has are left out."""
     shared = inputs.data()
     if shared is None or not all((shared / "tasks" / f"{name}.parquet").is_file() for name in tasks):
         raise Skipped("the shared data and its task sets are not on this machine.")
     cells = []
     for name in mechanisms:
-        for kind, (balance, order) in SPACES.items():
-            space = contextual.space(balance, order, WORDS[size])
+        for kind in spaces:
+            space = contextual.space(*SPACES[kind], WORDS[size])
             mechanism = cv.mechanism(name, space)
             try:
                 epsilon, public = contextual.epsilon_at(f"{name} {kind} {len(space)}", mechanism, risk)
@@ -139,7 +144,7 @@ def measure(size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[s
                 path = folder / f"{size}-{task}-{name}-{kind}-{risk:g}.json"
                 if not path.exists():
                     folder.mkdir(exist_ok=True)
-                    drawn, denoised = measured(subset(shared, task, SIZES[size][task]), mechanism, epsilon)
+                    drawn, denoised = measured(subset(shared, task, size), mechanism, epsilon)
                     nats = mechanism.guarantee(epsilon).plain_ldp
                     cell = Cell(
                         task, name, kind, risk, epsilon, math.nan if nats is None else nats, public, drawn, denoised
@@ -151,12 +156,13 @@ def measure(size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[s
     return cells
 
 
-def subset(shared: Path, name: str, sizes: tuple[int, int]) -> LabelledTexts:
-    """Return so many rows to train on and to test on, drawn by a fixed seed."""
+def subset(shared: Path, name: str, size: str) -> LabelledTexts:
+    """Return some rows to train on and to test on, drawn by a fixed seed."""
     task = read_task(str(shared / "tasks" / f"{name}.parquet"), split="split", name=name)
     rng = np.random.default_rng(0)
-    parts = zip(task.train_and_test(0), sizes, strict=True)
-    return task.take(np.concatenate([np.sort(rng.permutation(rows)[:most]) for rows, most in parts]))
+    parts = zip(task.train_and_test(0), SIZES[size][name], strict=True)
+    some = task.take(np.concatenate([np.sort(rng.permutation(rows)[:most]) for rows, most in parts]))
+    return some.with_texts([" ".join(text.split()[: BEGINNING[size] or None]) for text in some.texts])
 
 
 def measured(task: LabelledTexts, mechanism: Mechanism, epsilon: float) -> tuple[Values, Values]:
@@ -226,7 +232,7 @@ def table(size: str, task: str, risk: float, cells: Sequence[Cell]) -> Table:
     """Return a row for each mechanism, space, and text as drawn or denoised."""
     shared = inputs.data()
     assert shared is not None
-    data = subset(shared, task, SIZES[size][task])
+    data = subset(shared, task, size)
     whole = baselines(data, MODEL, [0])[0]
     perplexity, distinct = reader().perplexity(data.texts).value, len(count_words(data.texts)[0])
     rows = " and ".join(f"{n:,}" for n in SIZES[size][task])
@@ -256,8 +262,9 @@ def table(size: str, task: str, risk: float, cells: Sequence[Cell]) -> Table:
     original = f"accuracy {whole.accuracy:.3f}, constant {whole.floor_accuracy:.3f}, perplexity {perplexity:,.0f}"
     original += f", {distinct:,} distinct words"
     similar = f"{independent(False).label}; weighted: words count {WEIGHT:g} / ({WEIGHT:g} + their public share)"
+    beginning = f", the first {BEGINNING[size]} words of each" if BEGINNING[size] else ""
     told.notes += [
-        f"Space: {words}. Rows trained and tested on: {rows}.",
+        f"Space: {words}. Rows trained and tested on: {rows}{beginning}. Classifier: TF-IDF of words.",
         f"Original text: {original}.",
         f"Similarity: {similar}. Perplexity: of another shard than the denoiser's model.",
         "Unchanged: of the words that the space has. Of denoised text it is what the contextual attacker reads.",

@@ -178,6 +178,11 @@ class Denoiser:
         )  # fmt: skip
         return array, counts
 
+    def readable(self, texts: Sequence[str]) -> list[str]:
+        """Denoise the texts of a release, as any reader of it can."""
+        made, _ = self.privatize(pa.array(texts, pa.string()), [], "text")
+        return list(made.to_pylist())
+
     def _chunk(
         self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -1,14 +1,15 @@
 """Attribute inference: what private texts still tell about who wrote them, by classifiers on the same models.
 
 A *static* attacker trained on original texts, an *adaptive* one on texts released by the same mechanism; both are
-tested on private ones (Utpala et al. 2023). Beside each stand chance, the constant classifier and the attacker on
-original texts.
+tested on private ones (Utpala et al. 2023). Either may *denoise first*: a release is public, and so are the mechanism's
+law and language models, so that whoever attacks it begins with what ``denoise`` makes of it. Beside each stand chance,
+the constant classifier and the attacker on original texts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, get_args
 
@@ -24,6 +25,8 @@ Attacker = Literal["static", "adaptive"]
 ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
 ATTRIBUTE_NAMES: dict[Score, str] = {"accuracy": "attribute", "macro_f1": "attribute (macro F1)"}
 """What reports call an attacker's success by each score."""
+Readable = Callable[[Sequence[str]], list[str]]
+"""What any reader makes of a release before attacking it."""
 _MODES: dict[Attacker, Mode] = {"static": "original-private", "adaptive": "private-private"}
 
 
@@ -32,11 +35,13 @@ class Inference:
     """An attacker's success. ``summary`` holds it over seeds, with the attacker on original texts as baseline.
 
     ``chance`` is what guessing labels uniformly reaches; for macro F1 its value in the limit of many texts.
+    ``denoised`` says that the attacker denoised private texts before he learnt from them.
     """
 
     attacker: Attacker
     summary: Summary
     chance: float
+    denoised: bool = False
 
     @property
     def mean(self) -> float:
@@ -49,7 +54,10 @@ class Inference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return figures by name, for JSON."""
-        return {**self.summary.as_dict(), "attacker": self.attacker, "chance": self.chance, "majority": self.majority}
+        return {
+            **self.summary.as_dict(), "attacker": self.attacker, "chance": self.chance,
+            "majority": self.majority, "denoised": self.denoised,
+        }  # fmt: skip
 
 
 def infer_attribute(
@@ -58,13 +66,30 @@ def infer_attribute(
     attacker: Attacker,
     model: Model,
     seeds: Sequence[int] | None = None,
+    *,
+    readable: Readable | None = None,
     **options: Unpack[Options],
 ) -> Inference:
-    """Attack private versions of a task whose labels are the attribute; arguments are those of ``utility``."""
+    """Attack private versions of a task whose labels are the attribute; arguments are those of ``utility``.
+
+    With ``readable``, such as that of a ``Denoiser``, the attacker denoises every private version first, to train on
+    and to be tested on.
+    """
     if attacker not in ATTACKERS:
         raise BadValueError(f"attacker = {attacker!r}: it may be {' or '.join(ATTACKERS)}.")
+    if readable is not None:
+        privates = [_denoised(original, private, readable) for private in privates]
     summary = utility(original, privates, _MODES[attacker], model, seeds, **options)
-    return Inference(attacker, summary, chance(original, summary.measure))
+    return Inference(attacker, summary, chance(original, summary.measure), readable is not None)
+
+
+def _denoised(
+    original: LabelledTexts, private: Sequence[str] | LabelledTexts, readable: Readable
+) -> Sequence[str] | LabelledTexts:
+    if not isinstance(private, LabelledTexts):
+        return readable(private)
+    clear = private.pairs is None or private.pairs == original.pairs  # second texts that are not private
+    return private.with_texts(readable(private.texts), private.pairs if clear else readable(private.pairs or ()))
 
 
 def chance(task: LabelledTexts, measure: Score) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 from corpusveil.errors import NoClosedForm
 from corpusveil.evaluation.attacks.context_attack import (
     ContextAttacker,
-    InSpace,
     Recovery,
     released_words,
     sentence_ids,
@@ -69,38 +68,44 @@ def attack_words(
     distinct = statistics.distinct if statistics.distinct_exact is None else statistics.distinct_exact
     yield S_W.measure(Reading(distinct, exact, of_input=not epsilon_given))
     prior = prior_by(language, mechanism.space)
+    exact_law = True
     try:
         guesses = bayes_token(mechanism, epsilon, prior)
     except NoClosedForm:
-        return
-    note = f"any of the {prior.words.size:,} words of the space may be the original"
-    optimal = Reading(
-        guesses.recovered[0], "exact law and word frequencies", note, not (epsilon_given and model_public)
-    )
-    yield BAYES_OPTIMAL.measure(optimal, floor=guesses.unseen)
+        exact_law = False
+    else:
+        note = f"any of the {prior.words.size:,} words of the space may be the original"
+        optimal = Reading(
+            guesses.recovered[0], "exact law and word frequencies", note, not (epsilon_given and model_public)
+        )
+        yield BAYES_OPTIMAL.measure(optimal, floor=guesses.unseen)
     sentences = [
         sentence[:LONGEST] for sentence in sentence_ids(mechanism.space, originals[1::2]) if sentence.size > 2
     ][:SENTENCES]
     if not sentences:
         return
-    attacker = ContextAttacker(mechanism, epsilon, prior, InSpace.of(language, mechanism.space, prior))
+    attacker = ContextAttacker(mechanism, epsilon, language.model)
     recovery = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
-    yield from _recovered(recovery)
+    yield from _recovered(recovery, "exact law" if exact_law else "law learnt from public samples")
 
 
-def _recovered(recovery: Recovery) -> Iterator[Figure]:
+def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
     """Yield what each attacker recovers of sentences; who knows more has at least what who knows less has."""
     note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that are released anew"
     yield RELEASED_WORD.measure(Reading(recovery.unchanged, note=note))
-    law = "the best guess by exact law and word frequencies"
-    note = f"the better of two attackers: {law}, {recovery.by_law:.1%}; the released word, {recovery.unchanged:.1%}"
-    model = "exact law and word frequencies" if recovery.by_law >= recovery.unchanged else "the released word itself"
-    yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, note))
+    alone = {
+        f"{law} and word frequencies": recovery.by_law,
+        "the released word itself": recovery.unchanged,
+        "the most frequent word": recovery.by_frequency,
+    }
+    model = max(alone, key=lambda name: alone[name])
+    told = "; ".join(f"{name}, {share:.1%}" for name, share in alone.items())
+    yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {told}"))
     searched = recovery.given_back >= 0
     note = (
-        f"the best of three attackers: the search over sentences, {recovery.by_search:.1%}, gives back "
+        f"the best of all attackers: the search over sentences, as denoise does, {recovery.by_search:.1%}, gives back "
         f"{recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
         + ("" if searched else "; one by one is better")
     )
-    best = "exact law and Kneser-Ney, beam search" if searched else model
+    best = f"{law} and Kneser-Ney, lattice search" if searched else model
     yield FROM_CONTEXT.measure(Reading(recovery.with_context, best, note))

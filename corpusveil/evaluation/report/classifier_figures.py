@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.errors import DataError
-from corpusveil.evaluation.attacks.attribute_inference import ATTACKERS, ATTRIBUTE_NAMES, infer_attribute
+from corpusveil.evaluation.attacks.attribute_inference import ATTACKERS, ATTRIBUTE_NAMES, Readable, infer_attribute
 from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.statistics.figure import Figure
@@ -88,8 +88,12 @@ def classifier_figures(
     model: Model,
     epsilon: float | None = None,
     mechanism: str = "",
+    readable: Readable | None = None,
 ) -> Iterator[Figure]:
     """Yield what one model learns of label and attribute, over as many private versions as there are seeds.
+
+    With ``readable``, what any reader makes of the release, attackers of the attribute also denoise first, and the best
+    of all attackers is told: it is never below what a simpler one reaches, the constant classifier included.
 
     Beside it stand the same model on the original texts and the difference to it, seed by seed, and the constant
     classifier. At a further epsilon utility is that of the first mode only.
@@ -109,10 +113,18 @@ def classifier_figures(
     if options.attribute is not None:
         some, originals = tasks[options.attribute], known[options.attribute]
         texts = [some.version(private) for private in privates]
-        for attacker in ATTACKERS:
-            inference = infer_attribute(some.task, texts, attacker, model, shares=SHARES, originals=originals, fewest=2)
+        told: dict[str, Summary] = {}
+        for first in (None,) if readable is None else (None, _once(readable)):
+            for attacker in ATTACKERS:
+                inference = infer_attribute(
+                    some.task, texts, attacker, model, readable=first, shares=SHARES, originals=originals, fewest=2
+                )
+                told[attacker if first is None else f"{attacker}, denoised first"] = inference.summary
+        for attack, summary in told.items():
             for by, name in ATTRIBUTE_NAMES.items():
-                yield _figure("attack", f"{name}, {attacker}", inference.summary, by, epsilon, mechanism)
+                yield _figure("attack", f"{name}, {attack}", summary, by, epsilon, mechanism)
+        for by, name in ATTRIBUTE_NAMES.items() if epsilon is None else ():
+            yield _best(name, told, by)
         for by, name in ATTRIBUTE_NAMES.items() if epsilon is None else ():
             yield _baseline("attack", f"{name}, from original texts", inference.summary, by)
 
@@ -125,6 +137,29 @@ def _figure(group: str, name: str, summary: Summary, by: Score, epsilon: float |
         repeats=len(summary.seeds), model=summary.model, floor=summary.floor, difference=less.mean, low=less.low,
         high=less.high, of_input=True,
     )  # fmt: skip
+
+
+def _once(readable: Readable) -> Readable:
+    """Return the same, which denoises equal texts once: the versions of one release are all alike."""
+    known: dict[tuple[str, ...], list[str]] = {}
+
+    def remembered(texts: Sequence[str]) -> list[str]:
+        if (which := tuple(texts)) not in known:
+            known.clear()
+            known[which] = readable(texts)
+        return known[which]
+
+    return remembered
+
+
+def _best(name: str, told: Mapping[str, Summary], by: Score) -> Figure:
+    """Return the best attack, which may be to say the most frequent value."""
+    scores = {attack: dataclasses.replace(summary, measure=by) for attack, summary in told.items()}
+    best = max(scores, key=lambda attack: scores[attack].mean)
+    one = scores[best]
+    floor = max(summary.floor for summary in scores.values())
+    model = f"{one.model}, {best}" if one.mean >= floor else "the most frequent value"
+    return Figure("attack", f"{name}, best attack", max(one.mean, floor), model=model, floor=floor, of_input=True)
 
 
 def _baseline(group: str, name: str, summary: Summary, by: Score) -> Figure:

@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from corpusveil.errors import DataError, MismatchError, NotMadeError
+from corpusveil.errors import DataError, MismatchError, NotMadeError, UserError
+from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.attacks.leaked_keys import replay_keys
 from corpusveil.evaluation.attacks.word_attacks import attack_words
 from corpusveil.evaluation.language.kneser_ney import KneserNey
@@ -31,6 +32,7 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.statistic import Evidence
 from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.utility.remembered import Remembered
+from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.release import Release
 
 GRID_DOCUMENTS = 2000
@@ -66,12 +68,14 @@ def evaluate_release(
     )  # fmt: skip
     measures = [*registry.of_texts(evidence)]
     released = [Version(matched.privates, matched.seconds)] * options.seeds
+    reader, unread = _reader(manifest, options, language)
     for model in options.classifiers() if tasks else ():
-        measures += classifier_figures(options, tasks, released, Remembered(model))
+        measures += classifier_figures(options, tasks, released, Remembered(model), readable=reader)
     rows = spread(len(matched.originals), GRID_DOCUMENTS)
     some = [matched.originals[row] for row in rows]
     versions: dict[str, Sequence[str]] = {"released": [matched.privates[row] for row in rows]}
     counted, notes = [*_left_out(matched, tasks)], [*_how(matched, options, tasks, published=published)]
+    notes += unread if options.attribute is not None else []
     if manifest is not None and options.space is not None:
         mechanism = mechanism_of(manifest, options.space)
         epsilon_given, model_public = manifest["configuration"]["budget"]["per"] == "token", options.counts is not None
@@ -121,6 +125,27 @@ def _check(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> No
             raise MismatchError(f"--{name}: not the {name} of this release, by digest; name the release's own.")
     if manifest is not None and options.epsilons:
         release_of(manifest, options)  # what it lacks, such as collocations, is told before anything takes long
+
+
+def _reader(
+    manifest: Mapping[str, Any] | None, options: EvaluationOptions, language: KneserNey
+) -> tuple[Readable | None, list[str]]:
+    """Return what an attacker makes of the release before he learns from it, None where he can't; and why not."""
+    if options.attribute is None or manifest is None or options.space is None:
+        return None, ["Attackers of the attribute did not denoise first: that takes the release's manifest and space."]
+    if options.counts is None:
+        return None, ["Attackers of the attribute did not denoise first: that takes public counts or a public model."]
+    if "denoised" in manifest:
+        return None, []  # it is what attackers would make of the release
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
+        return None, ["Attackers of the attribute did not denoise first: that takes the release's collocations."]
+    release = release_of(manifest, options)
+    try:
+        return Denoiser(
+            release.mechanism, release.budget, release.policy, language.model, collocations=options.collocations
+        ).readable, []
+    except UserError as error:
+        return None, [f"Attackers of the attribute did not denoise first: {error}"]
 
 
 def _replayable(

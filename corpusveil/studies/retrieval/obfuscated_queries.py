@@ -9,11 +9,12 @@ from __future__ import annotations
 import string
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from corpusveil.errors import BadValueError
+from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.statistics.encoders import Encoder
 from corpusveil.evaluation.statistics.shared_words import jaccard
 from corpusveil.evaluation.statistics.similarity import cosine
@@ -92,6 +93,18 @@ def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS
     rows = tuple(tuple(texts[start : start + variants]) for start in range(0, len(texts), variants))
     per = "word" if release.budget.per == "token" else release.budget.per
     return Variants(tuple(queries), rows, release.budget.epsilon, per)
+
+
+def denoised(variants: Variants, readable: Readable) -> Variants:
+    """Return what an engine makes of the variants that it sees before it searches with them.
+
+    ``readable`` is that of a ``Denoiser`` of their release. It is a function of what the engine was sent, and of public
+    data, so nothing more is spent; ``query_similarity`` of these is what the engine learns of the queries. Each variant
+    is read by itself: who combines the variants of a query learns more.
+    """
+    texts = readable([variant for some in variants.texts for variant in some])
+    rows = tuple(tuple(texts[start : start + variants.count]) for start in range(0, len(texts), variants.count))
+    return replace(variants, texts=rows)
 
 
 @dataclass(frozen=True, slots=True)

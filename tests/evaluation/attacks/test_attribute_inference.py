@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,11 +13,14 @@ from corpusveil.budget import Budget
 from corpusveil.errors import BadValueError
 from corpusveil.evaluation.attacks.attribute_inference import ATTACKERS, Attacker, chance, infer_attribute
 from corpusveil.evaluation.attacks.relative_gain import Gain, gain, relative_gain
+from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.evaluation.utility.training_modes import utility
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.table import privatize
@@ -37,9 +41,11 @@ def key(number: int) -> Key:
     return Key(hashlib.sha256(bytes([number])).digest())
 
 
-def released(task: LabelledTexts, epsilon: float, seeds: int = 5) -> list[list[str]]:
+def released(
+    task: LabelledTexts, epsilon: float, seeds: int = 5, mechanism: Mechanism | None = None
+) -> list[list[str]]:
     """Return releases under a key each."""
-    mechanism = make("santext", small_space(words=WORDS))
+    mechanism = make("santext", small_space(words=WORDS)) if mechanism is None else mechanism
     made = [Release(mechanism, Budget(epsilon), key=key(n)) for n in range(1, seeds + 1)]
     return [privatize(list(task.texts), release, RowNumbers("authors")) for release in made]
 
@@ -115,3 +121,40 @@ def test_a_gain_at_the_floor_is_called_none() -> None:
     static = infer_attribute(attribute, nothing, "static", Tfidf())
     with pytest.raises(BadValueError, match="adaptive"):
         gain(utility(about, nothing, "private-private", Tfidf()), static)
+
+
+def test_an_attacker_who_denoises_first_learns_more() -> None:
+    """Each author says words in an order of his own: context gives back what the mechanism took."""
+    rng = np.random.default_rng(2)
+
+    def said(author: int) -> str:
+        begin = 30 * author + int(rng.integers(0, 20))
+        return " ".join(WORDS[30 * author + (begin + k) % 30] for k in range(10))
+
+    who = (rng.random(600) < 0.5).astype(int)
+    task = LabelledTexts([said(int(one)) for one in who], who.tolist(), name="authors")
+    public = [said(one) for one in (0, 1) for _ in range(400)]
+    mechanism = make("ring-geometric", small_space(words=WORDS))
+    privates = released(task, 0.2, mechanism=mechanism)
+    readable = Denoiser(mechanism, Budget(0.2), TextPolicy(), KneserNey.of_texts(public).model).readable
+    for attacker in ATTACKERS:
+        drawn = infer_attribute(task, privates, attacker, Tfidf())
+        first = infer_attribute(task, privates, attacker, Tfidf(), readable=readable)
+        assert first.denoised
+        assert not drawn.denoised
+        assert first.mean > drawn.mean + 0.05
+        assert first.summary.baselines == drawn.summary.baselines
+
+
+def test_second_texts_that_stand_in_the_clear_are_not_denoised() -> None:
+    task = authored(60)
+    pairs = LabelledTexts(task.texts, task.labels, task.texts, name="pairs")
+    seen: list[tuple[str, ...]] = []
+
+    def readable(texts: Sequence[str]) -> list[str]:
+        seen.append(tuple(texts))
+        return list(texts)
+
+    private = pairs.with_texts([text[::-1] for text in task.texts])
+    infer_attribute(pairs, [private], "static", Tfidf(), fewest=1, readable=readable)
+    assert seen == [tuple(private.texts)]
