@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from benchmarks import (
     approximate,
+    balance,
     cmp,
     collocations,
     corpus,
@@ -44,11 +45,12 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "tiny": tiny.run,
     "scaling": scaling.run,
     "strategies": strategies.run,
+    "balance": balance.run,
     "utility": utility.run,
     "released": released.run,
 }
 
-ONLY_NAMED = {"denoise", "quality", "scaling", "cost", "tiny", "strategies", "utility", "released"}
+ONLY_NAMED = {"denoise", "quality", "scaling", "cost", "tiny", "strategies", "balance", "utility", "released"}
 """Take between some minutes and an hour."""
 
 

@@ -25,6 +25,8 @@ SAMPLES = 1 << 18
 """Replacements that are drawn where there is no exact law, shared among words by their prior."""
 LEAST_SAMPLES = 8
 """Replacements drawn of a word at least."""
+STAYS, REPLACED = 4.0, 200.0
+"""Samples that all words together count for in the law of one: of whether it stays, and of what it becomes."""
 CELLS = 1 << 22
 """Probabilities that are held at once: 32 MiB, in a handful of arrays."""
 
@@ -139,24 +141,42 @@ def explain_sampled(
     """Return an estimate of what ``explain`` returns, from replacements drawn under a published key.
 
     For mechanisms without an exact law. Every word is drawn ``LEAST_SAMPLES`` times, and further ``SAMPLES`` are shared
-    by the prior; a word that came back as itself in none of its n samples is taken to do so in half a one.
+    by the prior. What few samples say of a word is held against what all words show: of n samples of a word, s as they
+    were and k replaced by u, the law is
+
+        P[w, w] = (s + STAYS r) / (n + STAYS)        P[w, u] = (1 - P[w, w]) (k + REPLACED q_u) / (n - s + REPLACED)
+
+    with r the share of all samples that stayed and q how often each word stands for another. Without that, one sample
+    in eight of a rare word would count as an eighth, and a guess would be right less often than the released word.
     """
-    each = LEAST_SAMPLES + np.floor(SAMPLES * shares).astype(np.int64)
-    inputs = np.repeat(words, each).astype(np.int32)
+    size = len(mechanism.space)
+    each = np.zeros(size, np.int64)
+    each[words] = LEAST_SAMPLES + np.floor(SAMPLES * shares).astype(np.int64)
+    inputs = np.repeat(np.arange(size), each).astype(np.int32)
     draws = Draws.of_tokens(DrawKey.derive(Key(hashlib.sha256(_PUBLIC).digest()), "33" * 32), inputs.size)
     drawn = mechanism.privatize(inputs, epsilon, draws).astype(np.int64)
-    size = len(mechanism.space)
     pairs, counts = np.unique(drawn * size + inputs, return_counts=True)
-    of_word = np.zeros(size)
-    of_word[words] = each
     prior = np.zeros(size)
     prior[words] = shares
     output, word = pairs // size, pairs % size
-    law = counts / of_word[word]
-    joint = law * prior[word]
-    own = np.zeros(size)
-    own[words] = 0.5 / each
-    own[word[output == word]] = law[output == word]
+    same = output == word
+    stayed = np.zeros(size)
+    stayed[word[same]] = counts[same]
+    share = prior / np.maximum(each, 1)
+    own = (stayed + STAYS * float(stayed @ share)) / (each + STAYS)
+    others = np.bincount(output[~same], counts[~same] * share[word[~same]], size) + 1e-6 / size
+    others /= others.sum()
+    scale = (1.0 - own) / (each - stayed + REPLACED)
+    unseen = prior * scale * REPLACED  # times ``others``: the joint share of a word that was not seen to become this one
+    frequent = np.argsort(-unseen, kind="stable")[:top]
+    joint = (counts + REPLACED * others[output]) * (prior * scale)[word]
+    every = np.arange(size)
+    keys = np.concatenate([every * size + every, pairs[~same], (every[:, None] * size + frequent).ravel()])
+    joint = np.concatenate([prior * own, joint[~same], np.outer(others, unseen[frequent]).ravel()])
+    keys, first = np.unique(keys, return_index=True)  # of a pair that is there twice, what was seen of it
+    joint, output, word = joint[first], keys // size, keys % size
+    some = joint > 0
+    joint, output, word = joint[some], output[some], word[some]
     order = np.lexsort((word, -joint, output))
     output, word, joint = output[order], word[order], joint[order]
     begins = np.searchsorted(output, outputs)
@@ -164,7 +184,8 @@ def explain_sampled(
     at = begins[:, None] + np.arange(top)
     there = np.arange(top) < found[:, None]
     at = np.where(there, at, 0)
-    evidence = np.bincount(output, joint, size)[outputs]
+    rest = unseen.sum() - np.bincount(output, unseen[word], size)
+    evidence = (np.bincount(output, joint, size) + others * np.maximum(rest, 0.0))[outputs]
     return Explained(np.where(there, word[at], -1), np.where(there, joint[at], 0.0), evidence, own[outputs])
 
 

@@ -1,0 +1,116 @@
+"""Balances, orders and mechanisms at equal risk of single words: epsilon, nats, what is kept, how alike it is.
+
+Risk is exact: how often the best guess from one replacement is right, by public word frequencies, over all words of the
+space. The law of ``tight-exponential`` where it is calibrated is that of ``santext`` at twice its exponent, so that one
+solution at the end is enough. It knows no lists, so orders do not matter to it.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+import corpusveil as cv
+from benchmarks import contextual, inputs
+from benchmarks.report import Skipped, Table
+from corpusveil.evaluation.attacks.reconstruction import bayes_token
+from corpusveil.evaluation.attacks.word_prior import prior_of
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.tight_exponential import realised, solve
+from corpusveil.mechanisms.vector_blocks import blocks_of
+from corpusveil.spaces import Space
+
+RISK, WITHIN, STEPS = 0.5, 0.004, 9
+BALANCES = (0.0, 0.16, 0.5, 1.0, 1.3)
+ORDERS = ("greedy", "improved")
+WORDS, FEWER_WORDS = 12_000, 4_000
+"""Of lists; of all distances, whose cost grows with the square."""
+LOOKED_AT = 300
+EPSILONS, EXPONENTS = (0.01, 4.0), (2.0, 20.0)
+
+
+def run() -> list[Table]:
+    if inputs.data() is None:
+        raise Skipped("the shared data are not on this machine.")
+    columns = ("balance", "order", "ε", "nats", "risk", "unchanged", "own vectors", "independent", "of types")
+    lists = Table(f"ring-geometric at single-word risk {RISK:g}, {WORDS:,} words", columns)
+    for balance in BALANCES:
+        for order in ORDERS:
+            space = contextual.space(balance, order, WORDS)
+            mechanism = cv.mechanism("ring-geometric", space)
+            epsilon, risk, unchanged = at_risk(mechanism, EPSILONS)
+            nats = mechanism.guarantee(epsilon).plain_ldp
+            lists.rows.append((balance, order, epsilon, nats, risk, unchanged, *similarity(mechanism, epsilon)))
+            print(lists.rows[-1], flush=True)
+    tight = Table(f"tight-exponential at single-word risk {RISK:g}, {FEWER_WORDS:,} words", columns)
+    for balance in BALANCES:
+        space = contextual.space(balance, "greedy", FEWER_WORDS)
+        law = cv.mechanism("santext", space)
+        twice, risk, unchanged = at_risk(law, (2 * EXPONENTS[0], 2 * EXPONENTS[1]))
+        epsilon = realised(blocks_of(space), twice / 2)
+        nats = cv.mechanism("santext", space).guarantee(twice).plain_ldp
+        solved = "solved" if solve(blocks_of(space), epsilon) is not None else "any"
+        tight.rows.append((balance, solved, epsilon, nats, risk, unchanged, *similarity(law, twice)))
+        print(tight.rows[-1], flush=True)
+    for table in (lists, tight):
+        table.notes += [
+            f"Similarity: expected cosine of a word and its replacement, of {LOOKED_AT} words drawn by frequency.",
+            "Own vectors: MiniLM's; independent: GloVe's of 25 dimensions; of types: these, of words drawn alike.",
+        ]
+    tight.notes.append(
+        "Order 'any': calibrated, so the law is santext's at twice the exponent; nats are those of that law."
+    )
+    return [lists, tight]
+
+
+def at_risk(mechanism: Mechanism, between: tuple[float, float]) -> tuple[float, float, float]:
+    """Return the epsilon of the risk, the risk there, and the share of words unchanged."""
+    prior = prior_of(mechanism.space)
+    low, high = (math.log(one) for one in between)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        found = bayes_token(mechanism, math.exp(middle), prior)
+        if abs(found.recovered[0] - RISK) <= WITHIN:
+            break
+        low, high = (middle, high) if found.recovered[0] < RISK else (low, middle)
+    return math.exp(middle), found.recovered[0], found.unchanged
+
+
+def similarity(mechanism: Mechanism, epsilon: float) -> tuple[float, float, float]:
+    """Return the expected cosine of a word and its replacement: own vectors, independent ones, these over types."""
+    space, prior = mechanism.space, prior_of(mechanism.space)
+    own, other, there = _vectors(space)
+    rng = np.random.default_rng(0)
+    by_frequency = rng.choice(prior.words, LOOKED_AT, p=prior.shares)
+    alike = rng.choice(np.flatnonzero(there), LOOKED_AT)
+
+    def mean(words: npt.NDArray[np.int64], cosines: Callable[[int], float]) -> float:
+        return float(np.nanmean([cosines(int(word)) for word in words]))
+
+    def in_own(word: int) -> float:
+        return float(mechanism.distribution(word, epsilon) @ (own @ own[word]))
+
+    def in_other(word: int) -> float:
+        if not there[word]:
+            return math.nan
+        law = mechanism.distribution(word, epsilon)[there]
+        return float(law @ (other[there] @ other[word]) / law.sum())
+
+    return mean(by_frequency, in_own), mean(by_frequency, in_other), mean(alike, in_other)
+
+
+def _vectors(space: Space) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Return a space's words in MiniLM's vectors and in GloVe's, of length 1, and which of them GloVe has."""
+    shared = inputs.data()
+    assert shared is not None
+    made = []
+    for path in (inputs.vectors(), str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz")):
+        vectors = cv.read_vectors(path)
+        row = {word: at for at, word in enumerate(vectors.words)}
+        at = np.array([row.get(word, -1) for word in space.vocabulary.words])
+        centred = vectors.vectors - vectors.vectors.mean(axis=0)
+        some = np.where(at[:, None] >= 0, centred[at], 0.0)
+        made.append((some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), 1e-12)).astype(np.float32))
+        there = at >= 0
+    return made[0], made[1], there
