@@ -167,7 +167,7 @@ def explain_sampled(
     others = np.bincount(output[~same], counts[~same] * share[word[~same]], size) + 1e-6 / size
     others /= others.sum()
     scale = (1.0 - own) / (each - stayed + REPLACED)
-    unseen = prior * scale * REPLACED  # times ``others``: the joint share of a word that was not seen to become this one
+    unseen = prior * scale * REPLACED  # times ``others``: the joint share of a word that was not seen to become it
     frequent = np.argsort(-unseen, kind="stable")[:top]
     joint = (counts + REPLACED * others[output]) * (prior * scale)[word]
     every = np.arange(size)
