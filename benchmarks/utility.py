@@ -11,6 +11,7 @@ and some rows of each set; ``--full``: all words and more rows.
 import argparse
 import functools
 import hashlib
+import itertools
 import json
 import math
 import time
@@ -101,7 +102,8 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     asked = _asked(arguments)
     size = "full" if asked.full else "quick"
     began = time.perf_counter()
-    cells = [cell for risk in asked.risk for cell in measure(size, risk, asked.task, asked.mechanism, asked.space)]
+    found = functools.partial(kept, size) if asked.kept else functools.partial(measure, size)
+    cells = [cell for risk in asked.risk for cell in found(risk, asked.task, asked.mechanism, asked.space)]
     tables = [table(size, task, risk, cells) for risk in asked.risk for task in asked.task]
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
     if asked.chart:
@@ -118,6 +120,7 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--task", nargs="+", choices=TASK_NAMES, default=list(TASK_NAMES))
     parser.add_argument("--mechanism", nargs="+", choices=(*OURS, *PUBLISHED), default=(*OURS, *PUBLISHED))
     parser.add_argument("--space", nargs="+", choices=SPACES, default=list(SPACES))
+    parser.add_argument("--kept", action="store_true", help="show what was measured before, and measure nothing")
     parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} of the first task")
     return parser.parse_args(list(arguments))
 
@@ -140,10 +143,9 @@ def measure(
                 print(f"  {name}, {kind}: {reason}", flush=True)
                 continue
             for task in tasks:
-                folder = inputs.work() / "utility-cells"
-                path = folder / f"{size}-{task}-{name}-{kind}-{risk:g}.json"
+                path = _path(size, task, name, kind, risk)
                 if not path.exists():
-                    folder.mkdir(exist_ok=True)
+                    path.parent.mkdir(exist_ok=True)
                     drawn, denoised = measured(subset(shared, task, size), mechanism, epsilon)
                     nats = mechanism.guarantee(epsilon).plain_ldp
                     cell = Cell(
@@ -151,9 +153,23 @@ def measure(
                     )
                     path.write_bytes(orjson.dumps(cell))
                     print(f"  {path.stem}", flush=True)
-                found = json.loads(path.read_bytes())
-                cells.append(Cell(**{**found, "nats": math.nan if found["nats"] is None else found["nats"]}))
+                cells.append(_read(path))
     return cells
+
+
+def kept(size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[str], spaces: Sequence[str]) -> list[Cell]:
+    """Return the cells of a risk that were measured before."""
+    paths = [_path(size, *at, risk) for at in itertools.product(tasks, mechanisms, spaces)]
+    return [_read(path) for path in paths if path.exists()]
+
+
+def _path(size: str, task: str, mechanism: str, kind: str, risk: float) -> Path:
+    return inputs.work() / "utility-cells" / f"{size}-{task}-{mechanism}-{kind}-{risk:g}.json"
+
+
+def _read(path: Path) -> Cell:
+    found = json.loads(path.read_bytes())
+    return Cell(**{**found, "nats": math.nan if found["nats"] is None else found["nats"]})
 
 
 def subset(shared: Path, name: str, size: str) -> LabelledTexts:

@@ -25,7 +25,7 @@ SAMPLES = 1 << 18
 """Replacements that are drawn where there is no exact law, shared among words by their prior."""
 LEAST_SAMPLES = 8
 """Replacements drawn of a word at least."""
-STAYS, REPLACED = 4.0, 200.0
+STAYS, REPLACED = 4.0, 5000.0
 """Samples that all words together count for in the law of one: of whether it stays, and of what it becomes."""
 CELLS = 1 << 22
 """Probabilities that are held at once: 32 MiB, in a handful of arrays."""

@@ -35,7 +35,7 @@ from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Prepared, chunks, prepare, public_weights
 from corpusveil.transforms.lattice import LONGEST, Room, Spoken, room, search_runs
 
-VERSION = 1
+VERSION = 2
 """Part of a denoised release's digest; goes up whenever the same call would write other text."""
 Aim = Literal["words", "sentence", "table"]
 AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
