@@ -61,7 +61,9 @@ def line_chart(
     parts.append(f'<text x="{centre}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')
     parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
     for number, (name, points) in enumerate(series.items()):
-        drawn = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in points)
+        wide = 6 if len(points) == 1 else 0  # a single point is a dash
+        places = [(across(x) + aside, down(y)) for x, y in points for aside in ((-wide, wide) if wide else (0,))]
+        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
         title = f"<title>{escape(name)}</title>"
         parts.append(f'<polyline class="line" style="{style}" points="{drawn}">{title}</polyline>')
