@@ -26,7 +26,7 @@ SEARCHES = (
     Search(candidates=16, width=8),
     Search(),
     Search(aim="sentence"),
-    Search(candidates=32, width=16),
+    Search(candidates=24, width=12),
     Search(candidates=64, width=40),
 )
 """The last is the widest: what the others are held against."""
