@@ -98,7 +98,7 @@ def test_a_model_of_other_text_misleads_the_search_and_not_the_risk(space: Space
     simpler = (told.unchanged, told.by_frequency, told.by_law)
     assert told.without_context == max(simpler)
     assert told.with_context == max(*simpler, told.by_search)
-    if epsilon == 0.01:
+    if epsilon == 0.01 and name in ("ring-geometric", "santext"):
         assert told.given_back < 0
 
 
