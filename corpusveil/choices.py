@@ -41,3 +41,7 @@ OnBadRows = Literal["fail", "quarantine"]
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 """What becomes of a class of tokens."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+NumberPolicy = Literal["privatize", "resample", "mask", "drop", "keep", "surrogate"]
+"""What becomes of numbers: what becomes of any class of tokens, or another number of the same shape."""
+NUMBER_POLICIES: tuple[NumberPolicy, ...] = get_args(NumberPolicy)

@@ -13,7 +13,7 @@ from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, Shown
-from corpusveil.errors import BadTypeError, BadValueError, ConflictError, MismatchError, NoGuaranteeError
+from corpusveil.errors import BadTypeError, BadValueError, ConflictError, MismatchError, NoGuaranteeError, NotMadeError
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
@@ -75,6 +75,13 @@ class Release(Shown):
                     f"hyphens {self.policy.hyphens}: the {what} is of text that was read with hyphens {found}; read "
                     "the documents alike."
                 )
+        if self.policy.numbers == "surrogate" and self.mechanism.space.numbers is None:
+            where = self.mechanism.space.url or "this space"
+            raise NotMadeError(
+                f"numbers = 'surrogate': {where} has no public numbers to draw from; "
+                "count public text again with this version of 'corpusveil count', and build the space again with "
+                "these counts (space.counts) into another folder."
+            )
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
 
@@ -96,6 +103,12 @@ class Release(Shown):
                 "cv.load_collocations(URL)."
             )
 
+    @property
+    def numbers(self) -> str | None:
+        """The digest of the public numbers that surrogates are drawn from, where the policy asks for these."""
+        public = self.mechanism.space.numbers
+        return None if self.policy.numbers != "surrogate" or public is None else public.digest
+
     def configuration(self) -> dict[str, Any]:
         """Return all that can change the output text but the key; never engine, paths or workers."""
         return {
@@ -107,6 +120,7 @@ class Release(Shown):
             "space": self.mechanism.space.digest,
             **({} if self.collocations is None else {"collocations": self.collocations.digest}),
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
+            **({} if self.numbers is None else {"numbers": self.numbers}),
         }
 
     def guarantee(self) -> Guarantee:
@@ -164,6 +178,7 @@ class Release(Shown):
             TOKENIZER_VERSION,
             self.collocations,
             self.duplicates == "same-noise",
+            self.numbers,
         )
 
 

@@ -92,7 +92,7 @@ class TestCounts:
             assert rows == sorted(rows, key=lambda row: (row["n"], -row["count"], row["ngram"].encode()))
 
     def test_nothing_is_left_of_the_work(self, reference: Path) -> None:
-        assert sorted(path.name for path in reference.iterdir()) == ["_artifact.json", "ngrams", "state"]
+        assert sorted(path.name for path in reference.iterdir()) == ["_artifact.json", "ngrams", "numbers.parquet", "state"]
 
 
 @pytest.mark.spark
@@ -133,7 +133,7 @@ count.count_corpus([sys.argv[1]], sys.argv[2], Local())
 
 
 class TestInterrupted:
-    @pytest.mark.parametrize("stage", ["CountWords", "AddWords", "CountNgrams", "AddNgrams"])
+    @pytest.mark.parametrize("stage", ["CountWords", "AddWords", "AddNumbers", "CountNgrams", "AddNgrams"])
     def test_goes_on_where_it_stopped(self, corpus: Path, reference: Path, tmp_path: Path, stage: str) -> None:
         """Killed in the middle of any stage and run again, the artefact is the same to the byte."""
         command = [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "out"), stage]

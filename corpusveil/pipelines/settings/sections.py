@@ -10,7 +10,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
-from corpusveil.choices import Allocation, Compare, CsvFormulas, Duplicates, Hyphens, Measure, OnBadRows, Policy
+from corpusveil.choices import (
+    Allocation,
+    Compare,
+    CsvFormulas,
+    Duplicates,
+    Hyphens,
+    Measure,
+    NumberPolicy,
+    OnBadRows,
+    Policy,
+)
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
 from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key
@@ -252,7 +262,9 @@ class TextSettings(Section):
         "The collocation table of any tokenizer but word: made by 'corpusveil score'.", None, path=True, metavar="URL")
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
-    numbers: Policy = key("Numbers.", "resample")
+    numbers: NumberPolicy = key(
+        "Numbers; surrogate: others of the same shape, which is disclosed, from the numbers of {space.counts}.",
+        "resample")
     contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
     punctuation: Policy = key("Punctuation.", "keep")
     other: Policy = key("Symbols, emoji, control characters.", "drop")
