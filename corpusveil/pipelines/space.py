@@ -33,8 +33,8 @@ def build(settings: Settings, watch: Watch) -> Space:
         read = [scaled(one, factors) for one in read]
     counts = numbers = None
     if chosen.counts is not None:
-        numbers = read_numbers(chosen.counts)
         counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens)
+        numbers = read_numbers(chosen.counts)
     only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
     size = len(read[0].words)
     if only is not None:

@@ -92,7 +92,12 @@ class TestCounts:
             assert rows == sorted(rows, key=lambda row: (row["n"], -row["count"], row["ngram"].encode()))
 
     def test_nothing_is_left_of_the_work(self, reference: Path) -> None:
-        assert sorted(path.name for path in reference.iterdir()) == ["_artifact.json", "ngrams", "numbers.parquet", "state"]
+        assert sorted(path.name for path in reference.iterdir()) == [
+            "_artifact.json",
+            "ngrams",
+            "numbers.parquet",
+            "state",
+        ]
 
 
 @pytest.mark.spark
