@@ -20,6 +20,7 @@ from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import metric_of
 from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
+MANIFEST = "manifest.json"
 VERSION = 1
 """Goes up when a manifest would be misread by those who know this one."""
 
@@ -99,7 +100,7 @@ class Manifest(Versioned):
 
 def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError when it is damaged, or of a later version."""
-    address = files.join(output, "manifest.json")
+    address = files.join(output, MANIFEST)
     data = files.read_bytes(address)
     if (told := Versioned.of(data)) is not None and told.version > VERSION:
         raise VersionError(
@@ -163,5 +164,5 @@ def write_manifest(
         "shards": shards,
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    files.write_bytes(files.join(output, "manifest.json"), text.encode())
+    files.write_bytes(files.join(output, MANIFEST), text.encode())
     return totals, content
