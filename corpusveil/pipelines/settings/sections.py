@@ -263,8 +263,7 @@ class TextSettings(Section):
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(
-        "Numbers; surrogate: others of the same shape, which is disclosed, from the numbers of {space.counts}.",
-        "resample")
+        "Numbers; surrogate: others of the same shape, which is disclosed, of the space's public numbers.", "resample")
     contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
     punctuation: Policy = key("Punctuation.", "keep")
     other: Policy = key("Symbols, emoji, control characters.", "drop")
