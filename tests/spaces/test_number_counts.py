@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.spaces import Vectors
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, tables_of, write_numbers
 from corpusveil.text.number_shapes import shape_of, units
+from corpusveil.text.policy import NUMBER_SHAPES
 from corpusveil.text.tokens import Tokenizer
 from tests.engines.corpora import release_files
 
@@ -181,6 +183,31 @@ class TestSpace:
             mechanism = cv.mechanism("ring-geometric", space_with(numbers))
             digests.add(cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(bytes(range(32)))).digest)
         assert len(digests) == 1
+
+    def test_at_any_address_holds_them(self) -> None:
+        space = space_with(Numbers.of(ROWS)).save("memory://surrogates/space")
+        assert cv.load_space("memory://surrogates/space").numbers == space.numbers == Numbers.of(ROWS)
+
+    def test_from_text_to_a_release_by_commands(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The announcement says what is disclosed; a space of counts of before says what to do, and nothing is made."""
+        counts = counted(tmp_path)
+        (tmp_path / "v.txt").write_text("word 1 0\nin 0 1\nat 1 1\n")
+        (tmp_path / "private.txt").write_text("In 1853, at 08:15, 4chan 17 9km\n")
+        space = ["space", "--vectors", str(tmp_path / "v.txt"), "--counts", str(counts), "--output"]
+        release = ["privatize", str(tmp_path / "private.txt"), "--test-key", "--mechanism", "ring-geometric"]
+        release += ["--epsilon", "1", "--numbers", "surrogate", "--progress", "none"]
+        assert run([*space, str(tmp_path / "new")]) == 0
+        assert run([*release, "--space", str(tmp_path / "new"), "--output", str(tmp_path / "out")]) == 0
+        assert NUMBER_SHAPES in capsys.readouterr().out
+        (text,) = (file.read_text() for file in (tmp_path / "out" / "data").iterdir())
+        form = r"\w+ [0-9]{4}, \w+ [0-9]{2}:[0-9]{2}, [0-9][a-z]{4} [0-9]{2} [0-9]km\n"
+        assert re.fullmatch(form, text)
+        assert "1853" not in text
+        (counts / NUMBERS).unlink()
+        assert run([*space, str(tmp_path / "old")]) == 0
+        assert run([*release, "--space", str(tmp_path / "old"), "--output", str(tmp_path / "other")]) == 2
+        assert "count public text again" in capsys.readouterr().err
+        assert not (tmp_path / "other").exists()
 
 
 class TestReading:
