@@ -102,6 +102,21 @@ def test_a_release_says_what_it_spends(made: Made, capsys: pytest.CaptureFixture
     assert "nothing" not in told
 
 
+def test_a_plan_of_a_file_says_that_denoising_spends_nothing(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for denoised in (False, True):
+        file = tmp_path / f"{denoised}.toml"
+        lines = [
+            f'[corpus]\ninput = ["{made.at("in")}"]\n[space]\npath = "{made.at("space")}"',
+            f'[mechanism]\nname = "ring-geometric"\n[budget]\nepsilon = 1\n[output]\npath = "{tmp_path}/out"',
+            f'[model]\npath = "{made.at("model")}"\n[denoise]\npath = "{tmp_path}/readable"' if denoised else "",
+        ]
+        file.write_text("\n".join(lines))
+        assert run(["plan", str(file)]) == 0
+        assert ("that spends nothing, and no ledger counts it" in capsys.readouterr().out) == denoised
+
+
 def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "manifest.json").write_text('{"kind": "release"}')
     assert run(["ledger", "show", str(tmp_path)]) == 2

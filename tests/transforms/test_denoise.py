@@ -50,7 +50,7 @@ def space_of(words: list[str], seed: int = 0) -> Space:
 
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return space_of(VOCABULARY)
+    return dataclasses.replace(space_of(VOCABULARY), numbers=Numbers.of([("0", "3", 4), ("0", "", 2)]))
 
 
 def release_of(space: Space, folder: Path, texts: list[str], *, epsilon: float = 1.0, **more: Any) -> str:
@@ -232,6 +232,8 @@ def test_a_mask_is_no_word(model: LanguageModel) -> None:
         (cv.Budget(20.0, "document", "position", (5, 5, 1)), {}),
         (cv.Budget(20.0, "document", "per-word"), {}),
         (cv.Budget(20.0, "document", "word-share"), {"numbers": "keep", "unknown_words": "mask"}),
+        (cv.Budget(20.0, "document", "word-share"), {"numbers": "surrogate", "unknown_words": "mask"}),
+        (cv.Budget(20.0, "document", "position", (5, 5, 1)), {"numbers": "surrogate"}),
     ],
 )
 def test_the_epsilon_of_a_word_is_what_a_reader_computes(
