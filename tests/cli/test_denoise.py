@@ -110,7 +110,7 @@ def test_a_plan_of_a_file_says_that_denoising_spends_nothing(
         lines = [
             f'[corpus]\ninput = ["{made.at("in")}"]\n[space]\npath = "{made.at("space")}"',
             f'[mechanism]\nname = "ring-geometric"\n[budget]\nepsilon = 1\n[output]\npath = "{tmp_path}/out"',
-            f'[model]\npath = "{made.at("model")}"\n[denoise]\npath = "{tmp_path}/readable"' if denoised else "",
+            f'[denoise]\npath = "{tmp_path}/readable"\nmodel = "{made.at("model")}"' if denoised else "",
         ]
         file.write_text("\n".join(lines))
         assert run(["plan", str(file)]) == 0
