@@ -72,10 +72,7 @@ def guarantee_of(release: Release) -> Guarantee:
                 "All this is between documents with unknown words in the same places, the same ones where kept."
             )
         if policy.numbers == "surrogate":
-            lines.append(
-                "All this is between documents with numbers of the same shapes in the same places: they are replaced "
-                "by other rules, which the next lines state."
-            )
+            lines.append("All this is between documents with numbers of the same shapes in the same places.")
         if release.duplicates == "same-noise":
             lines.append(
                 "Equal texts are written alike, so a text and its copies count as one document: all this is between "
