@@ -41,3 +41,7 @@ OnBadRows = Literal["fail", "quarantine"]
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 """What becomes of a class of tokens."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+RiskOf = Literal["word", "context"]
+"""Whose risk epsilon is chosen by: a reader of single words, or one who also knows a language model."""
+RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)
