@@ -42,10 +42,11 @@ class WordRisk:
     exact: bool
 
 
-def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None) -> WordRisk:
+def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, *, estimate: bool = True) -> WordRisk:
     """Return how often the best guess of a word is right, by the public counts of the space.
 
-    ``prior`` says otherwise how frequent words are; without it and without counts all are alike.
+    ``prior`` says otherwise how frequent words are; without it and without counts all are alike. A mechanism without an
+    exact law is sampled, unless ``estimate`` is False: then it raises NoClosedForm.
     """
     if not isinstance(mechanism, Mechanism):
         raise BadTypeError(f"mechanism: this is of type {type(mechanism).__name__}; give cv.mechanism(NAME, space).")
@@ -54,6 +55,8 @@ def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None) 
     try:
         found = explain(mechanism, epsilon, prior.words, prior.shares, every, 1)
     except NoClosedForm:
+        if not estimate:
+            raise
         found = explain_sampled(mechanism, epsilon, prior.words, prior.shares, every, 1)
         exact = False
     share = math.fsum(found.joint[:, 0].tolist())  # the same sum on every machine

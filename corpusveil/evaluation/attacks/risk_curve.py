@@ -9,6 +9,7 @@ are (outputs always all): an attacker who is told that much more.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -19,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import UserError
+from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.distances import euclidean
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import WordRisk, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.grid import is_on_grid
 from corpusveil.sampling.keys import Key
@@ -43,9 +44,9 @@ class Point:
 
     ``retention``: the share of words that come back unchanged (N_w), by the prior; ``distinct``: expected different
     outputs of 100 (S_w), ``distance``: expected Euclidean distance of vectors of output and input, both over 100 words;
-    ``risk``: Bayes-optimal reconstruction; ``plain_ldp``: nats, None without a guarantee. ``exact`` is False where
-    figures come from samples. ``on_grid``: epsilon is a value of the public grid 2^(j/8), from which a risk chooses;
-    ``chosen_for``: the risk that chose it, where one did.
+    ``risk``: Bayes-optimal reconstruction, None where it was not to be estimated; ``plain_ldp``: nats, None without a
+    guarantee. ``exact`` is False where figures come from samples. ``on_grid``: epsilon is a value of the public grid
+    2^(j/8), from which a risk chooses; ``chosen_for``: the risk that chose it, where one did.
     """
 
     mechanism: str
@@ -91,16 +92,19 @@ def curve(
     return points
 
 
-def point(mechanism: Mechanism, epsilon: float, prior: Prior) -> Point:
-    """Return one point of a curve."""
+def point(mechanism: Mechanism, epsilon: float, prior: Prior, *, estimate: bool = True) -> Point:
+    """Return one point of a curve; without an exact law its risk is estimated from samples, unless told not to be."""
     guarantee = mechanism.guarantee(epsilon)
     looked_at = np.random.default_rng(0).choice(prior.words, LOOKED_AT, p=prior.shares)
-    risk = word_risk(mechanism, epsilon, prior)
-    retention = risk.unchanged if risk.exact else mechanism.retention(epsilon)
-    distinct, distance = (_exact if risk.exact else _sampled)(mechanism, epsilon, looked_at)
+    risk: WordRisk | None = None
+    with contextlib.suppress(NoClosedForm):
+        risk = word_risk(mechanism, epsilon, prior, estimate=estimate)
+    exact = risk is not None and risk.exact
+    retention = risk.unchanged if risk is not None and exact else mechanism.retention(epsilon)
+    distinct, distance = (_exact if exact else _sampled)(mechanism, epsilon, looked_at)
     return Point(
-        mechanism.name, mechanism.parameters(), epsilon, retention, distinct, distance, risk.share, guarantee.plain_ldp,
-        risk.exact, is_on_grid(epsilon),
+        mechanism.name, mechanism.parameters(), epsilon, retention, distinct, distance,
+        None if risk is None else risk.share, guarantee.plain_ldp, exact, is_on_grid(epsilon),
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def sweep_epsilons(
         for epsilon in options.epsilons:
             try:
                 privates = _privates(before, manifest, options, epsilon, mechanism)
-                promised = point(mechanism, word_epsilon(manifest, before.texts, epsilon), prior)
+                promised = point(mechanism, word_epsilon(manifest, before.texts, epsilon), prior, estimate=False)
             except UserError as error:
                 trials.left_out.append(f"{mechanism.name} is left out at epsilon {epsilon:g}: {error}")
                 continue
