@@ -4,7 +4,6 @@ import time
 
 import numpy as np
 import pyarrow as pa
-from corpusveil.pipelines.local import LocalEngine
 
 import corpusveil as cv
 from benchmarks import inputs
@@ -12,6 +11,7 @@ from benchmarks.report import Table
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.collocations.modelling import build_model
+from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space, Vocabulary, read_counts
 from corpusveil.storage import formats
 from corpusveil.storage.rows import Columns
@@ -26,7 +26,7 @@ SEARCHES = (
     Search(candidates=16, width=8),
     Search(),
     Search(aim="sentence"),
-    Search(candidates=32, width=16),
+    Search(candidates=24, width=12),
     Search(candidates=64, width=40),
 )
 """The last is the widest: what the others are held against."""
@@ -60,8 +60,8 @@ def run() -> list[Table]:
 def language() -> LanguageModel:
     """Return a model of all shards but the last."""
     counts, folder = inputs.work() / "denoise-counts", inputs.work() / "denoise-model"
-    count_corpus(inputs.shards()[:-1], str(counts), LocalEngine(), CountOptions(3, 2))
-    build_model(str(counts), str(folder), LocalEngine())
+    count_corpus(inputs.shards()[:-1], str(counts), Local(), CountOptions(3, 2))
+    build_model(str(counts), str(folder), Local())
     return cv.load_model(folder)
 
 

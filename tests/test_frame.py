@@ -89,3 +89,17 @@ def test_importing_the_package_starts_no_engine() -> None:
     program = "import sys, corpusveil; print(*{'pyspark', 'apache_beam', 'gensim'} & sys.modules.keys())"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert told.strip() == ""
+
+
+def test_every_benchmark_and_attack_can_be_imported() -> None:
+    """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
+    names = [
+        f"{folder}.{path.stem}"
+        for folder in ("benchmarks", "attacks")
+        for path in sorted((ROOT / folder).glob("*.py"))
+        if path.stem != "__main__"
+    ]
+    program = f"import importlib\nfor name in {names}: importlib.import_module(name)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert len(names) > 20
+    assert done.returncode == 0, done.stderr

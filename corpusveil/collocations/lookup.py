@@ -1,8 +1,12 @@
-"""Where compiled code finds n-grams: bigrams in one hash table for each first word, trigrams by binary search.
+"""Where compiled code finds n-grams: in hash tables, one for each first word, and one for each bigram.
+
+What it waits for is memory. So what belongs to a bigram stands together, a bigram that is followed by few words says
+so without a look at its table, and loops ask for many slots before they read the first.
 
 A slot of a bigram's table holds its second word, its entry and roughly its logarithm, so that one look at memory says
 whether a pair was counted, and about how likely it is; and asking for many second words after one first word reads
-little of it.
+little of it. A slot of a trigram's holds its last word and its logarithm. Half of all slots are empty: most n-grams
+that are looked up were not counted, and an empty slot says so.
 """
 
 from __future__ import annotations
@@ -26,21 +30,27 @@ _ENTRY_MASK = np.uint64((1 << _ENTRY_BITS) - 1)
 _ROUGH_MASK = np.uint64(ROUGH - 1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-_NONE = np.uint64(0)
+_LOG_MASK = np.uint64((1 << 32) - 1)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+_BIT_SHIFT = np.uint64(26)
+"""Of a hash of 32 bits six remain: one bit of 64."""
 
 
 def regions_of(bigrams: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
-    """Return where the table of each first word begins, uint32 [V + 1], by how many bigrams it has, int64 [V].
-
-    A third of the slots stays empty, and one at least.
-    """
-    sizes = np.where(bigrams > 0, bigrams + bigrams // 2 + 1, 0)
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
+    """Return where the table of each first word begins, uint32 [V + 1], by how many bigrams it has, int64 [V]."""
+    return np.concatenate([[0], np.cumsum(2 * bigrams)]).astype(np.uint32)
 
 
 @compiled
-def _place(second: Any, size: Any) -> Any:
-    return np.int64((((np.uint64(second + 1) * _MIX) >> _HALF) * np.uint64(size)) >> _HALF)
+def mixed(word: Any) -> Any:
+    """Return the hash of a word, uint64 below 2^32; of -1, too, which stands in no slot."""
+    return (np.uint64(word + 1) * _MIX) >> _HALF
+
+
+@compiled
+def spot(hashed: Any, size: Any) -> Any:
+    """Return where a word of this hash is looked for first, in a table of ``size`` slots."""
+    return np.int64((hashed * np.uint64(size)) >> _HALF)
 
 
 @compiled
@@ -49,7 +59,7 @@ def enter(first: Any, second: Any, logs: Any, entry: int, regions: Any, slots: A
     for t in range(first.size):
         low = np.int64(regions[first[t]])
         size = np.int64(regions[first[t] + 1]) - low
-        at = _place(second[t], size)
+        at = spot(mixed(second[t]), size)
         while slots[low + at] != _NONE:
             at += 1
             if at == size:
@@ -69,15 +79,20 @@ def slot_of(first: Any, second: Any, regions: Any, slots: Any) -> Any:
     size = np.int64(regions[first + 1]) - low
     if size == 0:
         return _NONE
-    at = _place(second, size)
+    at = low + spot(mixed(second), size)
+    return found_from(slots[at], at, second, low, size, slots)
+
+
+@compiled
+def found_from(slot: Any, at: Any, second: Any, low: Any, size: Any, slots: Any) -> Any:
+    """Return a word's slot in the table of ``size`` slots from ``low`` on, or 0; ``slot``, at ``at``, is the first."""
     wanted = np.uint64(second + 1)
-    while True:
-        slot = slots[low + at]
-        if slot == _NONE or slot >> _WORD_SHIFT == wanted:
-            return slot
+    while slot != _NONE and slot >> _WORD_SHIFT != wanted:
         at += 1
-        if at == size:
-            at = 0
+        if at == low + size:
+            at = low
+        slot = slots[at]
+    return slot
 
 
 @compiled
@@ -106,14 +121,105 @@ def pair(first: Any, second: Any, regions: Any, slots: Any) -> Any:
 
 
 @compiled
-def third(start: Any, end: Any, words: Any, word: Any) -> Any:
-    """Return where a word stands among ``words[start:end]``, in order, or -1."""
-    low = np.int64(start)
-    high = np.int64(end)
-    while low < high:
-        middle = (low + high) >> 1
-        if words[middle] < word:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and words[low] == word else -1
+def enter_thirds(context: Any, words: Any, logs: Any, first: Any, bigrams: Any, slots: Any) -> None:
+    """Enter the last words of trigrams and their logarithms into ``slots``, which begin with those of entry ``first``.
+
+    ``context`` is the entry of the bigram before each.
+    """
+    begin = begin_of(bigrams, first)
+    for t in range(words.size):
+        low = begin_of(bigrams, context[t]) - begin
+        size = size_of(bigrams, context[t])
+        at = spot(mixed(words[t]), size)
+        while slots[low + at] != _NONE:
+            at += 1
+            if at == size:
+                at = 0
+        slots[low + at] = (np.uint64(words[t] + 1) << _HALF) | np.uint64(-np.int64(logs[t]))
+
+
+@compiled
+def fill(logs: Any, lefts: Any, starts: Any, words: Any, entry: Any, before: Any, bigrams: Any) -> None:
+    """Write the records of bigrams, three numbers each, from ``entry`` on.
+
+    ``logs`` and ``lefts`` int32 [K]; ``words[starts[k]:starts[k + 1]]`` are the words after each, and ``before`` is how
+    many trigrams came before.
+    """
+    for k in range(logs.size):
+        at = 3 * (entry + k)
+        bigrams[at] = (np.uint64(-np.int64(lefts[k])) << _HALF) | np.uint64(-np.int64(logs[k]))
+        bigrams[at + 1] = (np.uint64(before + starts[k]) << _HALF) | np.uint64(starts[k + 1] - starts[k])
+        members = _NONE
+        for one in range(starts[k], starts[k + 1]):
+            members |= member(mixed(words[one]))
+        bigrams[at + 2] = members
+
+
+@compiled
+def log_of(bigrams: Any, entry: Any) -> Any:
+    """Return the logarithm of a bigram's second word after its first."""
+    return -np.int64(bigrams[3 * entry] & _LOG_MASK)
+
+
+def logs_of(entries: npt.NDArray[np.int64], bigrams: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return the logarithms of bigrams, int64 [K]; the last one's where an entry is -1."""
+    return -(bigrams[3 * entries] & _LOG_MASK).astype(np.int64)
+
+
+@compiled
+def left_of(bigrams: Any, entry: Any) -> Any:
+    """Return the logarithm that the shorter context is multiplied with after a bigram."""
+    return -np.int64(bigrams[3 * entry] >> _HALF)
+
+
+@compiled
+def begin_of(bigrams: Any, entry: Any) -> Any:
+    """Return where the table of the words after a bigram begins."""
+    return np.int64(bigrams[3 * entry + 1] >> _HALF) * 2
+
+
+@compiled
+def size_of(bigrams: Any, entry: Any) -> Any:
+    """Return how many slots that table has."""
+    return np.int64(bigrams[3 * entry + 1] & _LOG_MASK) * 2
+
+
+@compiled
+def member(hashed: Any) -> Any:
+    """Return the bit of a hash among 64: of words after a bigram, whose bits its record holds, a no is certain."""
+    return _ONE << (hashed >> _BIT_SHIFT)
+
+
+@compiled
+def third_from(slot: Any, at: Any, word: Any, low: Any, size: Any, slots: Any) -> Any:
+    """Return the slot of a trigram's last word, or 0; as ``found_from`` for pairs."""
+    wanted = np.uint64(word + 1)
+    while slot != _NONE and slot >> _HALF != wanted:
+        at += 1
+        if at == low + size:
+            at = low
+        slot = slots[at]
+    return slot
+
+
+@compiled
+def third_in(slot: Any) -> Any:
+    """Return the last word of the trigram that a slot holds."""
+    return np.int64(slot >> _HALF) - 1
+
+
+@compiled
+def log_in(slot: Any) -> Any:
+    """Return the logarithm that the slot of a trigram holds."""
+    return -np.int64(slot & _LOG_MASK)
+
+
+@compiled
+def third(context: Any, word: Any, bigrams: Any, slots: Any) -> Any:
+    """Return the slot of a word after the bigram ``context``, 0 where there is none."""
+    hashed = mixed(word)
+    if bigrams[3 * context + 2] & member(hashed) == _NONE:
+        return _NONE
+    low, size = begin_of(bigrams, context), size_of(bigrams, context)
+    at = low + spot(hashed, size)
+    return third_from(slots[at], at, word, low, size, slots)

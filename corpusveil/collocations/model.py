@@ -19,7 +19,7 @@ import numpy.typing as npt
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import read_artifact, reading_of
 from corpusveil.collocations.fixed import LEAST, ONE
-from corpusveil.collocations.lookup import pair, third
+from corpusveil.collocations.lookup import begin_of, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.compiled import compiled
 from corpusveil.errors import ArtefactError, ChangedError, ShapeError, UnknownError, UserError
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
@@ -33,10 +33,9 @@ class Arrays(NamedTuple):
     """Of V words, B bigrams and T trigrams; logarithms are int32 in 2^-16 nats, none below ``fixed.LEAST``.
 
     ``first`` [V + 1] without context, the unknown word last, and ``start`` [V + 1] at the beginning of a run; ``left2``
-    [V] what a shorter context is multiplied with; ``regions`` uint32 [V + 1] and ``slots`` uint64 find the entry of a
-    bigram, ``logs2`` [B] is that of its second word after the first, ``left3`` [B] what the shorter context is
-    multiplied with after both; ``starts`` uint32 [B + 1] where the trigrams after a bigram begin in ``words`` int32 [T]
-    and ``logs3`` [T].
+    [V] what a shorter context is multiplied with. ``regions`` uint32 [V + 1] and ``slots`` uint64 [2 B] find the entry
+    of a bigram; ``bigrams`` uint64 [3 B] holds its logarithm, what the shorter context is multiplied with after it, and
+    where the trigrams that begin with it stand in ``slots3`` uint64 [2 T] (``lookup.py``).
     """
 
     first: npt.NDArray[np.int32]
@@ -44,14 +43,11 @@ class Arrays(NamedTuple):
     left2: npt.NDArray[np.int32]
     regions: npt.NDArray[np.uint32]
     slots: npt.NDArray[np.uint64]
-    logs2: npt.NDArray[np.int32]
-    left3: npt.NDArray[np.int32]
-    starts: npt.NDArray[np.uint32]
-    words: npt.NDArray[np.int32]
-    logs3: npt.NDArray[np.int32]
+    bigrams: npt.NDArray[np.uint64]
+    slots3: npt.NDArray[np.uint64]
 
 
-DTYPES = dict(zip(Arrays._fields, ("<i4", "<i4", "<i4", "<u4", "<u8", "<i4", "<i4", "<u4", "<i4", "<i4"), strict=True))
+DTYPES = dict(zip(Arrays._fields, ("<i4", "<i4", "<i4", "<u4", "<u8", "<u8", "<u8"), strict=True))
 
 
 @compiled
@@ -60,13 +56,13 @@ def spoken(context: Any, last: Any, word: Any, arrays: Any) -> Any:
     if last < 0:
         return np.int64(arrays.first[word])
     entry = pair(last, word, arrays.regions, arrays.slots)
-    value = np.int64(arrays.logs2[entry]) if entry >= 0 else np.int64(arrays.left2[last]) + arrays.first[word]
+    value = log_of(arrays.bigrams, entry) if entry >= 0 else np.int64(arrays.left2[last]) + arrays.first[word]
     if context >= 0:
         if entry >= 0:
-            at = third(arrays.starts[context], arrays.starts[context + 1], arrays.words, word)
-            if at >= 0:
-                return np.int64(arrays.logs3[at])
-        value += arrays.left3[context]
+            slot = third(context, word, arrays.bigrams, arrays.slots3)
+            if slot != 0:
+                return log_in(slot)
+        value += left_of(arrays.bigrams, context)
     return max(value, np.int64(LEAST))
 
 
@@ -229,12 +225,12 @@ def _fits(words: int, arrays: Arrays) -> bool:
     """Say whether the arrays have the types and sizes that compiled loops take for granted."""
     if not all(array.dtype == DTYPES[name] and array.ndim == 1 for name, array in arrays._asdict().items()):
         return False
-    bigrams, trigrams = arrays.logs2.size, arrays.words.size
     first = (words + 1, words + 1, words, words + 1)
     if tuple(array.size for array in arrays[:4]) != first or arrays.slots.size != int(arrays.regions[-1]):
         return False
-    rest = (bigrams, bigrams, bigrams + 1, trigrams, trigrams)
-    return tuple(array.size for array in arrays[5:]) == rest and int(arrays.starts[-1]) == trigrams
+    count, rest = divmod(arrays.bigrams.size, 3)
+    end = begin_of(arrays.bigrams, count - 1) + size_of(arrays.bigrams, count - 1) if count else 0
+    return not rest and arrays.slots.size == 2 * count and arrays.slots3.size == end
 
 
 def _reopen(url: str, digest: str) -> LanguageModel:

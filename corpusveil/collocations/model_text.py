@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.fixed import linear, tables
-from corpusveil.collocations.lookup import entry_in, pair, second_in
+from corpusveil.collocations.lookup import (
+    begin_of,
+    entry_in,
+    left_of,
+    log_in,
+    log_of,
+    pair,
+    second_in,
+    size_of,
+    third_in,
+)
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.compiled import compiled
 
@@ -20,12 +30,16 @@ from corpusveil.compiled import compiled
 @compiled
 def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high: Any) -> Any:
     """Return the word of a draw among the trigrams after a context and what is left of the draw; -1 for none."""
-    left = linear(arrays.left3[context], low, high)
-    for t in range(np.int64(arrays.starts[context]), np.int64(arrays.starts[context + 1])):
-        word = np.int64(arrays.words[t])
+    left = linear(left_of(arrays.bigrams, context), low, high)
+    begin = begin_of(arrays.bigrams, context)
+    for place in range(begin, begin + size_of(arrays.bigrams, context)):
+        slot = arrays.slots3[place]
+        if slot == np.uint64(0):
+            continue
+        word = third_in(slot)
         entry = pair(last, word, arrays.regions, arrays.slots)
-        shorter = linear(arrays.logs2[entry], low, high) if entry >= 0 else 0.0
-        at -= max(0.0, linear(arrays.logs3[t], low, high) - left * shorter)
+        shorter = linear(log_of(arrays.bigrams, entry), low, high) if entry >= 0 else 0.0
+        at -= max(0.0, linear(log_in(slot), low, high) - left * shorter)
         if at < 0.0:
             return word, 0.0
     return np.int64(-1), min(at / left, 1.0) if left > 0.0 else 0.0
@@ -34,13 +48,14 @@ def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high
 @compiled
 def _of_bigrams(at: float, last: Any, arrays: Any, low: Any, high: Any) -> Any:
     """Return the word of a draw among the bigrams after a word and what is left of the draw; -1 for none."""
-    left = linear(arrays.left2[last], low, high)
+    left = linear(np.int64(arrays.left2[last]), low, high)
     for place in range(np.int64(arrays.regions[last]), np.int64(arrays.regions[last + 1])):
         slot = arrays.slots[place]
         if slot == np.uint64(0):
             continue
         word = second_in(slot)
-        at -= max(0.0, linear(arrays.logs2[entry_in(slot)], low, high) - left * linear(arrays.first[word], low, high))
+        counted = linear(log_of(arrays.bigrams, entry_in(slot)), low, high)
+        at -= max(0.0, counted - left * linear(np.int64(arrays.first[word]), low, high))
         if at < 0.0:
             return word, 0.0
     return np.int64(-1), min(at / left, 1.0) if left > 0.0 else 0.0

@@ -2,7 +2,7 @@
 
 Two stages, each a map over tasks: every part of the counts is turned into keys and parted by ranges of them, trigrams
 once by their first two words and once by their last two; every range is then smoothed by itself. What is left for the
-driver is to join the ranges, one after another: it holds what belongs to words and to bigrams (about 25 bytes each),
+driver is to join the ranges, one after another: it holds what belongs to words and to bigrams (40 bytes each),
 and of the trigrams one range.
 """
 
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from corpusveil.collocations import parts
 from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.fixed import ONE, to_fixed
-from corpusveil.collocations.lookup import enter, regions_of
+from corpusveil.collocations.lookup import enter, enter_thirds, fill, logs_of, regions_of
 from corpusveil.collocations.model import (
     VOCABULARY,
     Arrays,
@@ -213,11 +213,10 @@ def _build(
     arrays = with_bigrams(words, (_level(*urls) for urls in made), *sizes)
     checked = {}
     for name, array in arrays._asdict().items():
-        if name not in ("words", "logs3"):
+        if name != "slots3":
             checked[name] = _write(files.join(output, f"{name}.npy"), array.size, array.dtype, [array])
-    thirds = functools.partial(_thirds, arrays, made)
-    checked["words"] = _write(files.join(output, "words.npy"), sizes[1], "<i4", (one for one, _ in thirds()))
-    checked["logs3"] = _write(files.join(output, "logs3.npy"), sizes[1], "<i4", (one for _, one in thirds()))
+    thirds = _thirds(arrays, made)
+    checked["slots3"] = _write(files.join(output, "slots3.npy"), 2 * sizes[1], "<u8", thirds)
     hyphens, over_stops = reading_of(counts, told)
     description = {
         "counts": told["digest"],
@@ -235,34 +234,36 @@ def _build(
 
 def with_bigrams(words: Words, levels: Iterable[Level], bigrams: int, trigrams: int) -> Arrays:
     """Join ranges, in their order, to the arrays of a model that still lack the trigrams themselves."""
-    if trigrams >= 1 << 32:
+    if trigrams >= 1 << 31:
         raise SizeError(f"{trigrams:,} trigrams are more than a model holds; raise min_trigram.")
     if bigrams >= 1 << 31:
         raise SizeError(f"{bigrams:,} pairs of words are more than a model holds; raise min_bigram.")
-    regions, starts = regions_of(words.begin), np.zeros(bigrams + 1, np.int64)
-    slots = np.zeros(int(regions[-1]), np.uint64)
-    logs2, left3 = np.empty(bigrams, np.int32), np.empty(bigrams, np.int32)
-    at = 0
+    regions = regions_of(words.begin)
+    slots, records = np.zeros(int(regions[-1]), np.uint64), np.zeros(3 * bigrams, np.uint64)
+    at, before = 0, 0
     for made in levels:
-        some = slice(at, at + made.bigrams.size)
-        logs2[some], left3[some] = to_fixed(words.bigrams(made.bigrams, made.before)), to_fixed(made.left)
-        enter(*words_of(made.bigrams), logs2[some], at, regions, slots)
-        starts[at + 1 : at + 1 + made.bigrams.size] = starts[at] + made.starts[1:]
-        at += made.bigrams.size
-    none = np.empty(0, np.int32)
+        logs = to_fixed(words.bigrams(made.bigrams, made.before))
+        enter(*words_of(made.bigrams), logs, at, regions, slots)
+        fill(logs, to_fixed(made.left), made.starts, made.words, at, before, records)
+        at, before = at + made.bigrams.size, before + made.words.size
     return Arrays(
-        to_fixed(words.first), to_fixed(words.start), to_fixed(words.left), regions, slots, logs2, left3,
-        starts.astype(np.uint32), none, none,
+        to_fixed(words.first), to_fixed(words.start), to_fixed(words.left), regions, slots, records,
+        np.empty(0, np.uint64),
     )  # fmt: skip
 
 
-def thirds_of(arrays: Arrays, made: Level) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the trigrams of a range as a model holds them: their last words and their logarithms, int32 [T] each."""
+def thirds_of(arrays: Arrays, made: Level, first: int = 0) -> npt.NDArray[np.uint64]:
+    """Return the slots of the trigrams of a range, uint64; ``first`` is the entry of its first bigram."""
+    slots = np.zeros(2 * made.words.size, np.uint64)
+    if not slots.size:
+        return slots
     second = words_of(made.bigrams)[1]
     bigram = np.repeat(np.arange(made.bigrams.size), np.diff(made.starts))
     last = np.ascontiguousarray(second[bigram])
-    shorter = np.exp(arrays.logs2[find(last, made.words, arrays)] / ONE)
-    return made.words, to_fixed(made.shares + made.left[bigram] * shorter)
+    shorter = np.exp(logs_of(find(last, made.words, arrays), arrays.bigrams) / ONE)
+    logs = to_fixed(made.shares + made.left[bigram] * shorter)
+    enter_thirds(first + bigram, made.words, logs, first, arrays.bigrams, slots)
+    return slots
 
 
 def range_of(two: Ids, counts2: npt.NDArray[np.int64], three: Ids, counts3: npt.NDArray[np.int64]) -> Range:
@@ -284,8 +285,7 @@ def model_of(vocabulary: Vocabulary, found: Range, least: int, tokens: int) -> L
     sums = Sums.of(made, found.counts2, len(vocabulary))
     words = Words.of(sums, Discounts.of(made.before).value, _counted(vocabulary), tokens)
     arrays = with_bigrams(words, [made], made.bigrams.size, made.words.size)
-    last, logs3 = thirds_of(arrays, made)
-    arrays = arrays._replace(words=last, logs3=logs3)
+    arrays = arrays._replace(slots3=thirds_of(arrays, made))
     return LanguageModel(vocabulary, arrays, digest_of(vocabulary, sums_of(arrays)), least)
 
 
@@ -301,11 +301,12 @@ def model_of_counts(counts: str) -> LanguageModel:
     return model_of(vocabulary, range_of(*two, *three), least, told["words"])
 
 
-def _thirds(
-    arrays: Arrays, made: Sequence[tuple[str, str]]
-) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+def _thirds(arrays: Arrays, made: Sequence[tuple[str, str]]) -> Iterator[npt.NDArray[np.uint64]]:
+    first = 0
     for urls in made:
-        yield thirds_of(arrays, _level(*urls))
+        found = _level(*urls)
+        yield thirds_of(arrays, found, first)
+        first += found.bigrams.size
 
 
 def _trigram_counts(counts: str) -> dict[str, Any]:

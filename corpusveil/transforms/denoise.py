@@ -57,8 +57,8 @@ class Search:
     """
 
     aim: Aim = "words"
-    candidates: int = 24
-    width: int = 12
+    candidates: int = 32
+    width: int = 16
     unknown_share: float | None = None
 
     def __post_init__(self) -> None:

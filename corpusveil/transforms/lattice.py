@@ -25,10 +25,24 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.fixed import linear
-from corpusveil.collocations.lookup import entry_in, pair, rough_in, slot_of, third
+from corpusveil.collocations.lookup import (
+    begin_of,
+    entry_in,
+    found_from,
+    left_of,
+    log_in,
+    log_of,
+    member,
+    mixed,
+    pair,
+    rough_in,
+    size_of,
+    spot,
+    third_from,
+)
 from corpusveil.compiled import compiled
 
-FAINT = 1e-3
+FAINT = 1e-2
 """Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""
 LONGEST = 128
 """Words of a run that are searched at once; a longer one is cut."""
@@ -37,6 +51,7 @@ Bool = npt.NDArray[np.bool_]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
+UInt64 = npt.NDArray[np.uint64]
 
 
 class Spoken(NamedTuple):
@@ -67,11 +82,12 @@ class Room(NamedTuple):
     By place and candidate: ``words`` int32 (-1 the unknown word), ``firsts`` and ``lasts`` of them in the model,
     ``emitted`` (the law, times the parts within the word), ``alone``, ``start``, ``left`` (L of it as context, -1 where
     it is none) and ``forward``. ``sizes``, ``kept`` int64 [N] are how many, ``chosen`` int32 [N, M] which remain and
-    ``place`` [N, K] where. Bigrams that were counted,
-    of place t from ``edges[t]`` to ``edges[t + 1]``: ``sources``, ``targets``, ``entries`` and ``more``, by how much
-    they exceed what is backed off to. Of the second pass, by candidate of the place before and of this one: ``base``
-    and ``entry`` [N, M, M] the bigram, ``states`` the sums, ``contexts`` and ``left3`` the two words as context. Its
-    counted trigrams, from ``ends[t]`` on: ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows.
+    ``place`` [N, K] where. Bigrams that were counted, of place t from ``edges[t]`` to ``edges[t + 1]``: ``sources``,
+    ``targets``, ``entries`` and ``more``, by how much they exceed what is backed off to. Of the second pass, by
+    candidate of the place before and of this one: ``base`` and ``entry`` [N, M, M] the bigram, ``states`` the sums,
+    ``contexts``, ``left3`` and ``members`` the two words as context. Its counted trigrams, from ``ends[t]`` on:
+    ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows. The last five are what is asked for at
+    once, of one context: hashes of words, first slots and what these hold, and which words.
     """
 
     words: Int32
@@ -102,6 +118,12 @@ class Room(NamedTuple):
     ends: Int64
     triples: Int32
     extra: Float64
+    hashes: UInt64
+    spots: Int64
+    probes: UInt64
+    asked: Int64
+    wanted: Int64
+    members: UInt64
 
 
 def room(candidates: int, remaining: int) -> Room:
@@ -116,6 +138,8 @@ def room(candidates: int, remaining: int) -> Room:
         np.empty(two), np.zeros((n, k), np.int32), np.zeros((n, m, m)), np.zeros((n, m, m), np.int64),
         np.zeros((n, m, m)), np.zeros((n, m, m), np.int64), np.zeros((n, m, m)), np.zeros((2, m, m)),
         np.zeros(n + 1, np.int64), np.empty((three, 3), np.int32), np.empty(three),
+        np.zeros(k, np.uint64), np.zeros(k, np.int64), np.zeros(k, np.uint64), np.zeros(k, np.int64),
+        np.zeros(k + 1, np.int64), np.zeros((n, m, m), np.uint64),
     )  # fmt: skip
 
 
@@ -181,6 +205,7 @@ def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
                 reduced += w.forward[t - 1, v] * w.left[t - 1, v]
         for c in range(here):
             known = w.firsts[t, c] >= 0
+            w.hashes[c] = mixed(w.firsts[t, c])
             w.forward[t, c] = w.alone[t, c] * (reduced if known else whole) + w.start[t, c] * opened
         for v in range(before):
             last = w.lasts[t - 1, v]
@@ -190,11 +215,19 @@ def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
             if score < FAINT:
                 continue
             left = w.left[t - 1, v]
+            low = np.int64(regions[last])
+            width = np.int64(regions[last + 1]) - low
+            if width == 0:
+                continue
             for c in range(here):
-                first = w.firsts[t, c]
-                if first < 0:
+                at = low + spot(w.hashes[c], width)
+                w.spots[c] = at
+                w.probes[c] = slots[at]
+            for c in range(here):
+                slot = w.probes[c]
+                if slot == 0:
                     continue
-                slot = slot_of(last, first, regions, slots)
+                slot = found_from(slot, w.spots[c], w.firsts[t, c], low, width, slots)
                 if slot == 0:
                     continue
                 more = rough[rough_in(slot)] - left * w.alone[t, c]
@@ -285,7 +318,7 @@ def _between(t: int, said: Any, arrays: Any, w: Any) -> None:
     for edge in range(w.edges[t], w.edges[t + 1]):
         v, k = w.place[t - 1, w.sources[edge]], w.place[t, w.targets[edge]]
         if v >= 0 and k >= 0:
-            w.base[t, v, k] = linear(arrays.logs2[w.entries[edge]], said.low, said.high)
+            w.base[t, v, k] = linear(log_of(arrays.bigrams, w.entries[edge]), said.low, said.high)
             w.entry[t, v, k] = w.entries[edge]
     for k in range(w.kept[t]):
         word = w.words[t, w.chosen[t, k]]
@@ -296,7 +329,11 @@ def _between(t: int, said: Any, arrays: Any, w: Any) -> None:
         for v in range(w.kept[t - 1]):
             found = own if several else w.entry[t, v, k]
             w.contexts[t, v, k] = found
-            w.left3[t, v, k] = linear(arrays.left3[found], said.low, said.high) if found >= 0 else 1.0
+            w.left3[t, v, k] = 1.0
+            w.members[t, v, k] = 0
+            if found >= 0:
+                w.left3[t, v, k] = linear(left_of(arrays.bigrams, found), said.low, said.high)
+                w.members[t, v, k] = arrays.bigrams[3 * found + 2]
 
 
 @compiled
@@ -305,7 +342,7 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
 
     State (v, k) of place t is candidate v of the place before and k of this one.
     """
-    starts, lasts, logs3, low, high = arrays.starts, arrays.words, arrays.logs3, said.low, said.high
+    slots, low, high = arrays.slots3, said.low, said.high
     _between(1, said, arrays, w)
     for k in range(w.kept[1]):
         w.states[1, 0, k] = w.base[1, 0, k] * w.emitted[1, w.chosen[1, k]]
@@ -314,6 +351,8 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
         _between(t, said, arrays, w)
         w.ends[t] = used
         best = 0.0
+        for k in range(w.kept[t]):
+            w.hashes[k] = mixed(w.firsts[t, w.chosen[t, k]])
         for v in range(w.kept[t - 1]):
             whole_of = 0.0  # of the states before that end in v, and of these backed off from
             reduced = 0.0
@@ -322,29 +361,53 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
                 left = value * w.left3[t - 1, u, v]
                 whole_of = max(whole_of, value) if whole else whole_of + value
                 reduced = max(reduced, left) if whole else reduced + left
+            asked = 0
             for k in range(w.kept[t]):
-                c = w.chosen[t, k]
-                first = w.firsts[t, c]
-                base = w.base[t, v, k]
-                total = base * (reduced if first >= 0 else whole_of)
-                if first >= 0 and w.entry[t, v, k] >= 0:
-                    for u in range(w.kept[t - 2]):
-                        context = w.contexts[t - 1, u, v]
-                        score = w.states[t - 1, u, v]
-                        if context < 0 or score < FAINT:
-                            continue
-                        at = third(starts[context], starts[context + 1], lasts, first)
-                        if at < 0:
-                            continue
-                        value = linear(logs3[at], low, high)
-                        more = value - base * w.left3[t - 1, u, v]
-                        w.triples[used, 0] = u
-                        w.triples[used, 1] = v
-                        w.triples[used, 2] = k
-                        w.extra[used] = more
-                        used += 1
-                        total = max(total, value * score) if whole else total + more * score
-                total *= w.emitted[t, c]
+                known = w.firsts[t, w.chosen[t, k]] >= 0
+                w.states[t, v, k] = w.base[t, v, k] * (reduced if known else whole_of)
+                if known and w.entry[t, v, k] >= 0:
+                    w.asked[asked] = k
+                    asked += 1
+            for u in range(w.kept[t - 2]):
+                context = w.contexts[t - 1, u, v]
+                score = w.states[t - 1, u, v]
+                if context < 0 or score < FAINT:
+                    continue
+                members = w.members[t - 1, u, v]
+                wanted = 0
+                for one in range(asked):
+                    w.wanted[wanted] = w.asked[one]
+                    wanted += members & member(w.hashes[w.asked[one]]) != 0
+                if wanted == 0:
+                    continue
+                begin, width = begin_of(arrays.bigrams, context), size_of(arrays.bigrams, context)
+                for one in range(wanted):
+                    at = begin + spot(w.hashes[w.wanted[one]], width)
+                    w.spots[one] = at
+                    w.probes[one] = slots[at]
+                left = w.left3[t - 1, u, v]
+                for one in range(wanted):
+                    slot = w.probes[one]
+                    if slot == 0:
+                        continue
+                    k = w.wanted[one]
+                    word = w.firsts[t, w.chosen[t, k]]
+                    slot = third_from(slot, w.spots[one], word, begin, width, slots)
+                    if slot == 0:
+                        continue
+                    value = linear(log_in(slot), low, high)
+                    more = value - w.base[t, v, k] * left
+                    w.triples[used, 0] = u
+                    w.triples[used, 1] = v
+                    w.triples[used, 2] = k
+                    w.extra[used] = more
+                    used += 1
+                    if whole:
+                        w.states[t, v, k] = max(w.states[t, v, k], value * score)
+                    else:
+                        w.states[t, v, k] += more * score
+            for k in range(w.kept[t]):
+                total = w.states[t, v, k] * w.emitted[t, w.chosen[t, k]]
                 w.states[t, v, k] = total
                 best = max(best, total)
         for v in range(w.kept[t - 1]):

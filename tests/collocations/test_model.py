@@ -93,7 +93,7 @@ def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path
     whole = load_model(tmp_path / "model")
     full = model_of_counts(counts)
     assert told["min_count"] == [2, 3, 4]
-    assert 0 < whole.arrays.words.size < full.arrays.words.size
+    assert 0 < whole.arrays.slots3.size < full.arrays.slots3.size
     pairs = np.random.default_rng(3).integers(-1, whole.unknown, (100, 2))
     table = np.exp(whole.log_probabilities(pairs, np.arange(whole.unknown + 1)))
     assert np.abs(table.sum(axis=1) - 1).max() < 1e-3
@@ -108,12 +108,12 @@ def test_a_model_pickles_as_its_address(counts: str, tmp_path: Path) -> None:
     saved = load_model(tmp_path / "model")
     assert len(pickle.dumps(saved)) < 400
     assert pickle.loads(pickle.dumps(saved)) == saved
-    assert isinstance(np.load(tmp_path / "model" / "logs3.npy", mmap_mode="r"), np.memmap)
+    assert isinstance(np.load(tmp_path / "model" / "slots3.npy", mmap_mode="r"), np.memmap)
     shutil.copytree(tmp_path / "model", tmp_path / "copy")
     assert load_model(tmp_path / "copy") == saved
 
 
-@pytest.mark.parametrize("name", ["slots.npy", "logs3.npy", "starts.npy", "vocabulary.parquet"])
+@pytest.mark.parametrize("name", ["slots.npy", "slots3.npy", "bigrams.npy", "vocabulary.parquet"])
 def test_a_damaged_model_is_refused(counts: str, tmp_path: Path, name: str) -> None:
     build_model(counts, str(tmp_path / "model"), Local())
     path = tmp_path / "model" / name

@@ -171,8 +171,8 @@ class DenoiseSettings(Section):
         path=True, metavar="URL", group="Text")
     aim: Literal["words", "sentence", "table"] = key(
         "The likeliest word at each place, the likeliest sentence, or each word by itself (fast).", "words")
-    candidates: int = key("Originals tried for each word.", 24, ge=1)
-    width: int = key("How many of them are tried in threes.", 12, ge=1)
+    candidates: int = key("Originals tried for each word.", 32, ge=1)
+    width: int = key("How many of them are tried in threes.", 16, ge=1)
     unknown_share: float | None = key(
         "Share of words outside the vocabulary; default: as in the model's text.", None, ge=0, le=1)
 

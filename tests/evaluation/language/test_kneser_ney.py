@@ -132,8 +132,11 @@ def test_every_context_has_a_distribution(least: int) -> None:
     assert table.min() > 0
     assert np.abs(table.sum(axis=1) - 1).max() < 2 * STEP
     arrays = model.model.arrays
-    assert ((arrays.left3 < 0) & (arrays.left3 > LEAST)).sum() > 20, "contexts that were seen are among them"
-    wrong = replace(model.model, arrays=arrays._replace(left3=arrays.left3 - 1000))
+    left = (arrays.bigrams[::3] >> np.uint64(32)).astype(np.int64)
+    assert ((left > 0) & (left < -LEAST)).sum() > 20, "contexts that were seen are among them"
+    bigrams = arrays.bigrams.copy()
+    bigrams[::3] += np.uint64(1000 << 32)
+    wrong = replace(model.model, arrays=arrays._replace(bigrams=bigrams))
     broken = np.exp(wrong.log_probabilities(pairs, np.arange(model.unknown + 1))).sum(axis=1)
     assert np.abs(broken - 1).max() > 1e-3
 
