@@ -15,6 +15,8 @@ from corpusveil.mechanisms.risk import largest_epsilon, upward, word_risk
 from corpusveil.spaces.word_prior import prior_of
 from corpusveil.transforms.context_risk import context_risk
 
+DIGITS = 9
+"""Decimals of a share: what two machines' sums can differ in is behind them."""
 READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from their context"}
 
 
@@ -85,10 +87,11 @@ def epsilon_for_risk(
 
     def risk_at(epsilon: float) -> float:
         if model is not None and of == "context":
-            told[epsilon] = (context_risk(mechanism, epsilon, model).share, False)
+            share, exact = context_risk(mechanism, epsilon, model).share, False
         else:
             found = word_risk(mechanism, epsilon)
-            told[epsilon] = (found.share, found.exact)
+            share, exact = found.share, found.exact
+        told[epsilon] = (round(share, DIGITS), exact)
         return told[epsilon][0]
 
     epsilon = largest_epsilon(risk_at, float(risk))

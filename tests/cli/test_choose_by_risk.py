@@ -118,6 +118,17 @@ class TestARelease:
             "risk": 0.6, "risk_of": "context", "measured": found.measured, "exact": False, "model": model
         }  # fmt: skip
 
+    @pytest.mark.parametrize("reader", ["word", "context"])
+    def test_says_so_when_it_is_denoised(self, public: Path, folder: Path, reader: str) -> None:
+        """By context that gives back more than a reader of single words guesses, and the page says it."""
+        model = ["--model", str(public / "model")]
+        asked = ["--risk", "0.6", "--risk-of", reader, *(model if reader == "context" else [])]
+        assert run(call(public, *asked)) == 0
+        assert run(["denoise", "out", "--space", str(public / "space"), *model, "--output", "readable", *QUIET]) == 0
+        assert manifest("readable")["risk"] == manifest("out")["risk"]
+        pages = [(folder / f"{name}.report.html").read_text() for name in ("out", "readable")]
+        assert ["gives back more" in page for page in pages] == [False, reader == "word"]
+
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
