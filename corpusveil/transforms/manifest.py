@@ -127,6 +127,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
             "columns": {name: value for name, value in columns.as_dict().items() if name != "id"},
         },
         **statement(release),
+        **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name, "metric": metric_of(release)},
         "kept_columns": "Kept columns stand in the clear, outside every guarantee." if columns.keep else "none",
     }

@@ -418,3 +418,19 @@ def test_wrong_calls_are_refused(space: Space, model: LanguageModel, tmp_path: P
 def test_wrong_settings_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(BadValueError):
         Search(**options)
+
+
+def test_a_word_that_no_sample_gave_explains_itself(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where samples stand for a law, a released word may be in none of them; it stays the one candidate that it has."""
+    from corpusveil.mechanisms import explanations
+    from corpusveil.transforms.channel import Candidates
+
+    monkeypatch.setattr(explanations, "SAMPLES", 1)
+    monkeypatch.setattr(explanations, "LEAST_SAMPLES", 1)
+    space = space_of(VOCABULARY)
+    found = Candidates(cv.mechanism("cmp", space), np.full(len(space), 1 / len(space)), 8, 1e-3)
+    every = np.arange(len(space), dtype=np.int32)
+    rows = found.rows(0.1, every)
+    assert (found.words[rows] == every[:, None]).any(axis=1).all()
+    holes = (found.words[rows, :-1] < 0) & (found.words[rows, 1:] >= 0)
+    assert not holes.any(), "the search stops at the first place without a candidate"

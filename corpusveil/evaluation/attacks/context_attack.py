@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from corpusveil.errors import BadValueError, DataError, ShapeError
 from corpusveil.evaluation.attacks.beam_search import lattice, likeliest_sentence, likeliest_words
-from corpusveil.evaluation.attacks.word_prior import Prior
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.explanations import explain
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
+from corpusveil.spaces.word_prior import Prior
 from corpusveil.text.classes import WORD
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer

@@ -20,6 +20,7 @@ from corpusveil.choices import (
     NumberPolicy,
     OnBadRows,
     Policy,
+    RiskOf,
 )
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
@@ -232,7 +233,15 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float = key("The budget, above 0.", needed=True, gt=0)
+    epsilon: float | None = key("The budget, above 0; or give {budget.risk}, which chooses it.", None, gt=0)
+    risk: float | None = key(
+        "In place of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
+        "guess, above 0 and below 1; for a budget per token.", None, gt=0, lt=1)
+    risk_of: RiskOf = key(
+        "That reader knows words one by one, or also their context; context needs {budget.model}.", "word")
+    model: str | None = key(
+        "For {budget.risk_of} context: a language model of public text, made by 'model'; in a file by default the one "
+        "of [model].", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key("What the budget is for.", "token")
     allocation: Literal[Allocation, "dataset"] = key(
         "How a document's budget is shared; dataset: uniform, and epsilon times {budget.average_words}.", "uniform")

@@ -13,11 +13,11 @@ import pytest
 from corpusveil.errors import BadValueError, DataError, NoClosedForm, ShapeError, UnknownError
 from corpusveil.evaluation.attacks.context_attack import Aim, ContextAttacker, InSpace, released_words, sentence_ids
 from corpusveil.evaluation.attacks.reconstruction import bayes_token
-from corpusveil.evaluation.attacks.word_prior import Prior, prior_of
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.word_prior import Prior, prior_of
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
