@@ -25,7 +25,6 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.evaluation.attacks.attribute_inference import infer_attribute
 from corpusveil.evaluation.attacks.risk_curve import AtRisk, Point, at_equal_risk, point
-from corpusveil.evaluation.attacks.word_prior import Prior, smoothed
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder
 from corpusveil.evaluation.statistics.similarity import cosine
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
@@ -36,6 +35,7 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space, Vectors
 from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.spaces.word_prior import Prior, smoothed
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.strategies import follow
 

@@ -36,6 +36,8 @@ from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential a
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric as DiffractorGeometric
 from corpusveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
 from corpusveil.mechanisms.ring_geometric import RingGeometric as RingGeometric
+from corpusveil.mechanisms.risk import WordRisk as WordRisk
+from corpusveil.mechanisms.risk import word_risk as word_risk
 from corpusveil.mechanisms.santext import SanText as SanText
 from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
@@ -54,6 +56,8 @@ from corpusveil.spaces import build_space as build_space
 from corpusveil.spaces import load_space as load_space
 from corpusveil.spaces import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
+from corpusveil.transforms.context_risk import ContextRisk as ContextRisk
+from corpusveil.transforms.context_risk import context_risk as context_risk
 from corpusveil.transforms.corpus import Outcome as Outcome
 from corpusveil.transforms.denoise_corpus import denoise as denoise
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
@@ -63,6 +67,8 @@ from corpusveil.transforms.ledger import LedgerSummary as LedgerSummary
 from corpusveil.transforms.planning import Forecast as Forecast
 from corpusveil.transforms.profiles import find as profile
 from corpusveil.transforms.release import Release as Release
+from corpusveil.transforms.risk import EpsilonAtRisk as EpsilonAtRisk
+from corpusveil.transforms.risk import epsilon_for_risk as epsilon_for_risk
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
 from corpusveil.transforms.term_vectors import term_vectors as term_vectors
@@ -74,12 +80,14 @@ __all__ = [
     "Budget",
     "Cmp",
     "Collocations",
+    "ContextRisk",
     "CorpusveilError",
     "CountOptions",
     "CusText",
     "CusTextPerWord",
     "DiffractorExponential",
     "DiffractorGeometric",
+    "EpsilonAtRisk",
     "Findings",
     "Forecast",
     "Guarantee",
@@ -112,12 +120,15 @@ __all__ = [
     "VickreyCmpExcluding",
     "VickreyMahalanobis",
     "VickreyMahalanobisExcluding",
+    "WordRisk",
     "WorkError",
     "__version__",
     "audit",
     "build_space",
+    "context_risk",
     "count_corpus",
     "denoise",
+    "epsilon_for_risk",
     "evaluate_release",
     "load_collocations",
     "load_model",
@@ -135,5 +146,6 @@ __all__ = [
     "term_vectors",
     "tokenize_corpus",
     "train_vectors",
+    "word_risk",
     "write_report",
 ]

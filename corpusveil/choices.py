@@ -41,3 +41,11 @@ OnBadRows = Literal["fail", "quarantine"]
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 """What becomes of a class of tokens."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+NumberPolicy = Literal["privatize", "resample", "mask", "drop", "keep", "surrogate"]
+"""What becomes of numbers: what becomes of any class of tokens, or another number of the same shape."""
+NUMBER_POLICIES: tuple[NumberPolicy, ...] = get_args(NumberPolicy)
+
+RiskOf = Literal["word", "context"]
+"""Whose risk epsilon is chosen by: a reader of single words, or one who also knows a language model."""
+RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)

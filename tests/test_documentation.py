@@ -63,7 +63,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what the examples name: a space of words that they use, and a key."""
     random = np.random.default_rng(2)
     vectors = Vectors(list(WORDS), random.standard_normal((len(WORDS), 4)).astype(np.float32))
-    cv.build_space(vectors).save(str(tmp_path / "spaces" / "glove"))
+    counts = 1 + np.arange(len(WORDS)) % 7
+    cv.build_space(vectors, counts=counts).save(str(tmp_path / "spaces" / "glove"))
     cv.Key(bytes(range(100, 132))).save(tmp_path / "release.key")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))

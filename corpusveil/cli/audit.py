@@ -36,6 +36,10 @@ def audit_command(
             "their number times the vocabulary's for a mechanism on vectors."
         ),
     ] = None,
+    risk: Annotated[
+        list[float] | None,
+        typer.Option(help="With --curve: add the epsilon that 'privatize --risk' chooses for this share (repeatable)."),
+    ] = None,
     output: Annotated[
         str | None, typer.Option(help="Write JSON there; with --curve a folder of JSON and a page.", metavar="URL")
     ] = None,
@@ -61,11 +65,13 @@ def audit_command(
         if unknown := sorted(set(given) - known):
             raise UnknownError(f"--parameter {unknown[0]}: none of these mechanisms has it.")
         made = [make(one, opened, **{k: v for k, v in given.items() if k in parameters(one)}) for one in mechanism]
-        shown = risk_curve(made, epsilon or EPSILONS, inputs=inputs)
+        shown = risk_curve(made, epsilon or EPSILONS, inputs=inputs, risks=risk or ())
         print(shown)
         if output is not None:
             print(shown.save(output))
         return
+    if risk:
+        raise ConflictError("--risk is for --curve; add it, or leave --risk out.")
     if len(mechanism) != 1 or epsilon is None or len(epsilon) != 1:
         raise ConflictError("audit checks one mechanism at one epsilon: give each once, or add --curve.")
     found = audit(

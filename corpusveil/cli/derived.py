@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import BadValueError, UserError
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
 from corpusveil.pipelines.settings.fields import BEHIND, Declared, Group, declared
 
@@ -104,6 +104,8 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     """Return the settings of a call. Raises UserError in the words of its options."""
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
+    if command == "privatize":  # where what is missing can be one of two options
+        sections = {name: {} for name in rules.NEEDED}
     for name, value in given.items():
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value

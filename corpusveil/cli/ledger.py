@@ -17,14 +17,17 @@ app = typer.Typer(
 
 
 @app.command("show")
-def show(url: Annotated[str, typer.Argument(help="The ledger.", metavar="URL")]) -> None:
+def show(url: Annotated[str, typer.Argument(help="The ledger, or a release.", metavar="URL")]) -> None:
     """Show what releases spent on which corpus, and what the worst document has spent in each metric.
+
+    Of a release it says what a ledger calls it, or that it is denoised, spends nothing, and which release it is of.
 
     Example: corpusveil ledger show s3://bucket/ledger
     """
     from corpusveil.transforms.ledger import Ledger
+    from corpusveil.transforms.released import spends_of
 
-    print(Ledger(url).spent())
+    print(spends_of(url) or Ledger(url).spent())
 
 
 @app.command("verify")

@@ -78,14 +78,18 @@ def plan_file(
 ) -> None:
     """Say what the release of a configuration would read, write, take and spend, from a sample; write nothing.
 
-    Its space, and its collocation table, have to be there.
+    Its space, and its collocation table, have to be there. Given the folder of a release, say what that spends.
 
     Example: corpusveil plan release.toml
     """
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines.plan import plan
     from corpusveil.pipelines.settings.toml import read
+    from corpusveil.transforms.released import spends_of
 
+    if (spends := spends_of(file)) is not None:
+        print(spends)
+        return
     document = read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: there is no release in it to plan; add [output] and the sections that it needs.")

@@ -18,10 +18,21 @@ import pyarrow.compute as pc
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, remove_others, write_artifact
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
+from corpusveil.collocations.counted_numbers import choose_numbers
 from corpusveil.collocations.counted_words import Earlier, choose_vocabulary, read_vocabulary
-from corpusveil.collocations.counting_stages import AddNgrams, AddWords, CountNgrams, CountWords, table_of, write_part
+from corpusveil.collocations.counting_stages import (
+    NUMBERS_MADE,
+    AddNgrams,
+    AddNumbers,
+    AddWords,
+    CountNgrams,
+    CountWords,
+    table_of,
+    write_part,
+)
 from corpusveil.collocations.ngrams import most_words
 from corpusveil.errors import ArtefactError, BadValueError, ConflictError, VersionError
+from corpusveil.spaces.number_counts import NUMBERS, write_numbers
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, Watch, mark_of, run
 from corpusveil.storage.engine import Engine
@@ -66,10 +77,11 @@ def count_corpus(
     """Count the n-grams of a corpus into the artefact ``output``; return its description.
 
     ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs ``min_count`` times
-    at least. ``add_to`` names counts that the corpus is added to, which stay as they are; their ``max_n``, column and
-    least count stand. Run again after an interruption it goes on where it stopped, and run again when it is finished it
-    does nothing. Raises UserError when the input is wrong, empty or counted already, when the vocabulary is larger than
-    keys can hold, and when nothing is left; WorkError when another run is in progress.
+    at least, ``numbers.parquet`` the most frequent numbers by their shapes. ``add_to`` names counts that the corpus is
+    added to, which stay as they are; their ``max_n``, column and least count stand. Run again after an interruption it
+    goes on where it stopped, and run again when it is finished it does nothing. Raises UserError when the input is
+    wrong, empty or counted already, when the vocabulary is larger than keys can hold, and when nothing is left;
+    WorkError when another run is in progress.
     """
     output = files.absolute(output)
     add_to = None if add_to is None else files.absolute(add_to)
@@ -108,15 +120,18 @@ def _count(
 ) -> dict[str, Any]:
     """Count in ``number`` parts, and describe what was counted."""
     work, state = files.join(output, WORK), files.join(output, "state")
-    words = CountWords(work, mark_of(settings), options.text, number, options.hyphens)
+    words = CountWords(work, mark_of(settings, "and numbers"), options.text, number, options.hyphens)
     counted = run(words, tasks, engine, watch)
     inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
-    made = [url for told in counted for url in told.made] + _state(add_to, "words", before)
+    shards_made = [url for told in counted for url in told.made]
+    made = [url for url in shards_made if not _of_numbers(url)] + _state(add_to, "words", before)
     part_tasks = [PartTask(part, number) for part in range(number)]
     mark = mark_of(settings, [told.digest for told in counted])
     added = run(AddWords(work, mark, tuple(made), files.join(state, "words")), part_tasks, engine, watch)
     vocabulary = files.join(state, "vocabulary.parquet")
+    numbers_made = [url for url in shards_made if _of_numbers(url)]
+    _count_numbers(work, mark, numbers_made, output, part_tasks, engine, before, add_to, watch)
     earlier = None
     if add_to is not None:
         earlier = Earlier(files.join(add_to, "state", "vocabulary.parquet"), _state(add_to, "words", before))
@@ -130,7 +145,7 @@ def _count(
     ended = run(adding, part_tasks, engine, watch)
     kept = _write_unigrams(vocabulary, output, options, number)
     remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
-    for name in ("words", "ngrams"):
+    for name in ("words", "numbers", "ngrams"):
         remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
     totals = {
         "documents": sum(told.documents for told in counted),
@@ -152,6 +167,31 @@ def _count(
         "inputs": [*(before["inputs"] if before else []), *inputs_counted],
     }
     return write_artifact(output, "counts", mark_of(settings, options.min_count), description)
+
+
+def _of_numbers(url: str) -> bool:
+    return f"-{NUMBERS_MADE}" in url.rsplit("/", 1)[-1]
+
+
+def _count_numbers(
+    work: str,
+    mark: str,
+    made: list[str],
+    output: str,
+    tasks: Sequence[PartTask],
+    engine: Engine,
+    before: dict[str, Any] | None,
+    add_to: str | None,
+    watch: Watch | None,
+) -> None:
+    """Add up the numbers and choose those that are kept; none where counts of before these are added to."""
+    state = files.join(output, "state", "numbers")
+    if add_to is not None:
+        if not files.exists(files.join(add_to, NUMBERS)):
+            return
+        made = made + _state(add_to, "numbers", before)
+    added = run(AddNumbers(work, mark, tuple(made), state), tasks, engine, watch)
+    write_numbers(choose_numbers([told.made for told in added]), files.join(output, NUMBERS))
 
 
 def _parts(size: int) -> int:

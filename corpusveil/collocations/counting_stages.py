@@ -21,11 +21,15 @@ from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, stem
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.text.classes import UNKNOWN, WORD
+from corpusveil.text.number_shapes import units
 from corpusveil.text.sentences import running
-from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.word_table import WordTable
 
 _BLANK = pa.scalar(" ", pa.large_string())
+NUMBERS_MADE = "numbers-"
+"""What the files of numbers are told by among those of a shard."""
 
 
 class WordsCounted(Read):
@@ -35,9 +39,18 @@ class WordsCounted(Read):
     made: list[str]
 
 
+def whole_numbers(tokens: Tokens) -> Tokens:
+    """Return the numbers of documents, dates and times whole, as words, which a counter of words takes."""
+    firsts, lasts = units(tokens, join=True)
+    starts, ends = tokens.starts[firsts], tokens.ends[lasts]
+    classes, ids = np.full(firsts.size, WORD, np.uint8), np.full(firsts.size, UNKNOWN, np.int32)
+    nowhere = np.zeros_like(tokens.offsets)
+    return Tokens(tokens.data, tokens.documents, starts, ends, classes, ids, nowhere)
+
+
 @dataclass(frozen=True, slots=True)
 class CountWords(ShardStage[WordsCounted]):
-    """Count the words of a shard."""
+    """Count the words of a shard, and its numbers, into files that are called so."""
 
     name: ClassVar[str] = "words"
 
@@ -45,21 +58,25 @@ class CountWords(ShardStage[WordsCounted]):
     hyphens: Hyphens = "split"
 
     def make(self, task: ShardTask) -> dict[str, Any]:
-        counter = WordCounter()
+        counter, number_counter = WordCounter(), WordCounter()
         told: dict[str, Any] = {}
         made: list[str] = []
+        numbers: list[str] = []
         words = 0
         tokenizer = Tokenizer.of_words([], self.hyphens)
         for texts in self.texts(task, told):
             tokens = tokenizer.tokenize(texts)
             words += int(np.count_nonzero(tokens.classes == 0))
             for table in counter.add(tokens):
-                made.append(self._put(task, len(made), table))
-        made.append(self._put(task, len(made), counter.take()))
-        return {**told, "words": words, "made": made}
+                made.append(self._put(task, f"{len(made):03d}", table))
+            for table in number_counter.add(whole_numbers(tokens)):
+                numbers.append(self._put(task, f"{NUMBERS_MADE}{len(numbers):03d}", table))
+        made.append(self._put(task, f"{len(made):03d}", counter.take()))
+        numbers.append(self._put(task, f"{NUMBERS_MADE}{len(numbers):03d}", number_counter.take()))
+        return {**told, "words": words, "made": made + numbers}
 
-    def _put(self, task: ShardTask, number: int, table: pa.Table) -> str:
-        url = self.address("made", f"{stem(task)}-{number:03d}.parquet")
+    def _put(self, task: ShardTask, name: str, table: pa.Table) -> str:
+        url = self.address("made", f"{stem(task)}-{name}.parquet")
         order = pc.sort_indices(table, [("hash", "ascending"), ("word", "ascending")])
         table = table.take(order)
         parts.write(url, table, table["hash"].to_numpy(), self.parts)
@@ -97,6 +114,13 @@ def _no_words() -> pa.Table:
     return pa.table(
         {"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64()), "hash": pa.array([], pa.uint64())}
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AddNumbers(AddWords):
+    """Add up one part of the counts of numbers, into ``state``."""
+
+    name: ClassVar[str] = "numbers-added"
 
 
 class NgramsCounted(Read):

@@ -102,6 +102,12 @@ def entry_in(slot: Any) -> Any:
 
 
 @compiled
+def second_in(slot: Any) -> Any:
+    """Return the second word of the bigram that a slot holds."""
+    return np.int64(slot >> _WORD_SHIFT) - 1
+
+
+@compiled
 def rough_in(slot: Any) -> Any:
     """Return the rough logarithm that a slot holds, in 32nds of a nat below 0."""
     return np.int64(slot & _ROUGH_MASK)
@@ -194,6 +200,12 @@ def third_from(slot: Any, at: Any, word: Any, low: Any, size: Any, slots: Any) -
             at = low
         slot = slots[at]
     return slot
+
+
+@compiled
+def third_in(slot: Any) -> Any:
+    """Return the last word of the trigram that a slot holds."""
+    return np.int64(slot >> _HALF) - 1
 
 
 @compiled

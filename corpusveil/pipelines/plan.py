@@ -23,6 +23,8 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
     )  # fmt: skip
     for line in found.lines(settings.engine.workers or 1):
         watch.say(line)
+    if settings.denoise is not None:
+        watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
         known = count_duplicates(find_shards(corpus.input), prepared.columns)
         watch.say(

@@ -9,11 +9,12 @@ from typing import Any
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.collocations.model import load_model
 from corpusveil.errors import MismatchError
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import key_of
-from corpusveil.pipelines.settings import Settings, presets
+from corpusveil.pipelines.settings import Settings, presets, rules
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
@@ -25,6 +26,7 @@ from corpusveil.transforms import corpus as shards
 from corpusveil.transforms.corpus import Outcome
 from corpusveil.transforms.profiles import PROFILES
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.risk import EpsilonAtRisk, epsilon_for_risk
 from corpusveil.transforms.spending import Caps, Spending
 from corpusveil.transforms.statement import NOT_PRIVATE
 
@@ -41,25 +43,48 @@ class Prepared:
     spending: Spending | None
 
 
-def prepare(settings: Settings, watch: Watch, *, make_key: bool = True) -> Prepared:
+def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: EpsilonAtRisk | None = None) -> Prepared:
     """Return the release that settings ask for, under its key.
 
-    Where none is named and ``make_key``, one is made for this output; a release that is refused makes none.
+    Where none is named and ``make_key``, one is made for this output; a release that is refused makes none. A ``risk``
+    that is asked for is what earlier runs found, where they did.
     """
-    corpus, output, chosen = settings.needed("corpus", "output", "mechanism")
+    corpus, output = settings.needed("corpus", "output")
     settled = presets.settled(settings)
-    text, (space,) = settled.text, settings.needed("space")
+    text = settled.text
     policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
     _tell_profile(settled, policy, watch)
-    mechanism = make(chosen.name, load_space(space.path), **(settled.mechanism or chosen).parameters)
+    mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
     columns = Columns(corpus.text, corpus.id, tuple(corpus.keep), output.csv_formulas)
+    asked = settings.value("budget.risk") is not None
+    budget = budget_of(settled.changed(budget={"epsilon": 1.0}) if asked else settled)
     release = Release(
-        mechanism, budget_of(settled), policy, Key.generate(), table, output.duplicates,
+        mechanism, budget, policy, Key.generate(), table, output.duplicates,
         accept_no_guarantee=output.accept_no_guarantee,
     )  # fmt: skip
+    if asked:  # a release that is refused chooses no epsilon
+        risk = risk or at_risk(settings, mechanism, watch)
+        watch.say(risk.sentence())
+        release = dataclasses.replace(release, budget=dataclasses.replace(budget, epsilon=risk.epsilon), risk=risk)
     key = key_of(settings.key, output.path, watch, make=make_key)
     return Prepared(dataclasses.replace(release, key=key), columns, _spending(settings))
+
+
+def mechanism_of(settings: Settings) -> Mechanism:
+    """Return the mechanism that settings ask for, on its space."""
+    space, chosen = presets.settled(settings).needed("space", "mechanism")
+    return make(chosen.name, load_space(space.path), **chosen.parameters)
+
+
+def at_risk(settings: Settings, mechanism: Mechanism, watch: Watch) -> EpsilonAtRisk:
+    """Return the epsilon for the risk that settings ask for, from public artefacts alone."""
+    (budget,) = settings.needed("budget")
+    model = None
+    if budget.risk_of == "context":
+        model = load_model(str(rules.risk_model(settings)))
+    with watch.working("choosing epsilon"):
+        return epsilon_for_risk(mechanism, budget.risk, of=budget.risk_of, model=model)
 
 
 def budget_of(settled: Settings) -> Budget:
@@ -89,14 +114,14 @@ def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
 
 def run(
     settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
-    debug: bool = False,
+    debug: bool = False, risk: EpsilonAtRisk | None = None,
 ) -> Outcome:  # fmt: skip
-    """Privatize the corpus; what was finished before is not done again."""
+    """Privatize the corpus; what was finished before is not done again. ``risk`` is as in ``prepare``."""
     watch = watch or Watch()
     corpus, output = settings.needed("corpus", "output")
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
-    prepared = prepare(settings, watch)
+    prepared = prepare(settings, watch, risk=risk)
     release = prepared.release
     if output.only_release is not None and release.name != output.only_release:
         raise MismatchError(

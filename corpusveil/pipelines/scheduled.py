@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator
+from typing import Literal
 
 import corpusveil
 from corpusveil.jobs.beam_runners import goes_on_alone
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
 from corpusveil.pipelines.schedule_metrics import prometheus
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import Line, Record, Records
+from corpusveil.transforms.risk import EpsilonAtRisk
 
 _ELSEWHERE = ("engine", "schedule")
 """Sections that decide nothing about which shards can be used."""
@@ -65,6 +68,39 @@ def _digest(settings: Settings) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
+class Chosen(Record):
+    """``risk.json``: the epsilon that a risk chose for all runs, and a digest of what it was chosen for."""
+
+    asked: Line
+    risk: float
+    risk_of: Literal["word", "context"]
+    epsilon: float
+    measured: float
+    exact: bool
+    plain_ldp: float | None
+    model: Line | None
+
+
+def chosen(settings: Settings, schedule: Schedule, watch: Watch) -> EpsilonAtRisk | None:
+    """Return what the settings' risk chose when the first run was made; None where epsilon is given.
+
+    It is looked for once, so that a schedule has one epsilon for its life. Another risk, mechanism or space is another
+    release, which the schedule then refuses.
+    """
+    (budget,) = settings.needed("budget")
+    if budget.risk is None:
+        return None
+    mechanism = privatize.mechanism_of(settings)
+    told = [budget.risk, budget.risk_of, rules.risk_model(settings), mechanism.name, mechanism.parameters()]
+    asked = hashlib.sha256(json.dumps([*told, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
+    kept = schedule.state.read("risk.json", Chosen)
+    if kept is None or kept.asked != asked:
+        found = privatize.at_risk(settings, mechanism, watch)
+        schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(found)))
+        return found
+    return EpsilonAtRisk(**{one.name: getattr(kept, one.name) for one in dataclasses.fields(EpsilonAtRisk)})
+
+
 def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
     """Return the settings of one run: its shards, below the root of all of them, into folders of its own."""
     return document.settings.changed(
@@ -89,7 +125,11 @@ def start(document: Document, watch: Watch) -> int:
     with held:
         try:
             status, did = go_on(
-                schedule, lambda plan: privatize.run(settings_of(document, schedule, plan), watch), watch.warn
+                schedule,
+                lambda plan: privatize.run(
+                    settings_of(document, schedule, plan), watch, risk=chosen(document.settings, schedule, watch)
+                ),
+                watch.warn,
             )
             if not did:
                 watch.say(f"{document.file}: nothing is new")

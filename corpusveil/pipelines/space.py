@@ -11,6 +11,7 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, build_space, load_space, read_counts, read_vectors
 from corpusveil.spaces.build import call_of
 from corpusveil.spaces.importance import read_importance, scaled
+from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.spaces.space import is_made
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
@@ -30,9 +31,10 @@ def build(settings: Settings, watch: Watch) -> Space:
     if chosen.importance is not None:
         factors = read_importance(chosen.importance)
         read = [scaled(one, factors) for one in read]
-    counts = None
+    counts = numbers = None
     if chosen.counts is not None:
         counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens)
+        numbers = read_numbers(chosen.counts)
     only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
     size = len(read[0].words)
     if only is not None:
@@ -50,7 +52,7 @@ def build(settings: Settings, watch: Watch) -> Space:
             built = load_space(output)
         else:
             with watch.working(f"ordering {size:,} words (grows with their square)"):
-                built = build_space(read, **how)
+                built = build_space(read, **how, numbers=numbers)
             built = built.save(output)
         files.sweep(output)
     _describe(built, output, time.monotonic() - began, watch)

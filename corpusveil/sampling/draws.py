@@ -29,7 +29,7 @@ from corpusveil.sampling.keys import Key
 AES_BYTES = 16
 TAG_KEY_BYTES = 32
 
-MECHANISM, RESAMPLE, NOISE, TERM = 1, 2, 3, 4
+MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE = 1, 2, 3, 4, 5
 """Purposes of draws. A number is never given a second meaning."""
 
 

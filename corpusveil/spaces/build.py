@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -23,6 +24,7 @@ from corpusveil.errors import (
 from corpusveil.spaces import vocabulary_maps
 from corpusveil.spaces.balance import balanced, check_balance
 from corpusveil.spaces.list_orders import ORDERS
+from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
@@ -38,6 +40,7 @@ def build_space(
     union: bool = False,
     only: Collection[str] | None = None,
     balance: float = 0.0,
+    numbers: Numbers | None = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
 
@@ -55,6 +58,7 @@ def build_space(
         union: keep words that only some of the embeddings have.
         only: keep none but these words.
         balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given.
+        numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:
         UserError: an argument is out of range, a balance is given without counts, or the embeddings share fewer than
@@ -78,7 +82,7 @@ def build_space(
             raise ConflictError(
                 "balance: public counts are of the words that all embeddings have; leave union out, or balance."
             )
-        return _united(embeddings, public, lists, seed, order, call)
+        return replace(_united(embeddings, public, lists, seed, order, call), numbers=numbers)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -98,7 +102,7 @@ def build_space(
     chosen = [[words[start] for start in ids] for ids in starts]
     info = _info(embeddings, chosen, order, seed, digest, restricted[0], orders, call, counted=public is not None)
     info["made"] |= weighed
-    return Space(vocabulary, restricted[0], orders, digest, None, info)
+    return Space(vocabulary, restricted[0], orders, digest, None, info, numbers=numbers)
 
 
 def call_of(

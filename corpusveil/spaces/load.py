@@ -24,6 +24,7 @@ from corpusveil.errors import (
     VersionError,
 )
 from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY
+from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.spaces.space import (
     KIND,
     LISTS,
@@ -66,7 +67,8 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
         places = _mapped(folder / PLACES) if partial else None
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places)
+        numbers = read_numbers(url)
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places, numbers)
     except UserError as error:
         raise _damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
@@ -104,7 +106,16 @@ def _reduced(space: Space) -> tuple[Any, ...]:
     """Return what pickle sends: the address of a saved space, so that each process maps it, else the arrays."""
     if space.url is not None:
         return reopen, (space.url, space.digest)
-    return Space, (space.vocabulary, space.vectors, space.lists, space.digest, None, space.info, space.places)
+    return Space, (
+        space.vocabulary,
+        space.vectors,
+        space.lists,
+        space.digest,
+        None,
+        space.info,
+        space.places,
+        space.numbers,
+    )
 
 
 copyreg.pickle(Space, _reduced)  # beside the reader and not in Space, which would import what imports it

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
 from corpusveil.spaces.formats.vector_table import open_plain
+from corpusveil.spaces.number_counts import NUMBERS
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import Description, described
@@ -71,7 +72,9 @@ def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
         _check_artifact(url, told, hyphens)
     for folder in (files.join(url, "ngrams"), url, files.join(url, "data")):
         shards = [
-            name for name in files.listing(folder) if name.endswith(".parquet") and not name.startswith((".", "_"))
+            name
+            for name in files.listing(folder)
+            if name.endswith(".parquet") and not name.startswith((".", "_")) and name != NUMBERS
         ]
         for name in shards:
             yield from _parquet(files.join(folder, name))

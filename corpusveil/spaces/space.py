@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import ArtefactError, BadRecordError, DataError, InUseError, ShapeError, UserError
+from corpusveil.spaces.number_counts import NUMBERS, Numbers, write_numbers
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
@@ -41,6 +42,8 @@ class Space:
         info: what ``_artifact.json`` says: sizes and how the space was made.
         places: int32 [L, V], the place of each word on each list, where lists are over different words
             (``vocabulary_maps.py``); None otherwise. Words that the first embedding lacks then have vectors of zeros.
+        numbers: public numbers, which surrogates are drawn from; None when not known. They are no part of the digest,
+            since no mechanism sees them: a release that uses them has their digest in its own.
     """
 
     vocabulary: Vocabulary
@@ -50,6 +53,7 @@ class Space:
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     places: npt.NDArray[np.int32] | None = None
+    numbers: Numbers | None = None
     _positions: npt.NDArray[np.int32] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -158,6 +162,8 @@ class Space:
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
+            if self.numbers is not None:
+                write_numbers(self.numbers, files.join(url, NUMBERS))
             if complete(url, self.info, indent=2, ensure_ascii=False):
                 return replace(self, url=url)
         if _there(url, "digest") != self.digest:

@@ -26,7 +26,15 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadRecordError, CorpusveilError, NotMadeError, SecretError, UserError, VersionError
+from corpusveil.errors import (
+    BadRecordError,
+    CorpusveilError,
+    InUseError,
+    NotMadeError,
+    SecretError,
+    UserError,
+    VersionError,
+)
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound
 from corpusveil.storage.records import Record
@@ -165,6 +173,10 @@ class Ledger:
     def open(cls, url: str) -> Ledger:
         """Return the ledger at an address, which is made there when there is none."""
         ledger = cls(files.absolute(url))
+        if files.exists(ledger._address("manifest.json")):
+            raise InUseError(
+                f"{ledger.url}: a release is here, and a ledger is a folder of its own; choose another one."
+            )
         for part in ("", ENTRIES):
             files.sweep(ledger._address(part))
         if not files.exists(ledger._address(SECRET)):

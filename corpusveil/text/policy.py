@@ -6,14 +6,14 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from corpusveil.choices import HYPHENS, POLICIES, Hyphens, Policy
+from corpusveil.choices import HYPHENS, NUMBER_POLICIES, POLICIES, Hyphens, NumberPolicy, Policy
 from corpusveil.errors import BadValueError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-PRIVATIZE, RESAMPLE, MASK, DROP, KEEP = range(5)
+PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, SURROGATE = range(6)
 TOKENIZERS = ("word", "gst", "mst", "optimal")
 
 KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(7)
@@ -24,6 +24,12 @@ MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact
 
 DOCUMENT_LENGTH = "how many tokens a document has"
 """What no text policy and no mechanism hides: a token comes out for each that goes in, unless it is dropped."""
+
+NUMBER_SHAPES = (
+    "where numbers stand and their shape: how many digits and letters they have in which places, their marks, and "
+    "letters that many public numbers have there (10km)"
+)
+"""What replacing numbers by surrogates discloses."""
 
 _LEFT_IN_THE_CLEAR = {
     "unknown_words": "words outside the vocabulary",
@@ -45,7 +51,9 @@ class TextPolicy:
     * ``resample``: a word drawn from the space's public counts, independent of the token;
     * ``mask``: a fixed public symbol, such as ``[contact]``;
     * ``drop``: nothing;
-    * ``keep``: the token itself, in the clear.
+    * ``keep``: the token itself, in the clear;
+    * ``surrogate`` (``numbers`` only): a number of the same shape, drawn from the space's public numbers and
+      independent of the token but for its shape, which is disclosed (``number_shapes.py``).
 
     ``layout`` is ``normalize`` (one blank between tokens that stood apart) or ``keep`` (white space as it was);
     ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``;
@@ -56,7 +64,7 @@ class TextPolicy:
 
     unknown_words: Policy = "resample"
     stop_words: Policy = "privatize"
-    numbers: Policy = "resample"
+    numbers: NumberPolicy = "resample"
     contacts: Policy = "mask"
     punctuation: Policy = "keep"
     other: Policy = "drop"
@@ -68,16 +76,17 @@ class TextPolicy:
     def __post_init__(self) -> None:
         for name in ROLE_NAMES[1:]:
             value = getattr(self, name)
-            if value not in POLICIES:
-                raise BadValueError(f"{name} = {value!r}: choose one of {', '.join(POLICIES)}.")
+            choices: tuple[str, ...] = NUMBER_POLICIES if name == "numbers" else POLICIES
+            if value not in choices:
+                raise BadValueError(f"{name} = {value!r}: choose one of {', '.join(choices)}.")
             if value == "privatize" and name != "stop_words":
                 raise BadValueError(
                     f"{name} = 'privatize': only words of the vocabulary can be privatized; "
                     "choose resample, mask, drop or keep."
                 )
-        for name, choices in (("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS)):
-            if getattr(self, name) not in choices:
-                raise BadValueError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(choices)}.")
+        for name, allowed in (("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS)):
+            if getattr(self, name) not in allowed:
+                raise BadValueError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(allowed)}.")
         if self.tokenizer not in TOKENIZERS:
             raise BadValueError(f"tokenizer = {self.tokenizer!r}: choose one of {', '.join(TOKENIZERS)}.")
 
@@ -85,12 +94,16 @@ class TextPolicy:
         """Return the policy code of each role; uint8 [7]."""
         import numpy as np  # the names of profiles, which help shows, need none
 
-        codes = [PRIVATIZE, *(POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:])]
+        codes = [PRIVATIZE, *(NUMBER_POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:])]
         return np.array(codes, dtype=np.uint8)
 
     def parts_stop_words(self) -> bool:
         """Say whether stop words are treated otherwise than the words they are among."""
         return self.stop_words != "privatize"
+
+    def joins_numbers(self) -> bool:
+        """Say whether numbers that touch a mark between them, as in a date, are one: where these marks are kept."""
+        return self.numbers == "surrogate" and self.punctuation == "keep"
 
     def disclosed(self) -> tuple[str, ...]:
         """Name everything that a reader of the output sees unprotected, in words."""
@@ -103,6 +116,8 @@ class TextPolicy:
                 shown.append(f"{words}, as in the input")
             elif value == "mask":
                 shown.append(f"where {words} stand (not which)")
+            elif value == "surrogate":
+                shown.append(NUMBER_SHAPES)
         if self.layout == "keep":
             shown.append("white space and line breaks, as they are")
         else:

@@ -11,12 +11,13 @@ from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
 
-_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP = (
+_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
     policy.PRIVATIZE,
     policy.RESAMPLE,
     policy.MASK,
     policy.DROP,
     policy.KEEP,
+    policy.SURROGATE,
 )
 _PUNCTUATION_CLASS = classes.PUNCTUATION
 _LETTER_CLASSES = (classes.WORD, classes.NUMBER, classes.CONTACT)
@@ -77,9 +78,24 @@ def _copy(source: Any, start: int, end: int, out: Any, at: int) -> int:
 
 
 @compiled
+def _copy_cased(source: Any, start: int, end: int, out: Any, at: int, pattern: int) -> int:
+    """Copy ASCII text in lower case, its first letter or all of them made capitals by a case pattern."""
+    for k in range(start, end):
+        byte = source[k]
+        if pattern != LOWER_CASE and 0x61 <= byte <= 0x7A:
+            byte -= 0x20
+            if pattern == TITLE_CASE:
+                pattern = LOWER_CASE
+        out[at] = byte
+        at += 1
+    return at
+
+
+@compiled
 def output_bound(
-    documents: Any, starts: Any, ends: Any, roles: Any, actions: Any, drawn: Any, longest: Any, masks: Any, keep: bool
-) -> Any:
+    documents: Any, starts: Any, ends: Any, roles: Any, actions: Any, drawn: Any, longest: Any, masks: Any, keep: bool,
+    numbers: Any,
+) -> Any:  # fmt: skip
     """Return a number of bytes that ``write_text`` will not exceed; ``longest`` int64 [V] is that of each word."""
     total = np.int64(64)
     for t in range(drawn.size):
@@ -88,6 +104,8 @@ def output_bound(
             total += longest[drawn[t]] + 1
         elif action == _MASK:
             total += masks[roles[t] + 1] - masks[roles[t]] + 1
+        elif action == _SURROGATE:
+            total += numbers[drawn[t] + 1] - numbers[drawn[t]] + 1
         elif action == _KEEP:
             total += (ends[t] - starts[t]) * 3 // 2 + 3
     if keep:
@@ -101,14 +119,15 @@ def write_text(
     roles: Any, actions: Any, drawn: Any,
     words: Any, word_offsets: Any, vocabulary: int, mask_bytes: Any, masks: Any,
     keep_layout: bool, lower_case: bool, kinds: Any, lower: Any,
-    out: Any, out_offsets: Any,
+    out: Any, out_offsets: Any, number_bytes: Any, numbers: Any,
 ) -> int:  # fmt: skip
     """Write the privatized documents to ``out`` uint8 and where each begins to ``out_offsets`` int64 [D + 1].
 
     ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words`` and
     ``word_offsets`` hold the vocabulary, once in lower case only, or three times (as it is, capitalised, all capitals)
-    when ``lower_case`` is off. Two words that would touch, since what stood between them is dropped or itself became a
-    word, get a blank between them. Returns the number of tokens written.
+    when ``lower_case`` is off. Of a token that gets a surrogate it is the number of this in ``number_bytes``, from
+    ``numbers`` int64 [N + 1] on. Two words that would touch, since what stood between them is dropped or itself became
+    a word, get a blank between them. Returns the number of tokens written.
     """
     at = np.int64(0)
     written = 0
@@ -134,7 +153,8 @@ def write_text(
                 continue
             is_word = token_classes[t] != _PUNCTUATION_CLASS
             drawn_word = action == _PRIVATIZE or action == _RESAMPLE
-            has_letters = drawn_word or (action == _KEEP and token_classes[t] in _LETTER_CLASSES)
+            as_itself = action == _KEEP or action == _SURROGATE
+            has_letters = drawn_word or (as_itself and token_classes[t] in _LETTER_CLASSES)
             fused = (letters and has_letters) or (dropped and wordlike and is_word)  # but for a blank
             if keep_layout:
                 if fused and not apart:
@@ -153,6 +173,10 @@ def write_text(
                 if not lower_case:
                     form += case_pattern(data, start, end, kinds) * vocabulary
                 at = _copy(words, word_offsets[form], word_offsets[form + 1], out, at)
+            elif action == _SURROGATE:
+                first, last = numbers[drawn[t]], numbers[drawn[t] + 1]
+                pattern = LOWER_CASE if lower_case else case_pattern(data, start, end, kinds)
+                at = _copy_cased(number_bytes, first, last, out, at, pattern)
             elif action == _MASK:
                 at = _copy(mask_bytes, masks[roles[t]], masks[roles[t] + 1], out, at)
             elif lower_case:

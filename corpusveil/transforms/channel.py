@@ -133,7 +133,7 @@ class Candidates:
             self.words[: self._used], self.emissions[: self._used] = words_before, emissions_before
         joint = np.zeros(words.shape)
         joint[:, : found.words.shape[1]] = found.joint
-        far = (joint < self.cut * joint[:, :1]) & (words != new[:, None])
+        far = (words < 0) | ((joint < self.cut * joint[:, :1]) & (words != new[:, None]))
         words[far] = -1
         front = np.argsort(far, axis=1, kind="stable")
         words, emissions = np.take_along_axis(words, front, 1), np.take_along_axis(emissions, front, 1)

@@ -26,6 +26,7 @@ from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.released import refuse_denoised
 from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
@@ -151,6 +152,8 @@ def privatize_corpus(
     if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
         raise ConflictError("csv_formulas = escape: this output is no CSV; choose the format csv, or leave it out.")
     refuse_overlap(inputs, shards, output, folder.url)
+    if spending is not None:
+        refuse_denoised(shards)
     corpus = name_of_corpus(corpus, shards, columns, spending)
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":

@@ -34,6 +34,7 @@ from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Prepared, chunks, prepare, public_weights
 from corpusveil.transforms.lattice import LONGEST, Room, Spoken, room, search_runs
+from corpusveil.transforms.surrogates import NONE
 
 VERSION = 2
 """Part of a denoised release's digest; goes up whenever the same call would write other text."""
@@ -197,7 +198,7 @@ class Denoiser:
         out = np.empty(
             output_bound(
                 tokens.documents, tokens.starts, tokens.ends, role, actions, guessed, wording.longest,
-                wording.mask_offsets, True,
+                wording.mask_offsets, True, NONE.offsets,
             ),
             np.uint8,
         )  # fmt: skip
@@ -206,7 +207,7 @@ class Denoiser:
         counts.tokens_written += write_text(
             tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets, role, actions,
             guessed, wording.words, wording.offsets, forms, wording.masks, wording.mask_offsets, True, False, KINDS,
-            LOWER, out, offsets,
+            LOWER, out, offsets, NONE.text, NONE.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 

@@ -16,7 +16,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
-from corpusveil.errors import VersionError
+from corpusveil.errors import ChangedError, VersionError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
@@ -25,7 +25,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.output_words import Wording, concatenate
-from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, SURROGATE, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.text_writer import assign_roles, output_bound, write_text
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
@@ -33,6 +33,7 @@ from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.joined_tokens import Joiner
+from corpusveil.transforms.surrogates import NONE, Surrogates, surrogates
 
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
@@ -166,6 +167,8 @@ class Kernel:
     collocations: Collocations | None = None
     same_noise: bool = False
     """Equal texts get equal noise, whatever their identities."""
+    numbers: str | None = None
+    """The digest of the public numbers that surrogates are drawn from, where the policy asks for these."""
 
     def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
@@ -180,6 +183,11 @@ class Kernel:
                 "run the same Python and corpusveil everywhere."
             )
         space = self.mechanism.space
+        if self.numbers is not None and (space.numbers is None or space.numbers.digest != self.numbers):
+            raise ChangedError(
+                f"{space.url}: the space's public numbers are other ones than when this work was started; put them "
+                "back or start again."
+            )
         prepared = prepare(space, self.policy, self.collocations)
         data, documents = string_buffers(texts)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
@@ -279,12 +287,13 @@ class Kernel:
         counts.roles += np.bincount(roles, minlength=len(ROLE_NAMES))
         tags = self.noise_tags(self.draw_key.tag, column, identities, tokens.data, tokens.documents)
         drawn = self._draw(prepared, tokens, roles, tags, words, counts)
+        replaced = self._surrogates(prepared, tokens, roles, tags, drawn)
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
         out = np.empty(
             output_bound(
                 tokens.documents, tokens.starts, tokens.ends, roles, prepared.actions, drawn, wording.longest,
-                wording.mask_offsets, keep_layout,
+                wording.mask_offsets, keep_layout, replaced.offsets,
             ),
             dtype=np.uint8,
         )  # fmt: skip
@@ -294,9 +303,25 @@ class Kernel:
             roles, prepared.actions, drawn,
             wording.words, wording.offsets, len(self.mechanism.space), wording.masks, wording.mask_offsets,
             keep_layout, self.policy.case == "lower", KINDS, LOWER,
-            out, offsets,
+            out, offsets, replaced.text, replaced.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
+
+    def _surrogates(
+        self,
+        prepared: Prepared,
+        tokens: Tokens,
+        roles: npt.NDArray[np.uint8],
+        tags: npt.NDArray[np.uint64],
+        drawn: npt.NDArray[np.int32],
+    ) -> Surrogates:
+        """Return the surrogates of numbers, and enter in ``drawn`` which of them a token gets."""
+        public = self.mechanism.space.numbers
+        if self.numbers is None or public is None:
+            return NONE
+        index, _, draws = self._select(prepared, tokens, roles, tags, SURROGATE)
+        drawn[index] = np.arange(index.size)
+        return surrogates(tokens, index, draws, public, join=self.policy.joins_numbers())
 
     def _draw(
         self,

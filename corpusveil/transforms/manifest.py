@@ -20,6 +20,7 @@ from corpusveil.transforms.release import Release
 from corpusveil.transforms.spending import metric_of
 from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
+MANIFEST = "manifest.json"
 VERSION = 1
 """Goes up when a manifest would be misread by those who know this one."""
 
@@ -99,7 +100,7 @@ class Manifest(Versioned):
 
 def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError when it is damaged, or of a later version."""
-    address = files.join(output, "manifest.json")
+    address = files.join(output, MANIFEST)
     data = files.read_bytes(address)
     if (told := Versioned.of(data)) is not None and told.version > VERSION:
         raise VersionError(
@@ -126,6 +127,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
             "columns": {name: value for name, value in columns.as_dict().items() if name != "id"},
         },
         **statement(release),
+        **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name, "metric": metric_of(release)},
         "kept_columns": "Kept columns stand in the clear, outside every guarantee." if columns.keep else "none",
     }
@@ -163,5 +165,5 @@ def write_manifest(
         "shards": shards,
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    files.write_bytes(files.join(output, "manifest.json"), text.encode())
+    files.write_bytes(files.join(output, MANIFEST), text.encode())
     return totals, content

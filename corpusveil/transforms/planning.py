@@ -32,6 +32,7 @@ from corpusveil.transforms.copies import Copies, content_tags, count
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.released import refuse_denoised
 from corpusveil.transforms.spending import (
     READINGS,
     Spending,
@@ -120,6 +121,8 @@ def forecast(
     suffix = formats.suffix_of(format)
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
+    if spending is not None:
+        refuse_denoised(shards)
     corpus = name_of_corpus(corpus, shards, columns, spending)
     tasks = plan(shards, suffix, None)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})

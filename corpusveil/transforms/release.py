@@ -13,13 +13,14 @@ from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, Shown
-from corpusveil.errors import BadTypeError, BadValueError, ConflictError, MismatchError, NoGuaranteeError
+from corpusveil.errors import BadTypeError, BadValueError, ConflictError, MismatchError, NoGuaranteeError, NotMadeError
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
+from corpusveil.transforms.risk import EpsilonAtRisk
 from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
 
 
@@ -38,6 +39,8 @@ class Release(Shown):
     """Whether equal texts under different identities get noise of their own, the same, or all but one are left out."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
     """Needed for a mechanism that has no guarantee; it changes nothing else, and is in no digest."""
+    risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
+    """What chose epsilon, where a risk did (``epsilon_for_risk``): for the manifest, and in no digest."""
 
     if TYPE_CHECKING:  # a key has no default, although it may stand behind a policy that has one
 
@@ -45,12 +48,14 @@ class Release(Shown):
         def __init__(
             self, mechanism: Mechanism, budget: Budget, policy: TextPolicy, key: Key,
             collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, accept_no_guarantee: bool = ...,
+            risk: EpsilonAtRisk | None = ...,
         ) -> None: ...  # fmt: skip
 
         @overload
         def __init__(
             self, mechanism: Mechanism, budget: Budget, policy: TextPolicy = ..., *, key: Key,
             collocations: Collocations | None = ..., duplicates: Duplicates = ..., accept_no_guarantee: bool = ...,
+            risk: EpsilonAtRisk | None = ...,
         ) -> None: ...  # fmt: skip
 
         def __init__(self, *_: Any, **__: Any) -> None: ...
@@ -75,6 +80,18 @@ class Release(Shown):
                     f"hyphens {self.policy.hyphens}: the {what} is of text that was read with hyphens {found}; read "
                     "the documents alike."
                 )
+        if self.policy.numbers == "surrogate" and self.mechanism.space.numbers is None:
+            where = self.mechanism.space.url or "this space"
+            raise NotMadeError(
+                f"numbers = 'surrogate': {where} has no public numbers to draw from; "
+                "count public text again with this version of 'corpusveil count', and build the space again with "
+                "these counts (space.counts) into another folder."
+            )
+        if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
+            raise MismatchError(
+                f"risk: it chose epsilon {written(self.risk.epsilon)} a token, and the budget is epsilon "
+                f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk out."
+            )
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
 
@@ -95,6 +112,17 @@ class Release(Shown):
                 f"collocations: this is of type {type(self.collocations).__name__}; give the table, "
                 "cv.load_collocations(URL)."
             )
+        if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
+            raise BadTypeError(
+                f"risk: this is of type {type(self.risk).__name__}; give what cv.epsilon_for_risk(mechanism, 0.5) "
+                "returned."
+            )
+
+    @property
+    def numbers(self) -> str | None:
+        """The digest of the public numbers that surrogates are drawn from, where the policy asks for these."""
+        public = self.mechanism.space.numbers
+        return None if self.policy.numbers != "surrogate" or public is None else public.digest
 
     def configuration(self) -> dict[str, Any]:
         """Return all that can change the output text but the key; never engine, paths or workers."""
@@ -107,6 +135,7 @@ class Release(Shown):
             "space": self.mechanism.space.digest,
             **({} if self.collocations is None else {"collocations": self.collocations.digest}),
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
+            **({} if self.numbers is None else {"numbers": self.numbers}),
         }
 
     def guarantee(self) -> Guarantee:
@@ -140,6 +169,7 @@ class Release(Shown):
                 ("space", repr(mechanism.space)),
                 ("budget", f"epsilon {written(budget.epsilon)} a {budget.per}{shared}"),
                 ("text", ", ".join(f"{name} {value}" for name, value in policy.as_dict().items())),
+                *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk: "))]),
                 *([] if self.duplicates == "independent" else [("equal texts", str(self.duplicates))]),
                 ("in the clear", "; ".join(policy.disclosed())),
                 ("promise", "release.guarantee() says it" if mechanism.private else "none"),
@@ -164,6 +194,7 @@ class Release(Shown):
             TOKENIZER_VERSION,
             self.collocations,
             self.duplicates == "same-noise",
+            self.numbers,
         )
 
 

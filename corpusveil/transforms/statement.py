@@ -71,6 +71,8 @@ def guarantee_of(release: Release) -> Guarantee:
             lines.append(
                 "All this is between documents with unknown words in the same places, the same ones where kept."
             )
+        if policy.numbers == "surrogate":
+            lines.append("All this is between documents with numbers of the same shapes in the same places.")
         if release.duplicates == "same-noise":
             lines.append(
                 "Equal texts are written alike, so a text and its copies count as one document: all this is between "
@@ -93,6 +95,18 @@ def guarantee_of(release: Release) -> Guarantee:
             f"Tokens under 'resample' ({', '.join(resampled)}) are drawn from public counts, independently of the "
             f"token: two of them can't be told apart{capitals}. One of them against a word of the vocabulary: at most "
             f"{rounded_up(bound)} nats{share}; k of them k times as much. The distances above do not count this."
+        )
+    if policy.numbers == "surrogate":
+        whole = (
+            "A date or time in digits is one number (2024-05-17, 12:30)"
+            if policy.joins_numbers()
+            else "Of a date or time each number is one by itself"
+        )
+        lines.append(
+            "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers independently of "
+            "the number and anew at each place: two of equal shape can't be told apart (0 nats, at any epsilon). "
+            "Between different shapes nothing is promised: where numbers stand and their shape are disclosed. "
+            f"{whole}; a month in words is a word like any other."
         )
     copies = {
         "same-noise": ("which documents are equal",),

@@ -234,6 +234,7 @@ class TestPaths:
             "schedule.state", "schedule.prometheus", "collocations.input", "collocations.counts", "collocations.table",
             "collocations.tokens", "collocations.connectors", "embeddings.vectors", "collocations.add_to", "output.log",
             "model.path", "model.counts", "denoise.path", "denoise.release", "denoise.model", "denoise.collocations",
+            "budget.model",
         }  # fmt: skip
 
 

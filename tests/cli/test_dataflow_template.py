@@ -51,6 +51,9 @@ GIVEN = {
 VALID = {
     **GIVEN,
     "parameter": "gamma=18,candidates=20",
+    "risk": "0.5",
+    "riskOf": "context",
+    "model": "gs://bucket/models/public",
     "profile": "pypantera",
     "strategy": "s3",
     "averageWords": "52",
@@ -87,7 +90,9 @@ VALID = {
     "hyphens": "join",
     "acceptNoGuarantee": "true",
 }
-BESIDE = ("parameter", "profile", "strategy", "averageWords", "allocation", "weights", "format")
+BESIDE = (
+    "risk", "riskOf", "model", "parameter", "profile", "strategy", "averageWords", "allocation", "weights", "format",
+)  # fmt: skip
 """What excludes something else among the examples, or is of another mechanism."""
 BROKEN = [
     "",
@@ -177,7 +182,7 @@ class TestMetadata:
             assert all(re.compile(regex) for regex in one["regexes"])
             assert not any("(?=" in regex or "(?!" in regex for regex in one["regexes"]), "RE2 has no look-ahead"
         needed = {one["name"] for one in told["parameters"] if not one["isOptional"]}
-        assert needed == set(GIVEN)
+        assert needed == set(GIVEN) - {"epsilon"}, "which a risk can choose"
 
     def test_a_field_that_google_does_not_know_is_found(self) -> None:
         with pytest.raises(json_format.ParseError):
@@ -215,6 +220,15 @@ class TestLauncher:
         assert TEST_KEY.hex() not in str(settings)
         assert SECRET not in str(settings)
 
+    def test_a_risk_stands_in_place_of_epsilon(self, launched: list[Settings]) -> None:
+        given = {**GIVEN, "risk": "0.5", "riskOf": "context", "model": VALID["model"]}
+        del given["epsilon"]
+        assert dataflow.launch(words(given)) == 0
+        (settings,) = launched
+        budget = settings.budget
+        assert budget is not None
+        assert (budget.epsilon, budget.risk, budget.risk_of, budget.model) == (None, 0.5, "context", VALID["model"])
+
     def test_every_parameter_is_a_setting(self) -> None:
         """Each example is read as its setting's type, and is the value of that setting and of no other."""
         for name, value in VALID.items():
@@ -239,6 +253,8 @@ class TestLauncher:
             (words(GIVEN, "--epsilon=2"), "Parameter epsilon: it is given twice"),
             (words({**GIVEN, "output": "gs://b/$(id)"}), "Parameter output: this value is not allowed"),
             (words(GIVEN, "--text"), "Parameter text: its value is missing"),
+            (words({name: value for name, value in GIVEN.items() if name != "epsilon"}), "--epsilon: "),
+            (words(GIVEN, "--risk=0.5"), "--risk: it chooses --epsilon"),
         ],
     )
     def test_what_is_wrong_is_named(

@@ -26,6 +26,7 @@ from corpusveil.errors import ConflictError, DataError, InUseError, SizeError, U
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.spaces import read_numbers
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from tests.collocations.corpora import WORDS, Made, kept, make, write
@@ -92,7 +93,12 @@ class TestCounts:
             assert rows == sorted(rows, key=lambda row: (row["n"], -row["count"], row["ngram"].encode()))
 
     def test_nothing_is_left_of_the_work(self, reference: Path) -> None:
-        assert sorted(path.name for path in reference.iterdir()) == ["_artifact.json", "ngrams", "state"]
+        assert sorted(path.name for path in reference.iterdir()) == [
+            "_artifact.json",
+            "ngrams",
+            "numbers.parquet",
+            "state",
+        ]
 
 
 @pytest.mark.spark
@@ -109,6 +115,25 @@ class TestEngines:
         made = {"local": Local(2), "spark": Spark(), "beam": Beam()}[engine]
         count_corpus([str(corpus)], str(tmp_path / "out"), made)
         assert release_files(tmp_path / "out") == release_files(reference)
+
+    @pytest.mark.parametrize("engine", ["spark", "beam"])
+    @pytest.mark.usefixtures("spark")
+    def test_give_the_same_numbers(self, tmp_path: Path, engine: str) -> None:
+        """Also in another partitioning; of many shapes, of which some numbers are too rare to be kept."""
+        rare = [n % 700 if n < 1400 else n - 1000 for n in range(2000)]
+        texts = [f"word {m}, {n % 12 + 1}/{n % 28}/{1990 + n % 30} {n % 24}:{n % 60} {m}km" for n, m in enumerate(rare)]
+        for number in range(3):
+            write_shard(tmp_path / "a" / f"{number}.json.gz", [{"text": text} for text in texts[number::3]])
+        write_shard(tmp_path / "b" / "x.json.gz", [{"text": text} for text in texts])
+        found = []
+        for source, chosen in (("a", Local()), ("a", Spark() if engine == "spark" else Beam()), ("b", Local())):
+            output = tmp_path / f"out{len(found)}"
+            count_corpus([str(tmp_path / source)], str(output), chosen)
+            found.append(read_numbers(str(output)))
+        assert found[0] == found[1] == found[2]
+        assert found[0] is not None
+        assert len(found[0]) > 500
+        assert found[0].others.sum() > 100
 
     def test_and_another_partitioning_the_same_counts(self, made: Made, reference: Path, tmp_path: Path) -> None:
         source = write(tmp_path / "in", made, 11)
@@ -133,7 +158,7 @@ count.count_corpus([sys.argv[1]], sys.argv[2], Local())
 
 
 class TestInterrupted:
-    @pytest.mark.parametrize("stage", ["CountWords", "AddWords", "CountNgrams", "AddNgrams"])
+    @pytest.mark.parametrize("stage", ["CountWords", "AddWords", "AddNumbers", "CountNgrams", "AddNgrams"])
     def test_goes_on_where_it_stopped(self, corpus: Path, reference: Path, tmp_path: Path, stage: str) -> None:
         """Killed in the middle of any stage and run again, the artefact is the same to the byte."""
         command = [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "out"), stage]

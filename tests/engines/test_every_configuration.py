@@ -18,6 +18,7 @@ from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.mechanisms import find, names
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces.number_counts import Numbers
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
@@ -135,3 +136,21 @@ class TestTheSameBytes:
         columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "extra"))
         same_everywhere(release, corpus, tmp_path / "a", format=suffix[1:], columns=columns)
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", columns=columns)
+
+    @pytest.mark.parametrize("policy", [{}, {"case": "restore", "layout": "keep"}, {"punctuation": "drop"}])
+    def test_of_surrogates(self, tmp_path: Path, policy: Any) -> None:
+        """Numbers, dates and times, by the numbers of a saved space, which go to every worker by its address."""
+        found = ("1999", "2024-05-17", "12:30", "9/11", "3rd", "10KM", "\u0663\u0664", "7" * 40, "1,234.5")
+        public = Numbers.of([("0000", "1984", 5), ("0000", "", 2), ("00:00", "10:15", 3), ("0-00", "1-31", 2)])
+        for number, size in enumerate(SHARDS):
+            documents = rows(size, number)
+            for at, row in enumerate(documents):
+                row["text"] += f" {found[at % 9]} {found[at % 4]},"
+            write_shard(tmp_path / "in" / f"{number}.jsonl", documents)
+        space = cv.build_space(vectors(1, WORDS), numbers=public).save(str(tmp_path / "space"))
+        chosen = cv.TextPolicy(numbers="surrogate", **policy)
+        release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), chosen, cv.Key(TEST_KEY))
+        same_everywhere(release, tmp_path / "in", tmp_path / "out")
+        text = (tmp_path / "out" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
+        assert "1984" in text
+        assert not any(one in text for one in ("2024-05-17", "7" * 40))

@@ -27,6 +27,7 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.transforms.surrogates import NONE
 
 VOCABULARY = ["river", "the", "élan"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
@@ -45,14 +46,15 @@ def write(texts: list[str], **fields: Any) -> list[str]:
     keep, lower, actions = policy.layout == "keep", policy.case == "lower", policy.actions()
     wording = Wording.build(*concatenate([word.encode() for word in VOCABULARY]), capitals=not lower)
     bound = output_bound(
-        tokens.documents, tokens.starts, tokens.ends, roles, actions, drawn, wording.longest, wording.mask_offsets, keep
-    )
+        tokens.documents, tokens.starts, tokens.ends, roles, actions, drawn, wording.longest, wording.mask_offsets,
+        keep, NONE.offsets,
+    )  # fmt: skip
     out = np.zeros(bound + 1000, dtype=np.uint8)
     offsets = np.empty(len(texts) + 1, dtype=np.int64)
     written = write_text(
         tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
         roles, actions, drawn, wording.words, wording.offsets, len(VOCABULARY), wording.masks, wording.mask_offsets,
-        keep, lower, KINDS, LOWER, out, offsets,
+        keep, lower, KINDS, LOWER, out, offsets, NONE.text, NONE.offsets,
     )  # fmt: skip
     assert offsets[-1] <= bound
     assert not out[bound:].any()

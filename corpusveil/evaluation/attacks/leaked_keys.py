@@ -14,13 +14,13 @@ import numpy as np
 
 from corpusveil.evaluation.attacks.replay import Replay, replay
 from corpusveil.evaluation.attacks.word_attacks import prior_by
-from corpusveil.evaluation.attacks.word_prior import Prior
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.matching import Matched, spread
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Reading
 from corpusveil.sampling.keys import Key
+from corpusveil.spaces.word_prior import Prior
 from corpusveil.transforms.release import Release
 
 REPLAYED = 200

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadValueError
-from corpusveil.evaluation.attacks.word_prior import Prior
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.explanations import explain
+from corpusveil.spaces.word_prior import Prior
 
 
 @dataclass(frozen=True, slots=True, eq=False)

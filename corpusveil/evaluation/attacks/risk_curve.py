@@ -2,12 +2,14 @@
 
 With the public prior pi over words and the exact law P, the best possible guess of a word from its replacement is right
 with probability ``sum_u max_w pi(w) P[w, u]``: Bayes-optimal reconstruction, the risk. Curves over it compare
-mechanisms at equal risk; at equal epsilon they differ in what epsilon means. Every word may be an input, unless
-``inputs`` says how many of the most frequent ones are (outputs always all): an attacker who is told that much more.
+mechanisms at equal risk; at equal epsilon they differ in what epsilon means. It is the risk by which ``--risk`` chooses
+epsilon (``mechanisms/risk.py``). Every word may be an input, unless ``inputs`` says how many of the most frequent ones
+are (outputs always all): an attacker who is told that much more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -19,12 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import NoClosedForm, UserError
-from corpusveil.evaluation.attacks.reconstruction import bayes_token
-from corpusveil.evaluation.attacks.word_prior import Prior, prior_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.distances import euclidean
+from corpusveil.mechanisms.risk import WordRisk, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.grid import is_on_grid
 from corpusveil.sampling.keys import Key
+from corpusveil.spaces.word_prior import Prior, prior_of
+from corpusveil.transforms.risk import epsilon_for_risk
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)
 LOOKED_AT = 100
@@ -40,8 +44,9 @@ class Point:
 
     ``retention``: the share of words that come back unchanged (N_w), by the prior; ``distinct``: expected different
     outputs of 100 (S_w), ``distance``: expected Euclidean distance of vectors of output and input, both over 100 words;
-    ``risk``: Bayes-optimal reconstruction, None without an exact law; ``plain_ldp``: nats, None without a guarantee.
-    ``exact`` is False where figures come from samples.
+    ``risk``: Bayes-optimal reconstruction, None where it was not to be estimated; ``plain_ldp``: nats, None without a
+    guarantee. ``exact`` is False where figures come from samples. ``on_grid``: epsilon is a value of the public grid
+    2^(j/8), from which a risk chooses; ``chosen_for``: the risk that chose it, where one did.
     """
 
     mechanism: str
@@ -53,6 +58,8 @@ class Point:
     risk: float | None
     plain_ldp: float | None
     exact: bool
+    on_grid: bool = False
+    chosen_for: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -60,19 +67,23 @@ class Point:
 
 
 def curve(
-    mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int | None = None
+    mechanisms: Iterable[Mechanism],
+    epsilons: Sequence[float] = EPSILONS,
+    inputs: int | None = None,
+    risks: Sequence[float] = (),
 ) -> list[Point]:
     """Return a point for each mechanism and epsilon, but for epsilons that a mechanism is not defined at.
 
-    Raises UserError when that leaves none of a mechanism.
+    Each of the ``risks`` adds the epsilon that it chooses. Raises UserError when that leaves none of a mechanism.
     """
     points: list[Point] = []
     for mechanism in mechanisms:
         prior, defined = prior_of(mechanism.space, inputs), 0
         last: UserError | None = None
-        for epsilon in epsilons:
+        chosen = {epsilon_for_risk(mechanism, risk).epsilon: risk for risk in sorted(risks, reverse=True)}
+        for epsilon in sorted({*epsilons, *chosen}):
             try:
-                points.append(point(mechanism, epsilon, prior))
+                points.append(dataclasses.replace(point(mechanism, epsilon, prior), chosen_for=chosen.get(epsilon)))
                 defined += 1
             except UserError as error:
                 last = error
@@ -81,37 +92,34 @@ def curve(
     return points
 
 
-def point(mechanism: Mechanism, epsilon: float, prior: Prior) -> Point:
-    """Return one point of a curve."""
+def point(mechanism: Mechanism, epsilon: float, prior: Prior, *, estimate: bool = True) -> Point:
+    """Return one point of a curve; without an exact law its risk is estimated from samples, unless told not to be."""
     guarantee = mechanism.guarantee(epsilon)
     looked_at = np.random.default_rng(0).choice(prior.words, LOOKED_AT, p=prior.shares)
-    figures: tuple[float, float, float | None, float | None, bool]
-    try:
-        figures = (*_exact(mechanism, epsilon, prior, looked_at), True)
-    except NoClosedForm:
-        retention, distinct, distance = _sampled(mechanism, epsilon, looked_at)
-        figures = (retention, distinct, distance, None, False)
-    retention, distinct, distance, risk, exact = figures
+    risk: WordRisk | None = None
+    with contextlib.suppress(NoClosedForm):
+        risk = word_risk(mechanism, epsilon, prior, estimate=estimate)
+    exact = risk is not None and risk.exact
+    retention = risk.unchanged if risk is not None and exact else mechanism.retention(epsilon)
+    distinct, distance = (_exact if exact else _sampled)(mechanism, epsilon, looked_at)
     return Point(
-        mechanism.name, mechanism.parameters(), epsilon, retention, distinct, distance, risk, guarantee.plain_ldp, exact
-    )
+        mechanism.name, mechanism.parameters(), epsilon, retention, distinct, distance,
+        None if risk is None else risk.share, guarantee.plain_ldp, exact, is_on_grid(epsilon),
+    )  # fmt: skip
 
 
-def _exact(
-    mechanism: Mechanism, epsilon: float, prior: Prior, looked_at: npt.NDArray[np.int64]
-) -> tuple[float, float, float | None, float]:
-    guesses = bayes_token(mechanism, epsilon, prior)
+def _exact(mechanism: Mechanism, epsilon: float, looked_at: npt.NDArray[np.int64]) -> tuple[float, float | None]:
+    """Return how many outputs differ and how far they are, by the exact law."""
     distinct, distances = [], []
     for word in looked_at.tolist():
         law = mechanism.distribution(word, epsilon)
         distinct.append(float(-np.expm1(RUNS * np.log1p(-np.minimum(law, 1 - 2.0**-53))).sum()))
         distances.append(float(law @ euclidean(mechanism.space, word)))
-    return guesses.unchanged, float(np.mean(distinct)), _mean(distances), guesses.recovered[0]
+    return float(np.mean(distinct)), _mean(distances)
 
 
-def _sampled(
-    mechanism: Mechanism, epsilon: float, looked_at: npt.NDArray[np.int64]
-) -> tuple[float, float, float | None]:
+def _sampled(mechanism: Mechanism, epsilon: float, looked_at: npt.NDArray[np.int64]) -> tuple[float, float | None]:
+    """Return an estimate of what ``_exact`` returns."""
     key = DrawKey.derive(Key.for_tests(), "00" * 32)  # public: nothing is released of it
     ids = np.repeat(looked_at, RUNS).astype(np.int32)
     out = mechanism.privatize(ids, epsilon, Draws.of_tokens(key, ids.size)).reshape(-1, RUNS)
@@ -119,7 +127,7 @@ def _sampled(
     distances = []
     for word, row in zip(looked_at.tolist(), out, strict=True):
         distances.append(float(euclidean(mechanism.space, word)[row].mean()))
-    return mechanism.retention(epsilon), distinct, _mean(distances)
+    return distinct, _mean(distances)
 
 
 def _mean(values: list[float]) -> float | None:
@@ -140,7 +148,7 @@ class AtRisk:
 
 
 def at_equal_risk(points: Sequence[Point], risks: Sequence[float] = RISKS) -> list[AtRisk]:
-    """Return for each risk what every mechanism with an exact law keeps there, by interpolation in ln epsilon."""
+    """Return for each risk what every mechanism keeps there, by interpolation in ln epsilon."""
     crossings = []
     names = list(dict.fromkeys((point.mechanism, str(point.parameters)) for point in points))
     for risk in risks:

@@ -14,7 +14,6 @@ from corpusveil.evaluation.attacks.context_attack import (
     sentence_ids,
 )
 from corpusveil.evaluation.attacks.reconstruction import bayes_token
-from corpusveil.evaluation.attacks.word_prior import Prior, prior_of, smoothed
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.registry import register
@@ -23,6 +22,7 @@ from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, wor
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
+from corpusveil.spaces.word_prior import Prior, prior_of, smoothed
 
 SENTENCES = 200
 LONGEST = 40

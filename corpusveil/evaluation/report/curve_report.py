@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpusveil.display import Card, Shown, Table
-from corpusveil.errors import UnsetError
+from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.evaluation.attacks.risk_curve import EPSILONS, AtRisk, Point, at_equal_risk, curve
-from corpusveil.evaluation.attacks.word_prior import prior_of
 from corpusveil.evaluation.report.curve_page import render_curve
 from corpusveil.mechanisms import Mechanism
+from corpusveil.spaces.word_prior import prior_of
 from corpusveil.storage import files
 
+ON_GRID = "*"
 UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
 
 
@@ -30,8 +31,9 @@ class RiskCurve(Shown):
         """Return both tables and the note."""
         by_epsilon = [
             [
-                one.mechanism, f"{one.epsilon:g}", f"{one.retention:.3f}", f"{one.distinct:.1f}", _figure(one.distance),
-                _figure(one.risk), _figure(one.plain_ldp),
+                one.mechanism, f"{one.epsilon:.4g}{ON_GRID if one.on_grid else ''}", _share(one.chosen_for),
+                f"{one.retention:.3f}", f"{one.distinct:.1f}", _figure(one.distance),
+                f"{_figure(one.risk)}{'' if one.exact else ' (sampled)'}", _figure(one.plain_ldp),
             ]
             for one in self.points
         ]  # fmt: skip
@@ -42,10 +44,23 @@ class RiskCurve(Shown):
             ]
             for one in self.at_equal_risk
         ]  # fmt: skip
-        columns = ("mechanism", "epsilon", UNCHANGED, "distinct of 100", "distance", RECOVERED, "plain LDP")
+        columns = (
+            "mechanism",
+            "epsilon",
+            "chosen for risk",
+            UNCHANGED,
+            "distinct of 100",
+            "distance",
+            RECOVERED,
+            "plain LDP",
+        )
         at_risk = (RECOVERED, "mechanism", "epsilon", UNCHANGED, "distance", "plain LDP")
         tables = [Table(columns, by_epsilon), Table(at_risk, by_risk, "at equal risk:")]
-        return Card("Risk and utility by epsilon", [("inputs", self.note)], tables)
+        fields = [
+            ("inputs", self.note),
+            ("grid", f"{ON_GRID} epsilon is a value of 2^(j/8), from which --risk chooses"),
+        ]
+        return Card("Risk and utility by epsilon", fields, tables)
 
     def save(self, folder: str) -> str:
         """Write ``curve.json`` and a page, ``curve.html``, into a folder; return the address of the page."""
@@ -62,17 +77,25 @@ class RiskCurve(Shown):
 
 
 def risk_curve(
-    mechanisms: Mechanism | Sequence[Mechanism], epsilons: Sequence[float] = EPSILONS, *, inputs: int | None = None
+    mechanisms: Mechanism | Sequence[Mechanism],
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    inputs: int | None = None,
+    risks: Sequence[float] = (),
 ) -> RiskCurve:
     """Return what mechanisms over one space keep, and what the best attacker recovers, at each epsilon and equal risk.
 
     ``inputs`` of the most frequent words may be inputs; by default all, which takes the time of their number times the
-    vocabulary's for a mechanism on vectors. Raises UserError for no mechanism, and for one that is defined at none.
+    vocabulary's for a mechanism on vectors. Each of the ``risks`` adds the epsilon that it chooses
+    (``cv.epsilon_for_risk``), which is of all words. Raises UserError for no mechanism, and for one that is defined at
+    none.
     """
     several = [mechanisms] if isinstance(mechanisms, Mechanism) else list(mechanisms)
     if not several:
         raise UnsetError("mechanisms: none is given; give cv.RingGeometric(space), or several.")
-    points = curve(several, sorted(epsilons), inputs)
+    if risks and inputs is not None:
+        raise ConflictError("risks: they are of all words; leave inputs out.")
+    points = curve(several, sorted(epsilons), inputs, risks)
     prior = prior_of(several[0].space, inputs)
     among = f"all {prior.words.size:,} words" if inputs is None else f"the {prior.words.size:,} most frequent words"
     note = (
@@ -84,3 +107,7 @@ def risk_curve(
 
 def _figure(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"

@@ -17,7 +17,6 @@ import numpy as np
 from corpusveil.errors import UserError
 from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, point
 from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL, prior_by
-from corpusveil.evaluation.attacks.word_prior import Prior
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.report.classifier_figures import SHARES, LabelledDocuments, Version, classifier_figures
 from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
@@ -31,6 +30,7 @@ from corpusveil.evaluation.statistics.word_statistics import N_W, S_W
 from corpusveil.evaluation.utility.remembered import Remembered
 from corpusveil.evaluation.utility.training_modes import baselines
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.spaces.word_prior import Prior
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.table import privatize
 
@@ -75,7 +75,7 @@ def sweep_epsilons(
         for epsilon in options.epsilons:
             try:
                 privates = _privates(before, manifest, options, epsilon, mechanism)
-                promised = point(mechanism, word_epsilon(manifest, before.texts, epsilon), prior)
+                promised = point(mechanism, word_epsilon(manifest, before.texts, epsilon), prior, estimate=False)
             except UserError as error:
                 trials.left_out.append(f"{mechanism.name} is left out at epsilon {epsilon:g}: {error}")
                 continue

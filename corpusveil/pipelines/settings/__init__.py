@@ -51,6 +51,8 @@ class Settings(BaseModel):
     def _that_go_together(self) -> Self:
         for place, sentence in rules.broken(self):
             raise fault(place, sentence, ConflictError)
+        for place, sentence in rules.lacking(self):
+            raise fault(place, sentence, UnsetError)
         return self
 
     def value(self, place: str) -> Any:

@@ -28,6 +28,13 @@ _NEEDED = {
     "missing": "this key is missing",
 }
 
+_BOUNDS = {
+    "greater_than": "above",
+    "greater_than_equal": "at least",
+    "less_than": "below",
+    "less_than_equal": "at most",
+}
+
 
 class Caller(Protocol):
     """Who gave settings: it has names for them, and shows a value beside its name."""
@@ -120,9 +127,9 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     if kind == "literal_error":
         known = {one.place: one for one in declared(Settings)}[place].values
         return caller.fault(place, f"it may be {', '.join(known)}{nearest(value, known)}", value)
-    if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
+    if kind in _BOUNDS:
         ((_, bound),) = about.items()
-        words = {"greater_than": "above", "greater_than_equal": "at least", "less_than_equal": "at most"}[kind]
+        words = _BOUNDS[kind]
         return caller.fault(place, f"it has to be {words} {bound:g}", value)
     sentence = _NEEDED.get(kind, "this is no such value")
     if len(first["loc"]) > 2:

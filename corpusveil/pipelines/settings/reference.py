@@ -20,7 +20,7 @@ _KINDS = {
     list[str]: "texts",
     list[int]: "whole numbers",
 }
-_BOUNDS = {"gt": "> ", "ge": "≥ ", "le": "≤ "}
+_BOUNDS = {"gt": "> ", "ge": "≥ ", "lt": "< ", "le": "≤ "}
 
 
 def page() -> str:
@@ -50,7 +50,7 @@ def _bounds(one: Declared) -> Iterator[str]:
     for bound in one.info.metadata:
         for name, sign in _BOUNDS.items():
             if (value := getattr(bound, name, None)) is not None:
-                yield f"{sign}{value:g}"
+                yield f"{sign}{value:g}".replace("<", "&lt;")
 
 
 def _options(one: Declared) -> Iterator[str]:

@@ -25,8 +25,25 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what settings do not go together."""
-    for rule in (_flow, _key, _budget, presets.contradictions, _text, _engine):
+    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _text, _engine):
         yield from rule(settings)
+
+
+def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield what settings lack, because one of two is needed, or because of another one."""
+    budget = settings.budget
+    if budget is None:
+        return
+    if budget.epsilon is None and budget.risk is None:
+        yield "budget.epsilon", "this key is missing; give it, or {budget.risk}, which chooses it"
+    if budget.risk is not None and budget.risk_of == "context" and risk_model(settings) is None:
+        yield "budget.model", "{budget.risk_of} context needs it: a language model of public text, made by 'model'"
+
+
+def risk_model(settings: Settings) -> str | None:
+    """Return where the language model is by which a risk of context is measured; by default the one of [model]."""
+    found: str | None = settings.value("budget.model") or settings.value("model.path")
+    return found
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -59,6 +76,28 @@ def _key(settings: Settings) -> Iterator[tuple[str, str]]:
             f"key.{given[-1]}",
             "{key.path}, {key.environment} and {key.test} exclude each other; leave all but one out",
         )
+
+
+def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
+    budget = settings.budget
+    if budget is None:
+        return
+    if budget.risk is None:
+        for name, value in (("risk_of", None if budget.risk_of == "word" else budget.risk_of), ("model", budget.model)):
+            if value is not None:
+                yield f"budget.{name}", "it is for {budget.risk}; add that or leave this out"
+        return
+    if budget.epsilon is not None:
+        yield "budget.risk", "it chooses {budget.epsilon}; leave one of the two out"
+    if budget.model is not None and budget.risk_of != "context":
+        yield "budget.model", "it is for {budget.risk_of} context; choose that or leave this out"
+    for name, given in (("strategy", budget.strategy), ("average_words", budget.average_words)):
+        if given is not None:
+            yield "budget.risk", f"it is of a single word, and {{budget.{name}}} multiplies epsilon; leave one out"
+    if budget.allocation == "dataset":
+        yield "budget.risk", "it is of a single word, and {budget.allocation} dataset multiplies epsilon; leave one out"
+    if (presets.settled(settings).budget or budget).per != "token":
+        yield "budget.risk", "it is of a single word; {budget.per} has to be token"
 
 
 def _budget(settings: Settings) -> Iterator[tuple[str, str]]:

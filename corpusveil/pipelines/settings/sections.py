@@ -10,7 +10,18 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
-from corpusveil.choices import Allocation, Compare, CsvFormulas, Duplicates, Hyphens, Measure, OnBadRows, Policy
+from corpusveil.choices import (
+    Allocation,
+    Compare,
+    CsvFormulas,
+    Duplicates,
+    Hyphens,
+    Measure,
+    NumberPolicy,
+    OnBadRows,
+    Policy,
+    RiskOf,
+)
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
 from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key
@@ -222,7 +233,15 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float = key("The budget, above 0.", needed=True, gt=0)
+    epsilon: float | None = key("The budget, above 0; or give {budget.risk}, which chooses it.", None, gt=0)
+    risk: float | None = key(
+        "In place of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
+        "guess, above 0 and below 1; for a budget per token.", None, gt=0, lt=1)
+    risk_of: RiskOf = key(
+        "That reader knows words one by one, or also their context; context needs {budget.model}.", "word")
+    model: str | None = key(
+        "For {budget.risk_of} context: a language model of public text, made by 'model'; in a file by default the one "
+        "of [model].", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key("What the budget is for.", "token")
     allocation: Literal[Allocation, "dataset"] = key(
         "How a document's budget is shared; dataset: uniform, and epsilon times {budget.average_words}.", "uniform")
@@ -252,7 +271,8 @@ class TextSettings(Section):
         "The collocation table of any tokenizer but word: made by 'corpusveil score'.", None, path=True, metavar="URL")
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
-    numbers: Policy = key("Numbers.", "resample")
+    numbers: NumberPolicy = key(
+        "Numbers; surrogate: others of the same shape, which is disclosed, of the space's public numbers.", "resample")
     contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
     punctuation: Policy = key("Punctuation.", "keep")
     other: Policy = key("Symbols, emoji, control characters.", "drop")

@@ -7,12 +7,12 @@ import pytest
 
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.evaluation.attacks.reconstruction import bayes_token
-from corpusveil.evaluation.attacks.word_prior import prior_of
 from corpusveil.mechanisms import make
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.word_prior import prior_of
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal

@@ -13,13 +13,13 @@ from corpusveil.evaluation.attacks import word_attacks
 from corpusveil.evaluation.attacks.context_attack import ContextAttacker, released_words, sentence_ids
 from corpusveil.evaluation.attacks.reconstruction import bayes_token
 from corpusveil.evaluation.attacks.word_attacks import attack_words, prior_by
-from corpusveil.evaluation.attacks.word_prior import prior_of, smoothed
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.explanations import _by_laws, _by_steps
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.word_prior import prior_of, smoothed
 from corpusveil.studies.bundled_text import public_texts
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import ColumnError, DataError, UserError
 from corpusveil.evaluation.matching import Matched, match
@@ -22,9 +23,10 @@ from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.report.release_page import marked, render
 from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.spaces import Space
+from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces.number_counts import Numbers
 from tests.engines.corpora import WORDS, make_space, write_shard
-from tests.evaluation.releases import DOCUMENTS, texts
+from tests.evaluation.releases import DOCUMENTS, privatize, texts
 
 
 class TestMatching:
@@ -146,6 +148,24 @@ class TestFigures:
         assert guessed.floor is not None
         assert guessed.value >= found.at("retention of a word (N_w)").value - 0.05
         assert guessed.value > guessed.floor
+
+    def test_a_release_with_surrogates_has_the_same_figures_of_words(self, tmp_path: Path) -> None:
+        """Numbers are no words: with others in their places every figure is there, at this epsilon and another."""
+        vectors = np.random.default_rng(0).standard_normal((len(WORDS), 8)).astype(np.float32)
+        public = Numbers.of([("0000", "1984", 5), ("0000", "", 2), ("00:00", "10:15", 3)])
+        space = cv.build_space(Vectors(list(WORDS), vectors), numbers=public).save(tmp_path / "space")
+        rows = [{**row, "text": f"{row['text']} 2024 12:30, 5"} for row in texts(60)]
+        write_shard(tmp_path / "in" / "x.jsonl", rows)
+        found = {}
+        for policy in ("surrogate", "keep"):
+            private = privatize(tmp_path / "in", space, tmp_path / policy, 1.0, "--numbers", policy)
+            matched = match([str(tmp_path / "in")], [str(private)], columns=("topic", "trait"))
+            manifest = json.loads((private / "manifest.json").read_bytes())
+            question = EvaluationOptions("topic", "trait", epsilons=(6.0,), seeds=2, space=space)
+            found[policy] = evaluate_release(matched, manifest, question)
+        named = {name: [(m.name, m.epsilon) for m in one.measures] for name, one in found.items()}
+        assert named["surrogate"] == named["keep"]
+        assert "2024" not in (tmp_path / "surrogate" / "data" / "part-00000-of-00001.jsonl").read_text()
 
     def test_documents_without_a_label_are_left_out_and_said(self, source: Path) -> None:
         matched = match([str(source)], [str(source)], columns=("topic",))

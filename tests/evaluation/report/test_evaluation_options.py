@@ -17,7 +17,6 @@ import pytest
 from corpusveil.cli import demonstration
 from corpusveil.errors import ConflictError
 from corpusveil.evaluation.attacks.risk_curve import point
-from corpusveil.evaluation.attacks.word_prior import Prior
 from corpusveil.evaluation.language import perplexity
 from corpusveil.evaluation.language.causal_perplexity import CausalPerplexity
 from corpusveil.evaluation.matching import match
@@ -32,6 +31,7 @@ from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
+from corpusveil.spaces.word_prior import Prior
 from tests.engines.corpora import WORDS, write_shard
 from tests.evaluation.releases import evaluate, manifest_of, privatize
 

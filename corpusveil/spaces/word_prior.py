@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadValueError
-from corpusveil.spaces import Space
+from corpusveil.spaces.space import Space
 
 SMOOTHING = 0.5
 """Added to every count (Krichevsky, Trofimov 1981): a word that public text lacks may be an input all the same."""

@@ -1,0 +1,99 @@
+"""Text that a language model says: runs of words, each drawn by the model after the two before it.
+
+Interpolation makes it one draw a word: with probability 1 - L(uv) a counted trigram by what its count adds, else with
+1 - L(v) a counted bigram, else a word by itself (``smoothing.py``). What is left of the draw goes on to the next step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.collocations.fixed import linear, tables
+from corpusveil.collocations.lookup import (
+    begin_of,
+    entry_in,
+    left_of,
+    log_in,
+    log_of,
+    pair,
+    second_in,
+    size_of,
+    third_in,
+)
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.compiled import compiled
+
+
+@compiled
+def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high: Any) -> Any:
+    """Return the word of a draw among the trigrams after a context and what is left of the draw; -1 for none."""
+    left = linear(left_of(arrays.bigrams, context), low, high)
+    begin = begin_of(arrays.bigrams, context)
+    for place in range(begin, begin + size_of(arrays.bigrams, context)):
+        slot = arrays.slots3[place]
+        if slot == np.uint64(0):
+            continue
+        word = third_in(slot)
+        entry = pair(last, word, arrays.regions, arrays.slots)
+        shorter = linear(log_of(arrays.bigrams, entry), low, high) if entry >= 0 else 0.0
+        at -= max(0.0, linear(log_in(slot), low, high) - left * shorter)
+        if at < 0.0:
+            return word, 0.0
+    return np.int64(-1), min(at / left, 1.0) if left > 0.0 else 0.0
+
+
+@compiled
+def _of_bigrams(at: float, last: Any, arrays: Any, low: Any, high: Any) -> Any:
+    """Return the word of a draw among the bigrams after a word and what is left of the draw; -1 for none."""
+    left = linear(np.int64(arrays.left2[last]), low, high)
+    for place in range(np.int64(arrays.regions[last]), np.int64(arrays.regions[last + 1])):
+        slot = arrays.slots[place]
+        if slot == np.uint64(0):
+            continue
+        word = second_in(slot)
+        counted = linear(log_of(arrays.bigrams, entry_in(slot)), low, high)
+        at -= max(0.0, counted - left * linear(np.int64(arrays.first[word]), low, high))
+        if at < 0.0:
+            return word, 0.0
+    return np.int64(-1), min(at / left, 1.0) if left > 0.0 else 0.0
+
+
+@compiled
+def _say(uniform: Any, length: int, starts: Any, firsts: Any, arrays: Any, low: Any, high: Any, out: Any) -> None:
+    unknown = arrays.left2.size
+    for t in range(out.size):
+        place = t % length
+        last = np.int64(out[t - 1]) if place >= 1 else np.int64(-1)
+        last = np.int64(-1) if last == unknown else last
+        before = np.int64(out[t - 2]) if place >= 2 and last >= 0 else np.int64(-1)
+        before = np.int64(-1) if before == unknown else before
+        at = uniform[t]
+        word = np.int64(-1)
+        if last < 0:
+            word = np.searchsorted(starts, at, side="right")
+        else:
+            context = pair(before, last, arrays.regions, arrays.slots)
+            if context >= 0:
+                word, at = _of_trigrams(at, context, last, arrays, low, high)
+            if word < 0:
+                word, at = _of_bigrams(at, last, arrays, low, high)
+            if word < 0:
+                word = np.searchsorted(firsts, at, side="right")
+        out[t] = min(word, unknown)
+
+
+def sampled_text(model: LanguageModel, uniform: npt.NDArray[np.float64], length: int) -> npt.NDArray[np.int32]:
+    """Return runs of ``length`` words each, a draw from 0 to below 1 a word; float64 [T] -> the model's ids, int32 [T].
+
+    ``<unk>`` is among them, and no context for what follows it.
+    """
+    low, high = tables()
+    sums = [np.cumsum([linear(value, low, high) for value in logs.tolist()]) for logs in
+            (model.arrays.start, model.arrays.first)]  # fmt: skip
+    starts, firsts = (one / one[-1] for one in sums)
+    out = np.empty(uniform.size, np.int32)
+    _say(uniform, length, starts, firsts, model.arrays, low, high, out)
+    return out

@@ -1,0 +1,138 @@
+"""How often a reader who knows a language model guesses a word: measured on public text, which that model says.
+
+Nothing private is read. The text is sampled from the model under a published key, released under another, and attacked
+by the search that ``denoise`` makes (``lattice.py``). The model that made the text is the one that attacks it, which is
+as well informed as a reader of words in threes can be. Words that the space lacks are resampled, as a release does by
+default, and no guess of them counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.budget import Budget
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.collocations.model_text import sampled_text
+from corpusveil.errors import DataError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.risk import word_risk
+from corpusveil.sampling.draws import RESAMPLE, TERM, DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil.spaces.vocabulary import parts
+from corpusveil.spaces.word_prior import Prior, prior_of
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.denoise import LEAST, Denoiser, Reader, reader_of
+from corpusveil.transforms.lattice import search_runs
+
+RUNS = 2000
+WORDS = 20
+"""Runs of words that are attacked, and words in each: a standard error of about a third of a point."""
+FEWEST = 1000
+"""Words of the space that the text has at least."""
+_PUBLIC = b"corpusveil: text that a language model says, to measure what its readers guess"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRisk:
+    """Shares of ``words`` that were attacked, one for each reader.
+
+    ``by_search`` reads the sentence, ``by_law`` single words by law and frequency, ``unchanged`` takes the released
+    word for the original. ``alone`` is the share of single words over the whole vocabulary, by ``word_risk``.
+    """
+
+    by_search: float
+    by_law: float
+    unchanged: float
+    alone: float
+    words: int
+
+    @property
+    def share(self) -> float:
+        """What the best of these readers guesses: no less than any simpler one."""
+        return max(self.by_search, self.by_law, self.unchanged, self.alone)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the search's share, as if words were independent."""
+        return math.sqrt(self.by_search * (1.0 - self.by_search) / self.words)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PublicText:
+    """Words that a model says: ids of the space, int32 [T], -1 for others, and what these are resampled to."""
+
+    truth: npt.NDArray[np.int32]
+    drawn: npt.NDArray[np.int32]
+    key: DrawKey
+    reader: Reader
+    prior: Prior
+
+
+def context_risk(mechanism: Mechanism, epsilon: float, model: LanguageModel) -> ContextRisk:
+    """Return how often readers guess the words of text that a model says. Public, and the same on every machine.
+
+    Raises UserError where hardly a word of the text is in the space.
+    """
+    text = _public_text(mechanism, model)
+    known = np.flatnonzero(text.truth >= 0)
+    released = text.drawn.copy()
+    draws = Draws.of_tokens(text.key, known.size)
+    released[known] = mechanism.privatize(text.truth[known], epsilon, draws)
+    found = np.empty_like(released)
+    reader = text.reader
+    with reader.lock:
+        rows = reader.candidates.rows(epsilon, released)
+        offsets = np.arange(0, released.size + 1, WORDS)
+        search_runs(
+            released, rows, offsets, reader.candidates.words, reader.candidates.emissions, reader.unknown, reader.rho,
+            LEAST, False, reader.said, model.arrays, reader.room, found,
+        )  # fmt: skip
+        alone = reader.candidates.words[rows, 0]
+    truth = text.truth[known]
+    by_search, by_law, unchanged = (float((guess[known] == truth).mean()) for guess in (found, alone, released))
+    single = word_risk(mechanism, epsilon, text.prior).share
+    return ContextRisk(by_search, by_law, unchanged, single, known.size)
+
+
+@functools.lru_cache(maxsize=1)
+def _public_text(mechanism: Mechanism, model: LanguageModel) -> _PublicText:
+    """Sample a text, and prepare its reader; the same for all epsilons."""
+    space, count = mechanism.space, RUNS * WORDS
+    key = DrawKey.derive(Key(hashlib.sha256(_PUBLIC).digest()), model.digest)
+    draws = Draws.of_tokens(key, count, document="text")
+    uniform = _uniform(draws, TERM)
+    truth = _ids_in(space, model)[sampled_text(model, uniform, WORDS)]
+    if (known := int((truth >= 0).sum())) < FEWEST:
+        raise DataError(
+            f"risk_of context: of {count:,} words that the language model says the space has {known:,}; give a model "
+            "of text in the words of the space."
+        )
+    reader = reader_of(Denoiser(mechanism, Budget(1.0), TextPolicy(), model))
+    law = np.cumsum(reader.unknown)
+    drawn = np.searchsorted(law, _uniform(draws, RESAMPLE) * law[-1], side="right")
+    drawn = np.minimum(drawn, len(space) - 1).astype(np.int32)
+    counted = space.counts is not None
+    prior = prior_of(space) if counted else Prior(np.arange(len(space)), reader.shares, 1.0)
+    return _PublicText(truth, drawn, key, reader, prior)
+
+
+def _uniform(draws: Draws, purpose: int) -> npt.NDArray[np.float64]:
+    """Return a number from 0 to below 1 for each token, float64 [T]."""
+    return (draws.uint64(purpose) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _ids_in(space: Space, model: LanguageModel) -> npt.NDArray[np.int32]:
+    """Return the space's id of each word of a model, int32 [V + 1], -1 for those that it lacks."""
+    out = np.full(len(model) + 1, -1, np.int32)
+    ids = model.ids(space.vocabulary.words)
+    looked_up = np.array([len(parts(word)) == 1 and word == word.lower() for word in space.vocabulary.words])
+    some = np.flatnonzero(looked_up & (ids < len(model)))
+    out[ids[some]] = some
+    return out

@@ -1,0 +1,62 @@
+"""What a finished release spends, by its own manifest: itself, or nothing, where it was denoised from another one."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corpusveil.display import Card, Shown
+from corpusveil.errors import MismatchError
+from corpusveil.storage import files
+from corpusveil.storage.inputs import InputShard
+from corpusveil.transforms.manifest import MANIFEST, read_manifest
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Spends(Shown):
+    """What the release at ``url`` spends.
+
+    ``release`` is its digest, ``name`` what a ledger calls the release that spent; ``source`` is the digest of the
+    release that it was denoised from, and then it spends nothing itself; None where it spends.
+    """
+
+    url: str
+    release: str
+    name: str
+    metric: str
+    source: str | None
+
+    def card(self) -> Card:
+        """Return what is spent, and by which release, in words."""
+        if self.source is None:
+            spent = f"what a ledger says of release {self.name}, in metric {self.metric}"
+            return Card(f"Release {self.url}", [("spends", spent)])
+        return Card(
+            f"Denoised release {self.url}",
+            [
+                ("spends", "nothing: no ledger has an entry of it"),
+                ("made of", f"release {self.source}, and public data"),
+                ("promises", f"those of that release; what it spent a ledger says under {self.name}"),
+            ],
+        )
+
+
+def spends_of(url: str) -> Spends | None:
+    """Return what a finished release spends; None where there is none. Raises UserError for a damaged manifest."""
+    if not files.exists(files.join(url, MANIFEST)):
+        return None
+    told = read_manifest(url)
+    source = told["denoised"]["release"] if "denoised" in told else None
+    return Spends(url, told["release"], told["spends"]["name"], told["spends"]["metric"], source)
+
+
+def refuse_denoised(shards: Sequence[InputShard]) -> None:
+    """Raise UserError where an input is a denoised release, which no ledger counts."""
+    for folder in dict.fromkeys(posixpath.dirname(posixpath.dirname(shard.url)) for shard in shards):
+        found = spends_of(folder) if folder else None
+        if found is not None and found.source is not None:
+            raise MismatchError(
+                f"{folder}: this is a denoised release, made of release {found.source[:16]}…: it spends nothing, and a "
+                "ledger takes no entry of it. Privatize the original, or leave the ledger out."
+            )

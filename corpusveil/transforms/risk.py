@@ -1,0 +1,110 @@
+"""Choosing by risk: the epsilon at which an informed reader guesses at most a share of the words of public text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from corpusveil.budget.budget import written
+from corpusveil.choices import RISK_OF, RiskOf
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.display import Card, Shown, rounded_up
+from corpusveil.errors import BadTypeError, BadValueError, DataError, UnsetError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.risk import largest_epsilon, upward, word_risk
+from corpusveil.spaces.word_prior import prior_of
+from corpusveil.transforms.context_risk import context_risk
+
+DIGITS = 9
+"""Decimals of a share: what two machines' sums can differ in is behind them."""
+READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from their context"}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EpsilonAtRisk(Shown):
+    """The epsilon of a word for a ``risk``, and what a reader guesses at it: ``measured``, a share.
+
+    ``risk_of`` says which reader: of single words, or also of context, by the language model whose digest is ``model``.
+    ``exact`` is False where samples estimate the share. ``plain_ldp`` are nats; None where nothing is promised.
+    """
+
+    risk: float
+    risk_of: RiskOf
+    epsilon: float
+    measured: float
+    exact: bool
+    plain_ldp: float | None
+    model: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a manifest says of it; all of it is public."""
+        told = {"risk": self.risk, "risk_of": self.risk_of, "measured": self.measured, "exact": self.exact}
+        return told | ({} if self.model is None else {"model": self.model})
+
+    def sentence(self) -> str:
+        """Say it in one sentence."""
+        nats = "no guarantee" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats a word"
+        here = f"{'' if self.exact else 'about '}{upward(self.measured)} at this epsilon"
+        return (
+            f"Risk: an informed reader guesses at most {upward(self.risk)} of the words of public text "
+            f"{READERS[self.risk_of]}; epsilon {self.epsilon:.4g}, {nats} ({here})"
+        )
+
+    def card(self) -> Card:
+        """Return the sentence as fields."""
+        nats = "none" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats for any two words"
+        measured = f"{upward(self.measured)} of the words of public text, {READERS[self.risk_of]}"
+        return Card(
+            f"Epsilon {written(self.epsilon)} a word, for a risk of {upward(self.risk)}",
+            [("guessed", measured), ("by", "the exact law" if self.exact else "samples"), ("promise", nats)],
+        )
+
+
+def epsilon_for_risk(
+    mechanism: Mechanism, risk: float, *, of: RiskOf = "word", model: LanguageModel | None = None
+) -> EpsilonAtRisk:
+    """Return the largest epsilon 2^(j/8) at which an informed reader guesses at most ``risk`` of public text's words.
+
+    The reader knows the mechanism, epsilon and the public counts of the space; ``of="context"``, the language
+    ``model`` as well. Only public artefacts are read, so the choice costs no privacy, and it is the same on every
+    machine. Raises UserError for a space without counts, and where no epsilon has so small a risk.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise BadTypeError(f"mechanism: this is of type {type(mechanism).__name__}; give cv.mechanism(NAME, space).")
+    if isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk < 1:
+        raise BadValueError(f"risk = {risk}: a share of words, a number between 0 and 1.")
+    if of not in RISK_OF:
+        raise BadValueError(f"risk_of = {of!r}: it may be {' or '.join(RISK_OF)}.")
+    if of == "context" and not isinstance(model, LanguageModel):
+        raise UnsetError("risk_of = 'context': its reader knows a language model; give model, as cv.load_model(URL).")
+    if of == "word" and mechanism.space.counts is None:
+        raise UnsetError(
+            "risk: a reader weighs words by how frequent they are, and this space has no public counts; build it with "
+            "counts, or choose epsilon."
+        )
+    _refuse_below_blind(mechanism, float(risk))
+    told: dict[float, tuple[float, bool]] = {}
+
+    def risk_at(epsilon: float) -> float:
+        if model is not None and of == "context":
+            share, exact = context_risk(mechanism, epsilon, model).share, False
+        else:
+            found = word_risk(mechanism, epsilon)
+            share, exact = found.share, found.exact
+        told[epsilon] = (round(share, DIGITS), exact)
+        return told[epsilon][0]
+
+    epsilon = largest_epsilon(risk_at, float(risk))
+    measured, exact = told[epsilon]
+    nats = mechanism.guarantee(epsilon).plain_ldp
+    digest = model.digest if model is not None and of == "context" else None
+    return EpsilonAtRisk(float(risk), of, epsilon, measured, exact, nats, digest)
+
+
+def _refuse_below_blind(mechanism: Mechanism, risk: float) -> None:
+    """Raise UserError where who looks at nothing guesses more."""
+    if mechanism.space.counts is not None and risk < (blind := prior_of(mechanism.space).guess):
+        raise DataError(
+            f"risk = {risk:g}: who looks at no release at all, and always says the most frequent word, is right for "
+            f"{upward(blind)} of the words of public text; give a risk above that."
+        )

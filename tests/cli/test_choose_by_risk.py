@@ -1,0 +1,267 @@
+"""``--risk`` in place of ``--epsilon``: from public artefacts alone, said, and written into the manifest."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.pipelines import privatize
+from corpusveil.spaces import Space, Vectors
+from tests.cli.test_run import save
+from tests.engines.corpora import TEST_KEY, data_files, make_space
+from tests.evaluation.language.test_kneser_ney import WORDS, corpus
+
+QUIET = ["--progress", "none"]
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a space and a language model of public text."""
+    folder = tmp_path_factory.mktemp("public")
+    text = corpus(800, 1, 40)
+    (folder / "text").mkdir()
+    (folder / "text" / "a.txt").write_text("\n".join(one.replace("\n", " ") for one in text))
+    counted = [str(folder / "text"), "--output", str(folder / "counts"), "--min-count", "1"]
+    assert run(["count", *counted, *QUIET]) == 0
+    assert run(["model", "--counts", str(folder / "counts"), "--output", str(folder / "model"), *QUIET]) == 0
+    vectors = Vectors(WORDS[:40], np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32))
+    counts = (1000 / np.arange(1, 41)).astype(int)
+    cv.build_space(vectors, counts=counts).save(str(folder / "space"))
+    cv.build_space(vectors).save(str(folder / "bare"))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a private corpus and a key, in which commands are started."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    lines = (json.dumps({"text": " ".join(WORDS[k : k + 9])}) + "\n" for k in range(20))
+    (tmp_path / "in" / "a.jsonl").write_text("".join(lines))
+    cv.Key(TEST_KEY).save("release.key")
+    return tmp_path
+
+
+def call(public: Path, *more: str, space: str = "space", output: str = "out") -> list[str]:
+    """Return a call of privatize without an epsilon."""
+    words = ["privatize", "in", "--space", str(public / space), "--mechanism", "ring-geometric", "--output", output]
+    return [*words, "--key", "release.key", "--corpus", "news", *QUIET, *more]
+
+
+def manifest(output: str | Path) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads((Path(output) / "manifest.json").read_text())
+    return made
+
+
+def settings(public: Path, **budget: Any) -> dict[str, dict[str, Any]]:
+    return {
+        "corpus": {"input": ["in"], "name": "news"},
+        "space": {"path": str(public / "space")},
+        "mechanism": {"name": "ring-geometric"},
+        "budget": budget,
+        "key": {"path": "release.key"},
+        "output": {"path": "out"},
+    }
+
+
+def chosen(public: Path, risk: float, of: Any = "word") -> cv.EpsilonAtRisk:
+    """Return what Python chooses."""
+    mechanism = cv.RingGeometric(cv.load_space(str(public / "space")))
+    return cv.epsilon_for_risk(mechanism, risk, of=of, model=cv.load_model(str(public / "model")))
+
+
+class TestARelease:
+    def test_is_the_one_of_the_epsilon_that_is_chosen(
+        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The same bytes as with that epsilon; the manifest says what chose it, and no other one does."""
+        found = chosen(public, 0.5)
+        assert run(call(public, "--risk", "0.5")) == 0
+        assert found.sentence() in capsys.readouterr().out
+        assert run(call(public, "--epsilon", repr(found.epsilon), output="again")) == 0
+        assert "Risk" not in capsys.readouterr().out
+        first, again = ([path.read_bytes() for path in data_files(folder / name)] for name in ("out", "again"))
+        assert first == again
+        told, plain = manifest("out"), manifest("again")
+        assert told["configuration"]["budget"]["epsilon"] == found.epsilon
+        assert told.pop("risk") == {"risk": 0.5, "risk_of": "word", "measured": found.measured, "exact": True}
+        assert told == plain
+        assert "risk" not in plain
+        assert (
+            "guesses at most\n50.0 % of the words of public text\none by one"
+            in (folder / "out.report.html").read_text()
+        )
+        assert "guesses at most" not in (folder / "again.report.html").read_text()
+
+    def test_of_a_reader_of_context_needs_a_model(
+        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = chosen(public, 0.6, "context")
+        assert found.epsilon < chosen(public, 0.6).epsilon
+        words = ["--risk", "0.6", "--risk-of", "context"]
+        assert run(call(public, *words)) == 2
+        said = capsys.readouterr().err
+        assert "--model: --risk-of context needs it" in said
+        assert "[missing-setting]" in said
+        assert not (folder / "out").exists()
+        assert run(call(public, *words, "--model", str(public / "model"))) == 0
+        assert found.sentence() in capsys.readouterr().out
+        model = cv.load_model(str(public / "model")).digest
+        assert manifest("out")["risk"] == {
+            "risk": 0.6, "risk_of": "context", "measured": found.measured, "exact": False, "model": model
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("reader", ["word", "context"])
+    def test_says_so_when_it_is_denoised(self, public: Path, folder: Path, reader: str) -> None:
+        """By context that gives back more than a reader of single words guesses, and the page says it."""
+        model = ["--model", str(public / "model")]
+        asked = ["--risk", "0.6", "--risk-of", reader, *(model if reader == "context" else [])]
+        assert run(call(public, *asked)) == 0
+        assert run(["denoise", "out", "--space", str(public / "space"), *model, "--output", "readable", *QUIET]) == 0
+        assert manifest("readable")["risk"] == manifest("out")["risk"]
+        pages = [(folder / f"{name}.report.html").read_text() for name in ("out", "readable")]
+        assert ["gives back more" in page for page in pages] == [False, reader == "word"]
+
+    def test_is_chosen_before_the_input_is_looked_at(
+        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """So it can't depend on it: here there is none."""
+        (folder / "in" / "a.jsonl").unlink()
+        assert run(call(public, "--risk", "0.5")) == 2
+        told = capsys.readouterr()
+        assert "Risk: " in told.out
+        assert "nothing matches" in told.err or "no file" in told.err or "in:" in told.err
+
+    def test_what_is_refused_chooses_nothing(
+        self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(privatize, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for"))
+        words = call(public, "--risk", "0.5")
+        words[words.index("ring-geometric")] = "custext-per-word"
+        assert run(words) == 2
+        assert "[no-guarantee]" in capsys.readouterr().err
+
+
+class TestAFile:
+    @pytest.mark.parametrize("command", ["run", "plan"])
+    def test_asks_for_it(self, public: Path, folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        file = save(folder / "run.toml", settings(public, risk=0.5))
+        assert run([command, str(file), *(QUIET if command == "run" else [])]) == 0
+        assert chosen(public, 0.5).sentence() in capsys.readouterr().out
+        assert (folder / "out").exists() == (command == "run")
+
+    def test_has_the_model_of_its_own_section(
+        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """As denoising has; a model that is named beside the risk goes before it."""
+        asked = settings(public, risk=0.6, risk_of="context")
+        file = save(folder / "run.toml", asked)
+        assert run(["plan", str(file)]) == 2
+        assert "run.toml, budget.model: budget.risk_of context needs it" in capsys.readouterr().err
+        asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
+        assert run(["plan", str(save(folder / "run.toml", asked))]) == 0
+        assert chosen(public, 0.6, "context").sentence() in capsys.readouterr().out
+        asked["budget"]["model"] = "elsewhere"
+        assert run(["plan", str(save(folder / "run.toml", asked))]) == 2
+        assert f"{folder}/elsewhere" in capsys.readouterr().err
+
+    def test_is_printed_with_what_it_asks_for(
+        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        file = save(folder / "run.toml", settings(public, risk=0.5))
+        assert run(["run", str(file), "--print-config"]) == 0
+        printed = capsys.readouterr().out
+        budget = tomllib.loads(printed)["budget"]
+        assert (budget["risk"], budget["risk_of"]) == (0.5, "word")
+        assert "epsilon" not in budget
+        (folder / "again.toml").write_text(printed)
+        assert run(["run", str(folder / "again.toml"), "--print-config"]) == 0
+        assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(("options", "said", "code"), [
+    (["--risk", "0.5", "--epsilon", "1"], "--risk: it chooses --epsilon; leave one", "conflicting-settings"),
+    ([], "--epsilon: this option is missing; give it, or --risk", "missing-setting"),
+    (["--risk", "0.5", "--per", "document"], "--risk: it is of a single word; --per has to be token", "conflicting"),
+    (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"], "--risk: it is of a",
+     "conflicting-settings"),
+    (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "--risk: it is of a", "conflicting"),
+    (["--risk", "0.5", "--model", "m"], "--model: it is for --risk-of context", "conflicting-settings"),
+    (["--epsilon", "1", "--model", "m"], "--model: it is for --risk", "conflicting-settings"),
+    (["--epsilon", "1", "--risk-of", "context"], "--risk-of: it is for --risk", "conflicting-settings"),
+    (["--risk", "0"], "--risk 0.0: it has to be above 0", "wrong-value"),
+    (["--risk", "1"], "--risk 1.0: it has to be below 1", "wrong-value"),
+    (["--risk", "0.5", "--risk-of", "sentence"], "word", None),
+    (["--risk", "0.1"], "most frequent word", "unsuitable-data"),
+])  # fmt: skip
+def test_what_does_not_go_together_is_one_sentence(
+    public: Path, folder: Path, options: list[str], said: str, code: str | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert run(call(public, *options)) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert code is None or f"[{code}" in told
+    assert not (folder / "out").exists()
+
+
+def test_a_space_without_counts_has_no_risk(public: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(call(public, "--risk", "0.5", space="bare")) == 2
+    assert "no public counts" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+class TestASchedule:
+    @pytest.fixture
+    def file(self, public: Path, folder: Path) -> Path:
+        save(folder / "s.toml", settings(public, risk=0.5))
+        return folder / "s.toml"
+
+    def start(self, file: Path) -> int:
+        return run(["schedule", str(file), *QUIET])
+
+    def add(self, folder: Path, name: str) -> None:
+        (folder / "in" / name).write_text(json.dumps({"text": WORDS[3]}) + "\n")
+
+    def test_has_one_epsilon_for_its_life(
+        self, public: Path, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:  # fmt: skip
+        """It is looked for by the first run alone; each manifest says it."""
+        assert self.start(file) == 0
+        monkeypatch.setattr(privatize, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for again"))
+        self.add(folder, "b.jsonl")
+        assert self.start(file) == 0
+        found = chosen(public, 0.5)
+        assert capsys.readouterr().out.count(found.sentence()) == 2
+        for number in (1, 2):
+            told = manifest(folder / "out" / f"run-{number:05d}")
+            assert told["configuration"]["budget"]["epsilon"] == found.epsilon
+            assert told["risk"]["measured"] == found.measured
+
+    def test_refuses_another_risk_than_it_began_with(
+        self, public: Path, folder: Path, file: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.start(file) == 0
+        self.add(folder, "b.jsonl")
+        save(file, settings(public, risk=0.9))
+        capsys.readouterr()
+        assert self.start(file) == 2
+        assert "the configuration" in capsys.readouterr().err
+        assert not (folder / "out" / "run-00002" / "manifest.json").exists()
+        save(file, settings(public, risk=0.5))
+        assert self.start(file) == 0
+
+
+def test_a_space_of_other_tests_has_a_risk_too(tmp_path: Path) -> None:
+    """Of five hundred words at random, with counts of one size: hardly more is guessed than comes back."""
+    space: Space = make_space(tmp_path / "space")
+    found = cv.epsilon_for_risk(cv.RingGeometric(space), 0.5)
+    assert cv.RingGeometric(space).retention(found.epsilon) == pytest.approx(0.5, abs=0.1)

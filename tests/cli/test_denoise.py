@@ -1,0 +1,152 @@
+"""``corpusveil denoise`` spends nothing, and reads nothing but the release and public data: seen from outside."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from corpusveil.cli.main import run
+from tests.engines.corpora import TEST_KEY, encode, make_space, release_files, rows, write_shard
+from tests.engines.corpora import run as run_process
+
+
+@dataclass(frozen=True)
+class Made:
+    """A folder with everything from public text to a release that a ledger counts, and the release denoised."""
+
+    folder: Path
+
+    def at(self, *names: str) -> str:
+        return str(self.folder.joinpath(*names))
+
+    def privatize(self, source: str, output: str, *more: str) -> int:
+        words = ["privatize", source, "--space", self.at("space"), "--mechanism", "ring-geometric", "--epsilon", "1"]
+        words += ["--key", self.at("key"), "--output", self.at(output), "--progress", "none", "--corpus", "news"]
+        return run([*words, *more])
+
+    def denoise(self, release: str, output: str) -> list[str]:
+        words = ["denoise", release, "--space", self.at("space"), "--model", self.at("model")]
+        return [*words, "--output", output, "--progress", "none"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    made = Made(tmp_path_factory.mktemp("made"))
+    make_space(made.folder / "space")
+    (made.folder / "public.jsonl").write_bytes(encode(rows(800, 90, words=20)))
+    (made.folder / "key").touch(mode=0o600)
+    (made.folder / "key").write_bytes(TEST_KEY)
+    for number in range(2):
+        write_shard(made.folder / "in" / f"{number}.jsonl", rows(60, number))
+    quiet = ["--progress", "none"]
+    counts = ["--min-count", "1", "--output", made.at("counts"), *quiet]
+    assert run(["count", made.at("public.jsonl"), *counts]) == 0
+    assert run(["model", "--counts", made.at("counts"), "--output", made.at("model"), *quiet]) == 0
+    assert made.privatize(made.at("in"), "released", "--ledger", made.at("ledger")) == 0
+    assert run(made.denoise(made.at("released"), made.at("readable"))) == 0
+    return made
+
+
+def manifest(folder: str) -> dict[str, dict[str, str]]:
+    told: dict[str, dict[str, str]] = json.loads(Path(folder, "manifest.json").read_text())
+    return told
+
+
+class TestTheLedger:
+    def test_is_as_it_was(self, made: Made) -> None:
+        before = release_files(made.folder / "ledger")
+        assert len(before) == 4, "two shards, that they were kept, and the secret"
+        assert run(made.denoise(made.at("released"), made.at("again"))) == 0
+        assert release_files(made.folder / "ledger") == before
+
+    def test_takes_no_denoised_release(self, made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+        """Under any name, key or identity: the whole of it is refused, and the ledger is as it was."""
+        before = release_files(made.folder / "ledger")
+        for source in (["readable", "data"], ["readable", "data", "part-00000-of-00002.jsonl"]):
+            for more in ([], ["--corpus", "other"], ["--duplicates", "same-noise"], ["--cap", "1000"]):
+                assert made.privatize(made.at(*source), "twice", "--ledger", made.at("ledger"), *more) == 2
+                assert "denoised release" in capsys.readouterr().err
+        assert release_files(made.folder / "ledger") == before
+        assert not Path(made.at("twice")).exists()
+        assert run([*made.denoise(made.at("released"), made.at("x")), "--ledger", made.at("ledger")]) == 2, "no option"
+
+    def test_takes_a_release_that_is_not_denoised(self, made: Made, tmp_path: Path) -> None:
+        """The refusal is of denoised releases only."""
+        shutil.copytree(made.folder / "ledger", tmp_path / "ledger")
+        assert made.privatize(made.at("released", "data"), "further", "--ledger", str(tmp_path / "ledger")) == 0
+        assert release_files(tmp_path / "ledger") != release_files(made.folder / "ledger")
+
+    @pytest.mark.parametrize("folder", ["released", "readable"])
+    def test_is_not_begun_in_a_release(self, made: Made, capsys: pytest.CaptureFixture[str], folder: str) -> None:
+        before = release_files(made.folder / folder)
+        assert made.privatize(made.at("in"), "other", "--ledger", made.at(folder)) == 2
+        assert "a release is here" in capsys.readouterr().err
+        assert release_files(made.folder / folder) == before
+
+
+@pytest.mark.parametrize("command", [["ledger", "show"], ["plan"]], ids=" ".join)
+def test_a_release_says_what_it_spends(made: Made, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    source = manifest(made.at("released"))
+    assert run([*command, made.at("readable")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "nothing: no ledger has an entry of it" in told
+    assert f"release {source['release']}" in told
+    assert source["spends"]["name"] in told
+    assert run([*command, made.at("released")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"release {source['spends']['name']}, in metric {source['spends']['metric']}" in told
+    assert "nothing" not in told
+
+
+def test_a_plan_of_a_file_says_that_denoising_spends_nothing(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for denoised in (False, True):
+        file = tmp_path / f"{denoised}.toml"
+        lines = [
+            f'[corpus]\ninput = ["{made.at("in")}"]\n[space]\npath = "{made.at("space")}"',
+            f'[mechanism]\nname = "ring-geometric"\n[budget]\nepsilon = 1\n[output]\npath = "{tmp_path}/out"',
+            f'[denoise]\npath = "{tmp_path}/readable"\nmodel = "{made.at("model")}"' if denoised else "",
+        ]
+        file.write_text("\n".join(lines))
+        assert run(["plan", str(file)]) == 0
+        assert ("that spends nothing, and no ledger counts it" in capsys.readouterr().out) == denoised
+
+
+def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "manifest.json").write_text('{"kind": "release"}')
+    assert run(["ledger", "show", str(tmp_path)]) == 2
+    assert "damaged" in capsys.readouterr().err
+
+
+def test_the_ledger_counts_the_release_and_not_what_is_made_of_it(made: Made) -> None:
+    """Its own entry is found under the name that the denoised release's manifest repeats, which has no metric."""
+    from corpusveil.transforms.ledger import Ledger
+
+    (line,) = Ledger(made.at("ledger")).spent().releases
+    first, second = manifest(made.at("released")), manifest(made.at("readable"))
+    assert line["release"] == first["spends"]["name"] == second["spends"]["name"]
+    assert line["metric"] == first["spends"]["metric"] != second["spends"]["metric"]
+
+
+def test_another_machine_writes_the_same_bytes(made: Made, tmp_path: Path) -> None:
+    """In a process with an empty home, where neither input, records, ledger, key nor the first folder are."""
+    there = tmp_path / "elsewhere"
+    for name in ("released", "space", "model"):
+        shutil.copytree(made.folder / name, there / name)
+    home = tmp_path / "home"
+    home.mkdir()
+    hidden = made.folder.with_name("hidden")
+    made.folder.rename(hidden)
+    try:
+        done = run_process(*Made(there).denoise("released", "readable"), home=home, cwd=there)
+    finally:
+        hidden.rename(made.folder)
+    assert done.returncode == 0, done.stderr
+    assert release_files(there / "readable") == release_files(made.folder / "readable")
+    assert "nothing was spent" in done.stdout
+    assert not list(there.glob("*.records"))

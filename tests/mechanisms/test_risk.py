@@ -1,0 +1,145 @@
+"""The risk of single words is that of brute force, and the epsilon that is chosen for a risk is the largest one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import BadTypeError, DataError, UserError
+from corpusveil.mechanisms.risk import HIGHEST, LOWEST, largest_epsilon, word_risk
+from corpusveil.sampling.grid import grid_value, is_on_grid
+from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces.word_prior import prior_of
+
+SIZE = 5
+EXACT = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "tight-exponential", "santext", "tem",
+         "custext", "syntf")  # fmt: skip
+
+
+def space_of(size: int = SIZE, dimensions: int = 3, lists: int = 2) -> Space:
+    rng = np.random.default_rng(2)
+    vectors = Vectors([f"w{i}" for i in range(size)], rng.normal(size=(size, dimensions)).astype(np.float32))
+    return cv.build_space(vectors, lists=lists, counts=rng.integers(1, 100, size))
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return space_of()
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 6.0])
+def test_it_is_the_best_of_all_guessing_rules(space: Space, name: str, epsilon: float) -> None:
+    """All 5^5 rules that guess a word from an output, enumerated: none is right more often, one as often."""
+    mechanism, shares = cv.mechanism(name, space), prior_of(space).shares
+    law = mechanism.distributions(np.arange(SIZE), epsilon)
+    joint = shares[:, None] * law
+    best = max(
+        sum(joint[guess, u] for u, guess in enumerate(rule)) for rule in itertools.product(range(SIZE), repeat=5)
+    )
+    found = word_risk(mechanism, epsilon)
+    assert found.share == pytest.approx(best, rel=1e-12)
+    assert found.unchanged == pytest.approx((shares * np.diag(law)).sum(), rel=1e-12)
+    assert found.blind == shares.max()
+    assert found.exact
+
+
+@pytest.mark.parametrize("name", [*EXACT, "cmp", "vickrey-cmp"])
+def test_it_grows_with_epsilon_and_is_above_both_simple_guesses(space: Space, name: str) -> None:
+    """The released word, and always the most frequent one; where samples estimate it they err upwards."""
+    mechanism = cv.mechanism(name, space)
+    found = [word_risk(mechanism, epsilon) for epsilon in (0.01, 0.3, 1.0, 3.0, 30.0)]
+    for one in found:
+        assert max(one.unchanged, one.blind) <= one.share <= 1
+    slack = 0.0 if found[0].exact else 0.01
+    assert all(low.share <= high.share + slack for low, high in itertools.pairwise(found))
+    assert found[-1].share > found[0].share + 0.1
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.3])
+def test_samples_come_near_the_exact_risk(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a line ``cmp`` has both; the risk of another epsilon is noticed."""
+    from corpusveil.errors import NoClosedForm
+    from corpusveil.mechanisms import risk
+
+    mechanism = cv.mechanism("cmp", space_of(20, 1, 0))
+    exact = word_risk(mechanism, 2.0)
+
+    def refuse(*_: object) -> None:
+        raise NoClosedForm
+
+    monkeypatch.setattr(risk, "explain", refuse)
+    near = word_risk(mechanism, 2.0 * factor)
+    assert (exact.exact, near.exact) == (True, False)
+    assert (abs(near.share - exact.share) < 0.005) == (factor == 1.0)
+
+
+def test_the_samples_are_the_same_each_time(space: Space) -> None:
+    mechanism = cv.mechanism("cmp", space)
+    assert word_risk(mechanism, 1.0) == word_risk(mechanism, 1.0)
+
+
+def test_what_is_no_mechanism_is_said() -> None:
+    with pytest.raises(BadTypeError, match="mechanism: this is of type str"):
+        word_risk("ring-geometric", 1.0)  # type: ignore[arg-type]
+
+
+class TestTheLargestEpsilon:
+    @pytest.mark.parametrize("edge", [0.0039, 0.004, 0.05, 0.999, 1.0, 1.05, 7.3, 512.0, 1000.0])
+    def test_is_the_last_one_of_the_grid_below_the_risk(self, edge: float) -> None:
+        """Both neighbours are asked, and no more than a handful of others."""
+        asked: list[float] = []
+
+        def risk_at(epsilon: float) -> float:
+            asked.append(epsilon)
+            return min(1.0, 0.5 * epsilon / edge)
+
+        grid = [grid_value(index) for index in range(LOWEST, HIGHEST + 1)]
+        if edge < grid[0]:
+            with pytest.raises(DataError, match=r"risk = 0.5: .*50.\d %"):
+                largest_epsilon(risk_at, 0.5)
+            return
+        chosen = largest_epsilon(risk_at, 0.5)
+        assert is_on_grid(chosen)
+        assert chosen == max(value for value in grid if value <= edge)
+        assert risk_at(chosen) <= 0.5
+        following = [value for value in grid if value > chosen][:1]
+        assert all(risk_at(value) > 0.5 for value in following)
+        assert {chosen, *following} <= set(asked)
+        assert len(set(asked)) < 16
+
+    def test_is_the_largest_there_is_where_all_fit(self) -> None:
+        assert largest_epsilon(lambda _: 0.2, 0.5) == grid_value(HIGHEST)
+
+    @pytest.mark.parametrize(("defined", "expected"), [
+        (lambda e: e > 3, 2.0**3), (lambda e: e < 5, grid_value(18)), (lambda e: 7 < e < 100, 2.0**3),
+        (lambda e: e > 0.1, 2.0**3),
+    ])  # fmt: skip
+    def test_leaves_out_where_a_mechanism_is_not_defined(
+        self, defined: Callable[[float], bool], expected: float
+    ) -> None:
+        def risk_at(epsilon: float) -> float:
+            if not defined(epsilon):
+                raise DataError("not defined here")
+            return min(1.0, epsilon / 16)
+
+        assert largest_epsilon(risk_at, 0.5) == expected
+
+    def test_is_refused_where_none_fits(self) -> None:
+        def nowhere(_: float) -> float:
+            raise DataError("not defined here")
+
+        with pytest.raises(UserError, match="not defined here"):
+            largest_epsilon(nowhere, 0.5)
+
+        def late(epsilon: float) -> float:
+            if epsilon < 9:
+                raise DataError("not defined here")
+            return 0.7
+
+        with pytest.raises(DataError, match="70"):
+            largest_epsilon(late, 0.5)

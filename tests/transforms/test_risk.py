@@ -1,0 +1,181 @@
+"""Epsilon by risk: a reader of context is no weaker than simpler ones, and a release says what chose its epsilon."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.collocations.model import LanguageModel
+from corpusveil.errors import BadTypeError, BadValueError, DataError, MismatchError, UnsetError
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.mechanisms.risk import word_risk
+from corpusveil.sampling.grid import is_on_grid, round_down
+from corpusveil.spaces import Space, Vectors
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.context_risk import RUNS, WORDS, _public_text, context_risk
+from corpusveil.transforms.manifest import draft
+from corpusveil.transforms.risk import epsilon_for_risk
+from tests.evaluation.language.test_kneser_ney import WORDS as SAID
+from tests.evaluation.language.test_kneser_ney import corpus
+
+KEY = cv.Key(bytes(range(32)))
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return KneserNey.of_texts(corpus(800, 1, 40)).model
+
+
+def space_of(words: list[str], **more: Any) -> Space:
+    rng = np.random.default_rng(0)
+    counts = {"counts": (1000 / np.arange(1, len(words) + 1)).astype(int)} if more.pop("counted", True) else {}
+    return cv.build_space(Vectors(words, rng.normal(size=(len(words), 4)).astype(np.float32)), **counts, **more)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return space_of(SAID[:40])
+
+
+def following(epsilon: float) -> float:
+    """Return the next value of the grid."""
+    return float(round_down(np.array([epsilon * 2 ** (1.5 / 8)]))[0])
+
+
+class TestOneByOne:
+    @pytest.mark.parametrize("name", ["ring-geometric", "santext", "tem", "custext", "syntf", "cmp"])
+    @pytest.mark.parametrize("risk", [0.4, 0.5, 0.8])
+    def test_the_chosen_epsilon_meets_the_risk_and_the_next_one_does_not(
+        self, space: Space, name: str, risk: float
+    ) -> None:
+        mechanism = cv.mechanism(name, space)
+        found = epsilon_for_risk(mechanism, risk)
+        assert is_on_grid(found.epsilon)
+        assert found.measured == round(word_risk(mechanism, found.epsilon).share, 9) <= risk
+        assert word_risk(mechanism, following(found.epsilon)).share > risk
+        assert found.plain_ldp == mechanism.guarantee(found.epsilon).plain_ldp
+        assert found.exact == (name != "cmp")
+
+    def test_a_larger_risk_is_a_larger_epsilon(self, space: Space) -> None:
+        chosen = [epsilon_for_risk(cv.RingGeometric(space), risk).epsilon for risk in (0.3, 0.4, 0.6, 0.9)]
+        assert all(low < high for low, high in itertools.pairwise(chosen))
+
+    def test_it_is_said_in_a_sentence(self, space: Space) -> None:
+        found = dataclasses.replace(
+            epsilon_for_risk(cv.RingGeometric(space), 0.5), epsilon=0.8408964152537145, measured=0.4811, plain_ldp=10.9
+        )
+        assert found.sentence() == (
+            "Risk: an informed reader guesses at most 50.0 % of the words of public text one by one; "
+            "epsilon 0.8409, at most 10.9 nats a word (48.2 % at this epsilon)"
+        )
+        assert "48.2 %" in str(found)
+        assert "about 48.2 %" in dataclasses.replace(found, exact=False).sentence()
+        assert "no guarantee" in dataclasses.replace(found, plain_ldp=None).sentence()
+
+    def test_less_than_the_most_frequent_word_is_refused_with_the_floor(self, space: Space) -> None:
+        """By one sentence, at once: nothing can be below what is right without looking."""
+        blind = word_risk(cv.RingGeometric(space), 1.0).blind
+        with pytest.raises(DataError, match=rf"risk = 0.1: .*most frequent word, .*{100 * blind:.0f}"):
+            epsilon_for_risk(cv.RingGeometric(space), 0.1)
+        with pytest.raises(DataError, match=r"at epsilon 0\.0039"):
+            epsilon_for_risk(cv.CusText(space), blind + 1e-4)
+
+    @pytest.mark.parametrize("risk", [0, 1, 1.5, -0.1, float("nan"), True, "half", None])
+    def test_what_is_no_share_is_refused(self, space: Space, risk: Any) -> None:
+        with pytest.raises(BadValueError, match="risk = "):
+            epsilon_for_risk(cv.RingGeometric(space), risk)
+
+    def test_public_counts_are_needed(self) -> None:
+        """Without them every word would count alike, and the risk be told far too small."""
+        with pytest.raises(UnsetError, match="no public counts"):
+            epsilon_for_risk(cv.RingGeometric(space_of(SAID[:10], counted=False)), 0.5)
+
+    def test_other_mistakes_are_said(self, space: Space) -> None:
+        with pytest.raises(BadTypeError, match="mechanism: this is of type Space"):
+            epsilon_for_risk(space, 0.5)  # type: ignore[arg-type]
+        with pytest.raises(BadValueError, match="risk_of = 'sentence'"):
+            epsilon_for_risk(cv.RingGeometric(space), 0.5, of="sentence")  # type: ignore[arg-type]
+        with pytest.raises(UnsetError, match="language model"):
+            epsilon_for_risk(cv.RingGeometric(space), 0.5, of="context")
+
+
+class TestFromContext:
+    @pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp"])
+    def test_it_is_no_less_than_any_simpler_reader_guesses(self, space: Space, model: LanguageModel, name: str) -> None:
+        mechanism = cv.mechanism(name, space)
+        for epsilon in (0.02, 0.5, 3.0, 50.0):
+            found = context_risk(mechanism, epsilon, model)
+            assert found.share >= word_risk(mechanism, epsilon).share == found.alone
+            assert found.share >= max(found.by_law, found.unchanged, found.by_search)
+            assert found.words <= RUNS * WORDS
+
+    def test_context_tells_more_than_words_do(self, space: Space, model: LanguageModel) -> None:
+        """In text of some order; so the same risk is a smaller epsilon."""
+        mechanism = cv.RingGeometric(space)
+        found = context_risk(mechanism, 0.7, model)
+        assert found.by_search > found.by_law + 10 * found.error
+        alone, read = (epsilon_for_risk(mechanism, 0.6, of=of, model=model) for of in ("word", "context"))
+        assert read.epsilon < alone.epsilon
+        assert (alone.model, read.model) == (None, model.digest)
+        assert (alone.exact, read.exact) == (True, False)
+        assert read.measured <= 0.6 < context_risk(mechanism, following(read.epsilon), model).share
+
+    def test_the_shares_are_those_of_the_words_that_were_said(self, space: Space, model: LanguageModel) -> None:
+        """By law and unchanged: what the whole text gives is what the exact law says of it, within its error."""
+        mechanism = cv.RingGeometric(space)
+        law = mechanism.distributions(np.arange(len(space)), 0.7)
+        said = _public_text(mechanism, model)
+        truth = said.truth[said.truth >= 0]
+        shares = np.bincount(truth, minlength=len(space)) / truth.size
+        guess = (said.prior.shares[:, None] * law).argmax(axis=0)
+        found = context_risk(mechanism, 0.7, model)
+        assert found.words == truth.size
+        assert found.unchanged == pytest.approx(shares @ np.diag(law), abs=0.01)
+        right = sum(shares[guess[u]] * law[guess[u], u] for u in range(len(space)))
+        assert found.by_law == pytest.approx(right, abs=0.02)
+
+    def test_it_is_the_same_each_time(self, space: Space, model: LanguageModel) -> None:
+        first = context_risk(cv.RingGeometric(space), 0.7, model)
+        _public_text.cache_clear()
+        assert context_risk(cv.RingGeometric(space), 0.7, model) == first
+
+    def test_words_that_the_space_lacks_are_resampled(self, model: LanguageModel) -> None:
+        """They stand among the others, as in a release, and no guess of them counts."""
+        small = space_of(SAID[:20])
+        found = context_risk(cv.RingGeometric(small), 0.7, model)
+        assert found.words < RUNS * WORDS
+        said = _public_text(cv.RingGeometric(small), model)
+        assert ((said.drawn >= 0) & (said.drawn < 20)).all()
+        assert said.reader.rho > 0
+
+    def test_a_model_of_other_words_is_refused(self, model: LanguageModel) -> None:
+        with pytest.raises(DataError, match="in the words of the space"):
+            context_risk(cv.RingGeometric(space_of([f"other{i}" for i in "abcdef"])), 1.0, model)
+
+
+class TestTheRelease:
+    def test_says_what_chose_its_epsilon(self, space: Space) -> None:
+        mechanism = cv.RingGeometric(space)
+        found = epsilon_for_risk(mechanism, 0.5)
+        plain = cv.Release(mechanism, cv.Budget(found.epsilon), key=KEY)
+        chosen = cv.Release(mechanism, cv.Budget(found.epsilon), key=KEY, risk=found)
+        assert plain.digest == chosen.digest, "the text is the same, whoever chose epsilon"
+        before, after = draft(plain, Columns()), draft(chosen, Columns())
+        assert "risk" not in before
+        assert after.pop("risk") == {"risk": 0.5, "risk_of": "word", "measured": found.measured, "exact": True}
+        assert before == after
+        assert "guesses at most 50.0 %" in str(chosen)
+
+    def test_has_the_epsilon_that_was_chosen(self, space: Space) -> None:
+        mechanism = cv.RingGeometric(space)
+        found = epsilon_for_risk(mechanism, 0.5)
+        for budget in (cv.Budget(1.5), cv.Budget(found.epsilon, "document")):
+            with pytest.raises(MismatchError, match=r"cv.Budget\(risk.epsilon\)"):
+                cv.Release(mechanism, budget, key=KEY, risk=found)
+        with pytest.raises(BadTypeError, match="epsilon_for_risk"):
+            cv.Release(mechanism, cv.Budget(1.5), key=KEY, risk=0.5)  # type: ignore[arg-type]
