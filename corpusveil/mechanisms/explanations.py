@@ -25,8 +25,9 @@ SAMPLES = 1 << 18
 """Replacements that are drawn where there is no exact law, shared among words by their prior."""
 LEAST_SAMPLES = 8
 """Replacements drawn of a word at least."""
-STAYS, REPLACED = 4.0, 5000.0
-"""Samples that all words together count for in the law of one: of whether it stays, and of what it becomes."""
+STAYS, REPLACED = 4.0, 0.5
+"""Samples that all words together count for in the law of one: of whether it stays; of what it becomes, for each word
+of the space (Jeffreys)."""
 CELLS = 1 << 22
 """Probabilities that are held at once: 32 MiB, in a handful of arrays."""
 
@@ -144,10 +145,11 @@ def explain_sampled(
     by the prior. What few samples say of a word is held against what all words show: of n samples of a word, s as they
     were and k replaced by u, the law is
 
-        P[w, w] = (s + STAYS r) / (n + STAYS)        P[w, u] = (1 - P[w, w]) (k + REPLACED q_u) / (n - s + REPLACED)
+        P[w, w] = (s + STAYS r) / (n + STAYS)        P[w, u] = (1 - P[w, w]) (k + R q_u) / (n - s + R)
 
-    with r the share of all samples that stayed and q how often each word stands for another. Without that, one sample
-    in eight of a rare word would count as an eighth, and a guess would be right less often than the released word.
+    with R = V REPLACED, r the share of all samples that stayed, and q how often each word stands for another. Without
+    that, one sample in eight of a rare word would count as an eighth, and a guess would be right less often than the
+    released word.
     """
     size = len(mechanism.space)
     each = np.zeros(size, np.int64)
@@ -166,10 +168,11 @@ def explain_sampled(
     own = (stayed + STAYS * float(stayed @ share)) / (each + STAYS)
     others = np.bincount(output[~same], counts[~same] * share[word[~same]], size) + 1e-6 / size
     others /= others.sum()
-    scale = (1.0 - own) / (each - stayed + REPLACED)
-    unseen = prior * scale * REPLACED  # times ``others``: the joint share of a word that was not seen to become it
+    pooled = REPLACED * size
+    scale = (1.0 - own) / (each - stayed + pooled)
+    unseen = prior * scale * pooled  # times ``others``: the joint share of a word that was not seen to become it
     frequent = np.argsort(-unseen, kind="stable")[:top]
-    joint = (counts + REPLACED * others[output]) * (prior * scale)[word]
+    joint = (counts + pooled * others[output]) * (prior * scale)[word]
     every = np.arange(size)
     keys = np.concatenate([every * size + every, pairs[~same], (every[:, None] * size + frequent).ravel()])
     joint = np.concatenate([prior * own, joint[~same], np.outer(others, unseen[frequent]).ravel()])
