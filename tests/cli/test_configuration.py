@@ -183,7 +183,9 @@ class TestPaths:
         assert made >= expected[command]
         assert command != "plan" or not made
 
-    @pytest.mark.parametrize("kind", ["cron", "systemd", "airflow"])
+    @pytest.mark.parametrize(
+        "kind", ["cron", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("systemd", "airflow"))]
+    )
     def test_mean_the_same_in_what_starts_a_schedule(
         self, ground: Path, monkeypatch: pytest.MonkeyPatch, kind: str
     ) -> None:

@@ -104,6 +104,15 @@ def _combinations() -> Iterator[Any]:
                     yield pytest.param(name, configuration, per, way, marks=marks)
 
 
+def _forms() -> Iterator[Any]:
+    """Yield each form of text with one way to write and another to read it; with all of them at night."""
+    ways = list(WAYS)
+    for number, suffix in enumerate(suffix for suffix in SUFFIXES if suffix != ".jsonl"):
+        for turn in range(4):
+            some = (ways[(number + turn) % 4], ways[(number + turn + 1) % 4])
+            yield pytest.param(suffix, some, id=f"{suffix}-{some[0]}", marks=(pytest.mark.nightly,) if turn else ())
+
+
 def test_every_day_every_value_meets_every_value_of_another_kind() -> None:
     rows = [one.values for one in _combinations() if not one.marks]
     kinds = (names(), CONFIGURATIONS, PERS, WAYS)
@@ -129,13 +138,15 @@ class TestTheSameBytes:
         )
         same_everywhere(release, corpus, tmp_path, [way])
 
-    @pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix != ".jsonl"])
-    def test_of_every_form(self, ground: Ground, corpus: Path, tmp_path: Path, suffix: str) -> None:
+    @pytest.mark.parametrize(("suffix", "ways"), list(_forms()))
+    def test_of_every_form(
+        self, ground: Ground, corpus: Path, tmp_path: Path, suffix: str, ways: tuple[str, ...]
+    ) -> None:
         """In and out: JSON lines become a private corpus in this form, and that becomes a further one."""
         release = cv.Release(cv.mechanism("ring-geometric", ground.space), cv.Budget(1.0), key=cv.Key(TEST_KEY))
         columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "extra"))
-        same_everywhere(release, corpus, tmp_path / "a", format=suffix[1:], columns=columns)
-        same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", columns=columns)
+        same_everywhere(release, corpus, tmp_path / "a", ways[:1], format=suffix[1:], columns=columns)
+        same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
 
     @pytest.mark.parametrize("policy", [{}, {"case": "restore", "layout": "keep"}, {"punctuation": "drop"}])
     def test_of_surrogates(self, tmp_path: Path, policy: Any) -> None:

@@ -173,7 +173,9 @@ class TestTheCommand:
         table = [] if name == "s1" else ["--collocations", str(ground / "table.parquet")]
         return ["--strategy", name, "--average-words", "7.5", *table]
 
-    @pytest.mark.parametrize("name", ["s1", "s2", "s3", "s4"])
+    @pytest.mark.parametrize(
+        "name", ["s1", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("s2", "s3")), "s4"]
+    )
     def test_is_a_preset(self, ground: Path, name: str) -> None:
         """A strategy is nothing but the options it stands for, on every engine and with a table by address."""
         assert run(self.arguments(ground, "a", *self.strategy(ground, name))) == 0

@@ -264,7 +264,7 @@ class TestLists:
         assert "zzcanary" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("kind", [pytest.param(pa.string(), marks=pytest.mark.nightly), pa.large_string()])
 def test_a_column_of_more_than_two_gib(kind: pa.DataType) -> None:
     """32-bit offsets end at 2 GiB: a column beyond it, in chunks or with 64-bit offsets, comes out whole.
 
