@@ -16,6 +16,7 @@ from benchmarks import (
     formats,
     lists,
     mechanisms,
+    model,
     nw,
     quality,
     released,
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "quality": quality.run,
     "cost": cost.run,
     "denoise": denoise.run,
+    "model": model.run,
     "tiny": tiny.run,
     "scaling": scaling.run,
     "strategies": strategies.run,
@@ -50,7 +52,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "released": released.run,
 }
 
-ONLY_NAMED = {"denoise", "quality", "scaling", "cost", "tiny", "strategies", "balance", "utility", "released"}
+ONLY_NAMED = {"denoise", "model", "quality", "scaling", "cost", "tiny", "strategies", "balance", "utility", "released"}
 """Take between some minutes and an hour."""
 
 

@@ -17,7 +17,10 @@ from corpusveil.collocations.fixed import LEAST, ONE, linear, tables, to_fixed
 from corpusveil.collocations.model import load_model
 from corpusveil.collocations.modelling import Pruning, build_model, model_of_counts
 from corpusveil.errors import BadValueError, InUseError, UserError
+from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark
+from corpusveil.storage.engine import Engine
 from tests.evaluation.language.test_kneser_ney import corpus
 
 
@@ -56,6 +59,20 @@ def test_the_artefact_is_the_model_in_memory(
     assert sorted(content(str(tmp_path / "model"))) == sorted(
         ["_artifact.json", "vocabulary.parquet", *(f"{name}.npy" for name in saved.arrays._fields)]
     )
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [Local(2), Beam(), pytest.param(Spark("local[2]"), marks=[pytest.mark.spark])],
+    ids=["local", "beam", "spark"],
+)
+def test_every_engine_makes_the_same_bytes(
+    counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine
+) -> None:
+    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 300)
+    build_model(counts, str(tmp_path / "alone"), Local())
+    build_model(counts, str(tmp_path / "model"), engine)
+    assert content(str(tmp_path / "model")) == content(str(tmp_path / "alone"))
 
 
 def test_a_killed_run_goes_on_to_the_same_bytes(counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
