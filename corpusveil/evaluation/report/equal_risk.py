@@ -73,7 +73,7 @@ class EqualRisk:
         return {name: sorted(points) for name, points in lines.items()}
 
     def labels(self) -> tuple[str, str]:
-        return f"contextual risk, {self.task}", "similarity of meaning, independent vectors"
+        return "contextual risk of public text", f"similarity of meaning, {self.task}"
 
     def standalone(self) -> str:
         """Return the chart as an SVG file."""
@@ -83,10 +83,10 @@ class EqualRisk:
         """Return the chart with a release's own place, its legend, and a note; figures of the release by name."""
         mark, told = _own_place(released)
         note = (
-            f"The lines were measured by the benchmark on {self.task}, not on this corpus: each mechanism at epsilons "
-            f"where an attacker who reads context guesses the same share of words ({self.texts:,} texts, a space of "
-            f"{self.words:,} words, means of {self.keys} keys, {self.measured}). Similarity: {self.similarity}. "
-            f"{CAVEATS}"
+            f"The lines and dashes were measured by the benchmark on {self.task}, not on this corpus. Each mechanism "
+            "has the epsilons at which an attacker who reads context guesses the same share of words of public text; "
+            f"similarity is that of {self.texts:,} texts of {self.task}, by {self.similarity} (a space of "
+            f"{self.words:,} words, means of {self.keys} keys, {self.measured}). {CAVEATS}"
         )
         lines = self.lines()
         return line_chart(lines, *self.labels(), shares=True, top=1.0, mark=mark), legend(list(lines)), f"{note} {told}"

@@ -91,7 +91,8 @@ def line_chart(
         parts.append(f'<text x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}" text-anchor="{anchor}">{name}</text>')
         if mark.y is not None:
             place = f'cx="{x:.1f}" cy="{down(min(max(mark.y, 0.0), most)):.1f}"'
-            parts.append(f'<circle {place} r="5" style="fill: currentColor"><title>{name}</title></circle>')
+            style = "stroke: currentColor"
+            parts.append(f'<circle class="line" {place} r="6" style="{style}"><title>{name}</title></circle>')
     return "".join([*parts, "</svg>"])
 
 
