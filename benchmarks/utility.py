@@ -9,13 +9,14 @@ and some rows of each set; ``--full``: all words and more rows.
 """
 
 import argparse
+import datetime as dt
 import functools
 import hashlib
 import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from benchmarks.report import Skipped, Table
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import UserError
 from corpusveil.evaluation.language.kneser_ney import KneserNey
-from corpusveil.evaluation.report.line_charts import standalone
+from corpusveil.evaluation.report.equal_risk import FILE, OURS, EqualRisk, EqualRiskPoint
 from corpusveil.evaluation.statistics.changed_words import changed_share
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.statistics.similarity import cosine
@@ -47,7 +48,6 @@ from corpusveil.transforms.denoise import Denoiser
 
 KEYS = 5
 RISKS = (0.3, 0.5, 0.7, 0.9)
-OURS = ("ring-geometric", "tight-exponential")
 PUBLISHED = (
     "diffractor-geometric",
     "diffractor-exponential",
@@ -76,8 +76,11 @@ TASK_NAMES = {"sst2": "SST-2", "ag_news": "AG News", "blog_gender": "blogs"}
 FIGURES = ("unchanged", "similarity", "weighted", "perplexity", "distinct", *MODES)
 WEIGHT = 1e-3
 """Of a word of public share p in *weighted* similarity: ``WEIGHT / (WEIGHT + p)`` (Arora, Liang, Ma 2017)."""
+SIMILAR_BY = "GloVe vectors, 25 dimensions"
 ERRORS = 2.0
 CHART = inputs.ROOT / "docs" / "equal-risk.svg"
+CHART_FIGURES = inputs.ROOT / "corpusveil" / "evaluation" / "report" / FILE
+"""What reports of releases draw the same chart from."""
 
 MODEL = Tfidf(words=1)
 Values = dict[str, list[float]]
@@ -107,7 +110,9 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     tables = [table(size, task, risk, cells) for risk in asked.risk for task in asked.task]
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
     if asked.chart:
-        CHART.write_text(chart(cells, asked.task[0]), encoding="utf-8")
+        shown = equal_risk(size, asked.task[0], cells)
+        CHART_FIGURES.write_text(shown.as_json(), encoding="utf-8")
+        CHART.write_text(shown.standalone(), encoding="utf-8")
     return tables
 
 
@@ -121,7 +126,7 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--mechanism", nargs="+", choices=(*OURS, *PUBLISHED), default=(*OURS, *PUBLISHED))
     parser.add_argument("--space", nargs="+", choices=SPACES, default=list(SPACES))
     parser.add_argument("--kept", action="store_true", help="show what was measured before, and measure nothing")
-    parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} of the first task")
+    parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} and {FILE} of the first task")
     return parser.parse_args(list(arguments))
 
 
@@ -232,7 +237,7 @@ def independent(weighted: bool) -> AveragedVectors:
         share = counts / counts.sum()
         values = ((values - share @ values) * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
     space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
-    return AveragedVectors(space, centred=not weighted, of="GloVe vectors, 25 dimensions")
+    return AveragedVectors(space, centred=not weighted, of=SIMILAR_BY)
 
 
 @functools.cache
@@ -310,24 +315,24 @@ def targets(told: Table, cells: Sequence[Cell]) -> None:
                 told.target(f"{ours.mechanism} balanced, denoised: {words}", met=more > ERRORS * error)
 
 
-Series = dict[str, list[tuple[float, float]]]
-
-
-def chart(cells: Sequence[Cell], task: str, name: str = "similarity") -> str:
-    """Return an SVG: similarity over risk, ours balanced and denoised, the others as published."""
-
-    def line(mechanism: str, kind: str, values: Callable[[Cell], Values]) -> list[tuple[float, float]]:
-        return sorted(
-            (cell.risk, float(np.mean(values(cell)[name])))
-            for cell in cells
-            if (cell.task, cell.mechanism, cell.space) == (task, mechanism, kind)
-        )
-
-    series: Series = {f"{one}, balanced, denoised": line(one, "balanced", lambda cell: cell.denoised) for one in OURS}
-    series |= {f"{one}, as published": line(one, "plain", lambda cell: cell.drawn) for one in PUBLISHED}
-    series = {label: points for label, points in series.items() if points}
-    words = {"similarity": "similarity of meaning, independent vectors"}.get(name, name)
-    return standalone(series, f"contextual risk, {TASK_NAMES[task]}", words, shares=True, top=1.0)
+def equal_risk(size: str, task: str, cells: Sequence[Cell]) -> EqualRisk:
+    """Return what the chart shows, and what stands beside it: mean similarities of a task, of all cells."""
+    some = [cell for cell in cells if cell.task == task]
+    newest = max(_path(size, task, cell.mechanism, cell.space, cell.risk).stat().st_mtime for cell in some)
+    points = [
+        EqualRiskPoint(cell.mechanism, cell.space, text, cell.risk, round(float(np.mean(values["similarity"])), 4))
+        for cell in sorted(some, key=lambda cell: (OURS + PUBLISHED).index(cell.mechanism))
+        for text, values in (("drawn", cell.drawn), ("denoised", cell.denoised))
+    ]
+    return EqualRisk(
+        TASK_NAMES[task],
+        sum(SIZES[size][task]),
+        len(contextual.space(*SPACES["plain"], WORDS[size])),
+        KEYS,
+        dt.datetime.fromtimestamp(newest, dt.UTC).date().isoformat(),
+        f"averaged {SIMILAR_BY}, of which no space is made",
+        tuple(points),
+    )
 
 
 __all__ = ["run"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 640, 360
@@ -24,6 +25,15 @@ _STYLE = (
 Points = Sequence[tuple[float, float]]
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A named place of its own: an upright line at ``x``, and on it a circle where there is a ``y``."""
+
+    name: str
+    x: float
+    y: float | None = None
+
+
 def line_chart(
     series: Mapping[str, Points],
     x_label: str,
@@ -32,10 +42,12 @@ def line_chart(
     top: float | None = None,
     spread: Mapping[str, Sequence[float]] | None = None,
     shares: bool = False,
+    mark: Mark | None = None,
 ) -> str:
     """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
 
-    ``spread`` gives each point a bar of so much up and down. With ``shares`` x goes from 0 to 1, not logarithmic.
+    ``spread`` gives each point a bar of so much up and down. With ``shares`` x goes from 0 to 1, not logarithmic;
+    ``mark`` is for these charts.
     """
     xs = [math.log10(x) for points in series.values() for x, _ in points] if not shares else []
     low, high = (min(xs), max(xs)) if xs else (0.0, 1.0)
@@ -71,6 +83,16 @@ def line_chart(
             high_end, low_end = down(min(y + more, most)), down(max(y - more, 0.0))
             ends = f'x1="{across(x):.1f}" x2="{across(x):.1f}" y1="{high_end:.1f}" y2="{low_end:.1f}"'
             parts.append(f'<line class="line" style="stroke: var(--series-{number % COLORS})" {ends}/>')
+    if mark is not None:
+        x, side, anchor = (across(mark.x), -6, "end") if mark.x > 0.5 else (across(mark.x), 6, "start")
+        style, upright = "stroke: currentColor; stroke-dasharray: 2 3", f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
+        parts.append(f'<line class="line" style="{style}" x1="{x:.1f}" x2="{x:.1f}" {upright}/>')
+        name = escape(mark.name)
+        parts.append(f'<text x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}" text-anchor="{anchor}">{name}</text>')
+        if mark.y is not None:
+            place = f'cx="{x:.1f}" cy="{down(min(max(mark.y, 0.0), most)):.1f}"'
+            style = "stroke: currentColor"
+            parts.append(f'<circle class="line" {place} r="6" style="{style}"><title>{name}</title></circle>')
     return "".join([*parts, "</svg>"])
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL
+from corpusveil.evaluation.report.equal_risk import read_equal_risk
 from corpusveil.evaluation.report.findings import EQUAL, GROUPS, Example, Findings
 from corpusveil.evaluation.report.line_charts import legend, line_chart
 from corpusveil.evaluation.statistics import registry
@@ -86,6 +87,7 @@ def render(findings: Findings) -> str:
     return template.render(
         found=findings, groups=GROUPS, tiles=tiles, charts=_charts(findings.measures),
         tables=_tables(findings.measures), examples=examples, of=lambda name: registry.find(name).of,
+        equal_risk=_equal_risk(released),
     )  # fmt: skip
 
 
@@ -161,6 +163,12 @@ def _chart(
     label = "epsilon" if risks is None else "share of words that the best attacker guesses"
     svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=risks is not None)
     return _Chart(title, note, Markup(svg), Markup(legend(list(drawn))))  # noqa: S704 - escaped there
+
+
+def _equal_risk(released: Mapping[str, Figure]) -> _Chart:
+    """Return the chart of the benchmark's figures, with the release's own place."""
+    svg, names, note = read_equal_risk().beside(released)
+    return _Chart("Equal risk, side by side", note, Markup(svg), Markup(names))  # noqa: S704 - escaped there
 
 
 def _tables(measures: Sequence[Figure]) -> list[_Table]:

@@ -75,7 +75,7 @@ def test_what_is_drawn_is_in_the_pages_colors_and_has_a_size(tab: Browser, pages
     strokes = []
     for dark in (False, True):
         tab.open(pages["private"], 1280, dark=dark)
-        assert tab.value("document.querySelectorAll('.chart svg').length") == 4
+        assert tab.value("document.querySelectorAll('.chart svg').length") == 5
         assert tab.value("Math.min(...[...document.querySelectorAll('.chart svg')].map(s => s.clientHeight))") > 200
         strokes.append(tab.value("getComputedStyle(document.querySelector('polyline')).stroke"))
         assert tab.value("document.querySelectorAll('mark').length") > 5
