@@ -120,6 +120,7 @@ def _read(results: Results, grid: Any, collection: str) -> Table:
     columns = ("queries", "ε", "r ε", *(f"{title}{kind}" for title in titles for kind in ("", ", read")))
     notes = (
         "Read: the engine denoises every variant by the published law and public text, and searches with that.",
+        "nDCG@10 is of what the client ranks by the original query: what the engine brought into R decides it.",
         "Every variant is read by itself; who combines the variants of a query learns more.",
     )
     return Table(f"Read after denoising, {title_of(collection)}", columns, rows, notes)
