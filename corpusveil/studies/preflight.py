@@ -59,7 +59,7 @@ def check_sources(study: Study, data: StudyData) -> None:
     for name in study.no_use_for:
         if getattr(sources, name) != getattr(Sources(), name):
             raise ConflictError(f"--{name}: the study {study.name} has no use for it; leave it out.")
-    if sources.corpus and sources.vectors and not needs.tokenizers:
+    if sources.corpus and sources.vectors and not needs.counts:
         raise ConflictError(
             "--corpus: vectors are given, so this study learns nothing from a corpus; leave one of them out."
         )

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from corpusveil.budget import Budget
 from corpusveil.errors import DataError
+from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.utility.text_classifiers import Predictor
 from corpusveil.evaluation.utility.training_modes import score
+from corpusveil.mechanisms import registry
 from corpusveil.studies.cells import Cell, Results, cells_over
-from corpusveil.studies.pypantera_account import account_of
-from corpusveil.studies.retrieval.obfuscated_queries import Variants, obfuscate, prepared, query_similarity
+from corpusveil.studies.pypantera_account import READ, account_of
+from corpusveil.studies.retrieval.obfuscated_queries import Variants, denoised, obfuscate, prepared, query_similarity
 from corpusveil.studies.retrieval.obfuscated_search import search_obfuscated
 from corpusveil.studies.retrieval.ranking_scores import NAMES, RECALL_AT, score_obfuscated, score_ranking
 from corpusveil.studies.search_collections import (
@@ -51,10 +53,20 @@ class PypanteraGrid(Grid):
     """At most so many are searched for known items."""
     variants: int = Field(ge=1)
     """Of each query."""
+    read_first: tuple[str, ...] = ()
+    """Mechanisms whose variants an engine also denoises before it searches: each law costs seconds to a minute."""
     depth: int = Field(ge=1)
     """Results of a variant in a judged collection,"""
     known_item_depth: int = Field(ge=1)
     """and among known items, which are so few that the pools of 100 would be all of them."""
+
+    @field_validator("read_first")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in registry.names():
+                raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
+        return names
 
     @property
     def shown(self) -> list[float]:
@@ -78,7 +90,7 @@ class Pypantera(Study):
     no_use_for = ()
 
     def needs(self, grid: PypanteraGrid) -> Needs:
-        return grid.needs()
+        return grid.needs(language=bool(grid.read_first))
 
     def cells(self, grid: PypanteraGrid, data: StudyData) -> list[Cell]:
         tasks = data.names(grid.tasks, grid.bundled)
@@ -125,7 +137,11 @@ class Pypantera(Study):
         variants = obfuscate(of.queries, release, grid.variants, source=cell["collection"])
         near = query_similarity(variants, data.encoder)
         figures = found_with(of, variants, grid.depth_of(cell["collection"]))
-        return {**figures, "jaccard": near.jaccard, "cosine": near.cosine, "total_epsilon": variants.total}
+        figures |= {"jaccard": near.jaccard, "cosine": near.cosine, "total_epsilon": variants.total}
+        readable = None
+        if cell["mechanism"] in grid.read_first:
+            readable = data.readable(mechanism, budget, policy)
+        return figures if readable is None else {**figures, **read_figures(of, variants, readable, cell, grid, data)}
 
     def account(self, results: Results, grid: PypanteraGrid, data: StudyData) -> Account:
         return account_of(results, grid, data, list(_notes(grid, data)))
@@ -194,6 +210,16 @@ def found_with(of: SearchCollection, variants: Variants, depth: int) -> dict[str
     return figures
 
 
+def read_figures(
+    of: SearchCollection, variants: Variants, readable: Readable, cell: Cell, grid: PypanteraGrid, data: StudyData
+) -> dict[str, float]:
+    """Return what an engine learns and finds that denoises the variants before it searches with them."""
+    read = denoised(variants, readable)
+    near, found = query_similarity(read, data.encoder), found_with(of, read, grid.depth_of(cell["collection"]))
+    figures = {**found, "jaccard": near.jaccard, "cosine": near.cosine}
+    return {f"{READ}{name}": value for name, value in figures.items()}
+
+
 def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
     yield from profile("pypantera").lines()
     yield "Texts and queries are prepared before they are privatized, so here, too, terms with a digit are taken out."
@@ -206,6 +232,12 @@ def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
         f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word they promise "
         f"{grid.variants} e together, the column r ε. Their number and {grid.depth} results each are our choice."
     )
+    if grid.read_first:
+        text = "--corpus" if data.sources.corpus else "the text that the dependencies ship"
+        yield (
+            f"Denoised before the search: variants of {', '.join(grid.read_first)}, by a language model of {text}. "
+            "Bundled passages are of that text, so that there the model has read what is searched."
+        )
     if set(_collections(grid, data)) <= {JUDGED}:
         return
     yield (

@@ -14,6 +14,8 @@ from corpusveil.studies.search_collections import JUDGED
 from corpusveil.studies.study import Account, Chart, Check, Table
 from corpusveil.studies.study_data import StudyData
 
+READ = "read:"
+"""What names of figures begin with that are of denoised variants."""
 MEASURES = ("recall of R", "nDCG@10", "Jaccard", "cosine")
 PAPER: dict[str, dict[float, tuple[float, float, float, float | None]]] = {
     "cmp": {1: (0, 0, 0, 0.025), 10: (0.028, 0.052, 0.119, 0.225), 15: (0.292, 0.544, 0.460, 0.628),
@@ -40,6 +42,8 @@ def account_of(results: Results, grid: Any, data: StudyData, notes: Sequence[str
     tables = [_accuracies(results, grid, data)]
     for collection in results.where("plain").options("collection"):
         tables += [_search(results, grid, collection, search) for search in grid.searches]
+        if results.where("search", collection=collection).values(f"{READ}jaccard"):
+            tables.append(_read(results, grid, collection))
     return Account(tuple(tables), tuple(_checks(results, grid, data)), tuple(_charts(results, grid)), tuple(notes))
 
 
@@ -99,6 +103,27 @@ def _search(results: Results, grid: Any, collection: str, search: str) -> Table:
     if missing := known.mean("missing"):
         notes.append(f"{missing:.0f} judged passages are not in the collection; they count as not found.")
     return Table(f"Obfuscated queries, {title_of(collection)}, {search}", columns, rows, tuple(notes))
+
+
+def _read(results: Results, grid: Any, collection: str) -> Table:
+    """Return what an engine learns and finds that searches with the variants, and with what it makes of them."""
+    some = results.where("search", collection=collection)
+    measures = {"jaccard": "Jaccard", "cosine": "cosine"} | {f"{search}:ndcg": search for search in grid.searches}
+    rows: list[tuple[Any, ...]] = []
+    for name in some.options("mechanism"):
+        for epsilon in grid.shown:
+            at = some.where(mechanism=name, epsilon=epsilon)
+            if at.values(f"{READ}jaccard"):
+                pairs = (at.figure(f"{kind}{measure}") for measure in measures for kind in ("", READ))
+                rows.append((name, epsilon, at.mean("total_epsilon"), *pairs))
+    titles = [title if measure in ("jaccard", "cosine") else f"nDCG@10, {title}" for measure, title in measures.items()]
+    columns = ("queries", "ε", "r ε", *(f"{title}{kind}" for title in titles for kind in ("", ", read")))
+    notes = (
+        "Read: the engine denoises every variant by the published law and public text, and searches with that.",
+        "nDCG@10 is of what the client ranks by the original query: what the engine brought into R decides it.",
+        "Every variant is read by itself; who combines the variants of a query learns more.",
+    )
+    return Table(f"Read after denoising, {title_of(collection)}", columns, rows, notes)
 
 
 def _charts(results: Results, grid: Any) -> Iterator[Chart]:

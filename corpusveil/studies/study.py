@@ -80,10 +80,10 @@ class Grid(BaseModel):
         """Return the keys that decide what a cell finds: all but those that say which cells there are."""
         return self.model_dump(mode="json", exclude=WHICH_CELLS)
 
-    def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = ()) -> Needs:
-        """Return what is prepared: the space of one list, others, and those of the corpus by tokenizer."""
+    def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = (), language: bool = False) -> Needs:
+        """Return what is prepared: the space of one list, others, those of the corpus by tokenizer, and its n-grams."""
         one_list = WordSpace(ONE_LIST)
-        return Needs((one_list, *words), tokenizers, self.dimensions, self.epochs, self.min_count)
+        return Needs((one_list, *words), tokenizers, self.dimensions, self.epochs, self.min_count, language=language)
 
 
 class GridMechanism(BaseModel):

@@ -20,7 +20,8 @@ from corpusveil import __version__
 from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import FormatError, NoFileError
+from corpusveil.errors import ConflictError, FormatError, NoFileError
+from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder
 from corpusveil.evaluation.utility.fine_tuning import FineTuned
@@ -36,6 +37,7 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.studies.bundled_text import TASKS, bundled_task, topics
 from corpusveil.studies.recurrent import Recurrent
 from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.table import privatize
@@ -96,6 +98,18 @@ class Needs:
     min_count: int = 5
     variants: int = 3
     """Embeddings that are trained where a space takes all."""
+    language: bool = False
+    """Whether n-grams of the corpus are counted for a language model where there are no tokenizers, too."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether n-grams of the corpus are counted."""
+        return self.language or bool(self.tokenizers)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what tells these from other needs; without a language model as before there was one to ask for."""
+        told = dataclasses.asdict(self)
+        return told if self.language else {name: value for name, value in told.items() if name != "language"}
 
 
 @dataclass(frozen=True)
@@ -203,8 +217,25 @@ class StudyData:
 
     @functools.cached_property
     def language(self) -> KneserNey:
-        """The language model of the corpus' counts, smoothed; needs ``tokenizers`` among what is prepared."""
+        """The language model of the corpus' counts, smoothed; needs ``counts`` among what is prepared."""
         return KneserNey.of_counts(self.address("counts"))
+
+    def readable(
+        self,
+        mechanism: Mechanism,
+        budget: Budget,
+        policy: TextPolicy | None = None,
+        collocations: Collocations | None = None,
+    ) -> Readable | None:
+        """Return what denoises private versions by the language model, as an attacker does before anything else.
+
+        None where a reader can't tell which epsilon a word was replaced at.
+        """
+        text = policy or TextPolicy()
+        try:
+            return Denoiser(mechanism, budget, text, self.language.model, collocations=collocations).readable
+        except ConflictError:
+            return None
 
     def private(
         self,

@@ -33,7 +33,7 @@ MADE_OF = "made-of.sha256"
 def prepare_data(data: StudyData, engine: Engine, watch: Watch | None = None) -> None:
     """Make what is not made yet. Raises UserError for vectors that can't be read or are too few."""
     needs, sources = data.needs, data.sources
-    made = mark_of(dataclasses.asdict(sources), stamps(sources), dataclasses.asdict(needs))
+    made = mark_of(dataclasses.asdict(sources), stamps(sources), needs.as_dict())
     there = files.read_if_there(data.address(MADE_OF))
     if there is not None and there != made.encode() and _begun(data):
         raise InUseError(
@@ -46,8 +46,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: Watch | None = None) ->
             if vectors and space.dimensions is not None:
                 _require_dimensions(_largest(vectors), space.dimensions)
     files.write_bytes(data.address(MADE_OF), made.encode())
-    trained = not sources.vectors or bool(needs.tokenizers)
-    if trained:
+    if not sources.vectors or needs.counts:
         _learn(data, engine, watch, 0 if sources.vectors else _variants(needs))
     for space in needs.words:
         where = data.address("spaces", space.name)
@@ -112,11 +111,10 @@ def _learn(data: StudyData, engine: Engine, watch: Watch | None, variants: int) 
     inputs = list(sources.corpus) or _bundled_corpus(data)
     counts, table = data.address("counts"), data.address("collocations")
     text = sources.text if sources.corpus else "text"
-    if needs.tokenizers:
-        if not is_artifact(counts):
-            count_corpus(inputs, counts, engine, CountOptions(3, needs.min_count, text), watch=watch)
-        if not is_artifact(table):
-            score_counts(counts, table, engine, Scoring(connectors=connector_words()), watch=watch)
+    if needs.counts and not is_artifact(counts):
+        count_corpus(inputs, counts, engine, CountOptions(3, needs.min_count, text), watch=watch)
+    if needs.tokenizers and not is_artifact(table):
+        score_counts(counts, table, engine, Scoring(connectors=connector_words()), watch=watch)
     plain = Training(dimensions=needs.dimensions, min_count=needs.min_count, epochs=needs.epochs, sg=1)
     wanted = {name: {f"vectors-{name}": plain} for name in needs.tokenizers}
     for number in range(variants):

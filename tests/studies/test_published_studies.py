@@ -83,7 +83,7 @@ def test_speed_is_of_the_mechanism_alone(diffractor: Any) -> None:
 @pytest.fixture(scope="module")
 def collocated(vectors: str, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     grid = 'epsilons = [1, 10000]\nstrategies = ["s1", "s2", "s3", "s4"]\nmechanism = { name = "ring-geometric" }\n'
-    grid += "dimensions = 8\nepochs = 1\n"
+    grid += "dimensions = 8\nepochs = 1\nread_first = true\n"
     sources = Sources(vectors=(vectors,), corpus=(str(corpus),))
     return opened("collocations", grid, sources, tmp_path_factory.mktemp("collocated"))
 
@@ -100,7 +100,13 @@ def test_from_a_raw_corpus_to_tables_in_one_run(collocated: Any) -> None:
     assert strategies == ["S1, given vectors", "S1, of the corpus", "S2", "S3", "S4"]
     attackers = tables["Attackers and utility together, macro F1"].rows
     assert [row[1] for row in attackers[-2:]] == ["original", "constant"]
-    assert attackers[-2][-1] == 0.0
+    assert attackers[-2][6] == 0.0
+    read = {row[1]: row[7:9] for row in attackers[:-2]}
+    assert all(read[name] == (None, None) for name in ("S1, given vectors", "S1, of the corpus", "S2"))
+    assert all(None not in read[name] for name in ("S3", "S4")), "a reader sees how many units a text has"
+    for row in attackers[:-2]:
+        means = [figure.mean for figure in (*row[3:5], *row[7:9]) if figure is not None]
+        assert row[9] == max(attackers[-1][9], *means)
     told = [check.same for check in account.checks if "attacker" not in check.claim]
     assert told
     assert None not in told  # an attacker can be within a standard error of so few texts
