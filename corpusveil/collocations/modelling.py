@@ -2,8 +2,8 @@
 
 Two stages, each a map over tasks: every part of the counts is turned into keys and parted by ranges of them, trigrams
 once by their first two words and once by their last two; every range is then smoothed by itself. What is left for the
-driver is to join the ranges, one after another: it holds what belongs to words and to bigrams (40 bytes each, and what Python adds),
-and of the trigrams one range.
+driver is to join the ranges, one after another: it holds what belongs to words and to bigrams (some 60 bytes each), and
+of the trigrams one range.
 """
 
 from __future__ import annotations
