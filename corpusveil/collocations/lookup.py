@@ -24,12 +24,12 @@ ROUGH = 1 << ROUGH_BITS
 _TO_ROUGH = 2048
 """Units of 2^-16 nats in a 32nd of a nat."""
 _ENTRY_BITS = 32
-_WORD_SHIFT = np.uint64(ROUGH_BITS + _ENTRY_BITS)
+BY_SECOND = np.uint64(ROUGH_BITS + _ENTRY_BITS)
 _ENTRY_SHIFT = np.uint64(ROUGH_BITS)
 _ENTRY_MASK = np.uint64((1 << _ENTRY_BITS) - 1)
 _ROUGH_MASK = np.uint64(ROUGH - 1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
+_HALF = BY_LAST = np.uint64(32)
 _LOG_MASK = np.uint64((1 << 32) - 1)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _BIT_SHIFT = np.uint64(26)
@@ -66,7 +66,7 @@ def enter(first: Any, second: Any, logs: Any, entry: int, regions: Any, slots: A
                 at = 0
         rough = np.uint64((np.int64(_TO_ROUGH // 2) - np.int64(logs[t])) // _TO_ROUGH)
         slots[low + at] = (
-            (np.uint64(second[t] + 1) << _WORD_SHIFT) | (np.uint64(entry + t) << _ENTRY_SHIFT) | rough
+            (np.uint64(second[t] + 1) << BY_SECOND) | (np.uint64(entry + t) << _ENTRY_SHIFT) | rough
         )  # fmt: skip
 
 
@@ -80,14 +80,17 @@ def slot_of(first: Any, second: Any, regions: Any, slots: Any) -> Any:
     if size == 0:
         return _NONE
     at = low + spot(mixed(second), size)
-    return found_from(slots[at], at, second, low, size, slots)
+    return found_from(slots[at], at, second, low, size, BY_SECOND, slots)
 
 
 @compiled
-def found_from(slot: Any, at: Any, second: Any, low: Any, size: Any, slots: Any) -> Any:
-    """Return a word's slot in the table of ``size`` slots from ``low`` on, or 0; ``slot``, at ``at``, is the first."""
-    wanted = np.uint64(second + 1)
-    while slot != _NONE and slot >> _WORD_SHIFT != wanted:
+def found_from(slot: Any, at: Any, word: Any, low: Any, size: Any, shift: Any, slots: Any) -> Any:
+    """Return a word's slot in the table of ``size`` slots from ``low`` on, or 0; ``slot``, at ``at``, is the first.
+
+    ``shift`` says where slots hold their word: ``BY_SECOND`` in tables of pairs, ``BY_LAST`` in those of triples.
+    """
+    wanted = np.uint64(word + 1)
+    while slot != _NONE and slot >> shift != wanted:
         at += 1
         if at == low + size:
             at = low
@@ -104,7 +107,7 @@ def entry_in(slot: Any) -> Any:
 @compiled
 def second_in(slot: Any) -> Any:
     """Return the second word of the bigram that a slot holds."""
-    return np.int64(slot >> _WORD_SHIFT) - 1
+    return np.int64(slot >> BY_SECOND) - 1
 
 
 @compiled
@@ -191,18 +194,6 @@ def member(hashed: Any) -> Any:
 
 
 @compiled
-def third_from(slot: Any, at: Any, word: Any, low: Any, size: Any, slots: Any) -> Any:
-    """Return the slot of a trigram's last word, or 0; as ``found_from`` for pairs."""
-    wanted = np.uint64(word + 1)
-    while slot != _NONE and slot >> _HALF != wanted:
-        at += 1
-        if at == low + size:
-            at = low
-        slot = slots[at]
-    return slot
-
-
-@compiled
 def third_in(slot: Any) -> Any:
     """Return the last word of the trigram that a slot holds."""
     return np.int64(slot >> _HALF) - 1
@@ -222,4 +213,4 @@ def third(context: Any, word: Any, bigrams: Any, slots: Any) -> Any:
         return _NONE
     low, size = begin_of(bigrams, context), size_of(bigrams, context)
     at = low + spot(hashed, size)
-    return third_from(slots[at], at, word, low, size, slots)
+    return found_from(slots[at], at, word, low, size, BY_LAST, slots)

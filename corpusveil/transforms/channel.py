@@ -21,7 +21,7 @@ from corpusveil.mechanisms.explanations import explain, explain_sampled
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
-from corpusveil.transforms.lattice import Spoken
+from corpusveil.transforms.lattice_room import Spoken
 
 SMOOTHING = 0.5
 """Added to every public count: a word that public text lacks may be an original all the same."""

@@ -33,7 +33,8 @@ from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Prepared, chunks, prepare, public_weights
-from corpusveil.transforms.lattice import LONGEST, Room, Spoken, room, search_runs
+from corpusveil.transforms.lattice import search_runs
+from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.transforms.surrogates import NONE
 
 VERSION = 2

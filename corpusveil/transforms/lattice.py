@@ -19,13 +19,14 @@ by tables (``collocations/fixed.py``): the same result on every machine. Ties go
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from corpusveil.collocations.fixed import linear
 from corpusveil.collocations.lookup import (
+    BY_LAST,
+    BY_SECOND,
     begin_of,
     entry_in,
     found_from,
@@ -38,109 +39,11 @@ from corpusveil.collocations.lookup import (
     rough_in,
     size_of,
     spot,
-    third_from,
 )
 from corpusveil.compiled import compiled
 
 FAINT = 1e-2
 """Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""
-LONGEST = 128
-"""Words of a run that are searched at once; a longer one is cut."""
-
-Bool = npt.NDArray[np.bool_]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
-UInt64 = npt.NDArray[np.uint64]
-
-
-class Spoken(NamedTuple):
-    """How the V words of a space are said in a language model, and its probabilities as float64.
-
-    ``first`` int32 [V] is the model's id of a word's first part, -1 where the model lacks it; ``alone`` float64 [V] its
-    probability by the shortest context (of a lacking word, after any), ``start`` float64 [V] that where there is none;
-    ``inner`` float64 [V] that of its further parts, 1 without. ``before`` and ``last`` int32 [V] are what a word leaves
-    behind as context; ``before`` is -2 where that is the word before it. ``left2`` float64 [M] and the tables ``low``
-    and ``high`` are the model's; ``rough`` float64 are the probabilities of rough logarithms (``lookup.py``).
-    """
-
-    first: Int32
-    alone: Float64
-    start: Float64
-    inner: Float64
-    before: Int32
-    last: Int32
-    left2: Float64
-    low: Float64
-    high: Float64
-    rough: Float64
-
-
-class Room(NamedTuple):
-    """Arrays that a search works in: N = ``LONGEST`` + 1 places, K candidates a place, of which M remain.
-
-    By place and candidate: ``words`` int32 (-1 the unknown word), ``firsts`` and ``lasts`` of them in the model,
-    ``emitted`` (the law, times the parts within the word), ``alone``, ``start``, ``left`` (L of it as context, -1 where
-    it is none) and ``forward``. ``sizes``, ``kept`` int64 [N] are how many, ``chosen`` int32 [N, M] which remain and
-    ``place`` [N, K] where. Bigrams that were counted, of place t from ``edges[t]`` to ``edges[t + 1]``: ``sources``,
-    ``targets``, ``entries`` and ``more``, by how much they exceed what is backed off to. Of the second pass, by
-    candidate of the place before and of this one: ``base`` and ``entry`` [N, M, M] the bigram, ``states`` the sums,
-    ``contexts``, ``left3`` and ``members`` the two words as context. Its counted trigrams, from ``ends[t]`` on:
-    ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows. The last five are what is asked for at
-    once, of one context: hashes of words, first slots and what these hold, and which words.
-    """
-
-    words: Int32
-    firsts: Int32
-    lasts: Int32
-    emitted: Float64
-    alone: Float64
-    start: Float64
-    left: Float64
-    forward: Float64
-    behind: Float64
-    share: Float64
-    sizes: Int64
-    kept: Int64
-    chosen: Int32
-    edges: Int64
-    sources: Int32
-    targets: Int32
-    entries: Int64
-    more: Float64
-    place: Int32
-    base: Float64
-    entry: Int64
-    states: Float64
-    contexts: Int64
-    left3: Float64
-    after: Float64
-    ends: Int64
-    triples: Int32
-    extra: Float64
-    hashes: UInt64
-    spots: Int64
-    probes: UInt64
-    asked: Int64
-    wanted: Int64
-    members: UInt64
-
-
-def room(candidates: int, remaining: int) -> Room:
-    """Return room for a search; not to be shared by threads."""
-    n, k, m = LONGEST + 1, candidates + 1, min(remaining, candidates + 1)
-    two, three = n * k * k, n * m * m * m
-    return Room(
-        np.zeros((n, k), np.int32), np.zeros((n, k), np.int32), np.zeros((n, k), np.int32), np.zeros((n, k)),
-        np.zeros((n, k)), np.zeros((n, k)), np.zeros((n, k)), np.zeros((n, k)),
-        np.zeros((2, k)), np.zeros(k), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, m), np.int32),
-        np.zeros(n + 1, np.int64), np.empty(two, np.int32), np.empty(two, np.int32), np.empty(two, np.int64),
-        np.empty(two), np.zeros((n, k), np.int32), np.zeros((n, m, m)), np.zeros((n, m, m), np.int64),
-        np.zeros((n, m, m)), np.zeros((n, m, m), np.int64), np.zeros((n, m, m)), np.zeros((2, m, m)),
-        np.zeros(n + 1, np.int64), np.empty((three, 3), np.int32), np.empty(three),
-        np.zeros(k, np.uint64), np.zeros(k, np.int64), np.zeros(k, np.uint64), np.zeros(k, np.int64),
-        np.zeros(k + 1, np.int64), np.zeros((n, m, m), np.uint64),
-    )  # fmt: skip
 
 
 @compiled
@@ -227,7 +130,7 @@ def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
                 slot = w.probes[c]
                 if slot == 0:
                     continue
-                slot = found_from(slot, w.spots[c], w.firsts[t, c], low, width, slots)
+                slot = found_from(slot, w.spots[c], w.firsts[t, c], low, width, BY_SECOND, slots)
                 if slot == 0:
                     continue
                 more = rough[rough_in(slot)] - left * w.alone[t, c]
@@ -392,7 +295,7 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
                         continue
                     k = w.wanted[one]
                     word = w.firsts[t, w.chosen[t, k]]
-                    slot = third_from(slot, w.spots[one], word, begin, width, slots)
+                    slot = found_from(slot, w.spots[one], word, begin, width, BY_LAST, slots)
                     if slot == 0:
                         continue
                     value = linear(log_in(slot), low, high)

@@ -15,7 +15,8 @@ from corpusveil.evaluation.attacks.context_attack import released_words, sentenc
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.spaces import Space, Vectors
 from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
-from corpusveil.transforms.lattice import room, search
+from corpusveil.transforms.lattice import search
+from corpusveil.transforms.lattice_room import room
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
 
 SIZE = 6

@@ -29,7 +29,8 @@ from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
 from corpusveil.transforms.denoise import CUT, LEAST, Search
-from corpusveil.transforms.lattice import LONGEST, Room, Spoken, room, search_runs
+from corpusveil.transforms.lattice import search_runs
+from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
 
 THOROUGH = Search(candidates=64, width=40)
 """An attacker has time: more candidates than ``denoise`` takes by default."""

@@ -19,7 +19,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.denoise import Denoiser, Search
-from corpusveil.transforms.lattice import LONGEST
+from corpusveil.transforms.lattice_room import LONGEST
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
 from tests.mechanisms.spaces import normal
 
