@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import sys
@@ -127,6 +128,8 @@ def ended(work: Callable[[], Any], *, debug: bool = False) -> int:
     except CorpusveilError as error:
         if debug:
             traceback.print_exc()
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()  # what was announced stands before the error, also where both go into one file
         print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
