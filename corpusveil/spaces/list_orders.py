@@ -3,7 +3,7 @@
 ``greedy`` is Algorithm 1 of 1-Diffractor (Meisenbacher et al. 2024): from the last word go to the nearest of *all*
 unused words. The distance is Euclidean; its square is summed in float64, dimension by dimension, and equal distances go
 to the lowest id. The result is exact on every machine: ``nominations.py`` only spares distances that cannot matter.
-Cost: one matrix product of all words with all words, then a walk that rarely looks beyond its nominees.
+Cost: half a matrix product of all words with all words, then a walk that rarely looks beyond its nominees.
 ``improved`` goes on from there (``tour_improvement.py``).
 """
 
@@ -31,35 +31,29 @@ from corpusveil.spaces.nominations import (
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
 
 NOMINEES = 64
-# A word whose nominees are all used needs a full scan. New nominations, among the words left, pay for their matrix
-# product once the scans since the last ones reach this share of the words left, and the words left this share of those
-# nominated among (measured at 34,573 words of 300 dimensions: 93 scans, 3 renewals).
-SCANS = 1 / 40
+# A word whose nominees are all used needs a full scan of the words left, which are copied together whenever they are
+# this share of those copied last. New nominations among them pay for their matrix product once the scans since the last
+# ones reach a share of the words left (measured with vectors of 300 dimensions: at 34,573 words 136 scans, 1 renewal).
 SHRUNK = 0.8
+SCANS = 1 / 64
 BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """The words a stretch of the walk chooses from.
+class Pool:
+    """Unused words, and some that were used since: what a full scan looks at.
 
     Attributes:
-        ids: int32 [n], ascending, so that the lowest row is the lowest id.
+        ids: int32 [n], ascending.
         centred: their points.
-        nominations: their nominees, as rows of ``ids``.
     """
 
     ids: Int32
     centred: Centred
-    nominations: Nominations
 
     @classmethod
     def of(cls, ids: Int32, centred: Centred) -> Self:
-        return cls(ids, centred, nominate(centred, NOMINEES))
-
-    def narrowed(self, keep: Bool) -> Self:
-        rows = np.flatnonzero(keep).astype(np.int32)
-        return self.of(self.ids[rows], self.centred.take(rows))
+        return cls(ids, centred.take(ids) if len(ids) < len(centred.points) else centred)
 
 
 def greedy_order(vectors: Float32, start: int) -> Int32:
@@ -95,12 +89,13 @@ def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32
     lowest = _lowest_equal(vectors)
     distinct, group = np.unique(lowest, return_inverse=True)
     whole = vectors if len(distinct) == len(vectors) else vectors[distinct]
-    stage = Stage.of(np.arange(len(whole), dtype=np.int32), centre(whole))
+    centred = centre(whole)
+    nominations = nominate(centred, NOMINEES)
     near = None
     if improved and len(whole) >= SMALLEST:
-        near = neighbors_among(whole, NEIGHBORS, stage.centred, stage.nominations)
+        near = neighbors_among(whole, NEIGHBORS, centred, nominations)
     for order, start in zip(orders, starts, strict=True):
-        tour = _tour(whole, stage, int(group[start]))[0]
+        tour = _tour(whole, centred, nominations, int(group[start]))[0]
         if near is not None:
             tour = improve(whole, tour, near)
         rank = np.empty(len(whole), np.int64)
@@ -146,82 +141,90 @@ def _fingerprints(vectors: Float32) -> npt.NDArray[np.uint64]:
     return sums
 
 
-def _tour(vectors: Float32, stage: Stage, start: int) -> tuple[Int32, int]:
-    """Return the tour of the rows of ``vectors`` from ``start``, and how many full scans it took."""
+def _tour(vectors: Float32, centred: Centred, nominations: Nominations, start: int) -> tuple[Int32, int]:
+    """Return the tour of ``vectors`` from ``start``, and how many full scans it took."""
     order = np.empty(len(vectors), np.int32)
-    order[0] = row = start
-    used = np.arange(len(vectors)) == start
-    at, scans, scans_in_stage = 1, 0, 0
+    order[0] = word = start
+    used = np.zeros(len(vectors), np.bool_)
+    used[start] = True
+    rows, floors = nominations.rows.copy(), nominations.floors.copy()
+    pool = Pool.of(np.arange(len(vectors), dtype=np.int32), centred)
+    at, scans, since, nominated = 1, 0, 0, len(vectors)
     while True:
-        near = stage.nominations
-        at, row = _walk(vectors, stage.ids, near.rows, near.floors, stage.centred.scale, used, order, at, row)
+        at, word = _walk(vectors, rows, floors, centred.scale, used, order, at, word)
         left = len(order) - at
         if not left:
             return order, scans
-        if scans_in_stage >= SCANS * left and left <= SHRUNK * len(stage.ids):
-            keep = ~used
-            keep[row] = True
-            stage = stage.narrowed(keep)
-            row = int(np.searchsorted(stage.ids, order[at - 1]))
-            used = np.arange(len(stage.ids)) == row
-            scans_in_stage = 0
-            continue
-        centred = stage.centred
-        products = centred.points @ centred.points[row]
-        row = _scan(vectors, stage.ids, products, centred.weights, centred.scale, used, row)
-        used[row] = True
-        order[at] = stage.ids[row]
-        at, scans, scans_in_stage = at + 1, scans + 1, scans_in_stage + 1
+        if left <= SHRUNK * len(pool.ids):
+            pool = Pool.of(np.flatnonzero(~used).astype(np.int32), centred)
+        if since >= SCANS * left and left <= SHRUNK * nominated:
+            renewed = nominate(pool.centred, rows.shape[1])
+            rows[pool.ids, : renewed.rows.shape[1]] = pool.ids[renewed.rows]
+            rows[pool.ids, renewed.rows.shape[1] :] = pool.ids[renewed.rows[:, :1]]
+            floors[pool.ids] = renewed.floors
+            since, nominated = 0, left
+        word = _scan(vectors, pool, centred, used, word)
+        used[word] = True
+        order[at] = word
+        at, scans, since = at + 1, scans + 1, since + 1
 
 
 @njit(nogil=True, cache=True)
 def _walk(
-    vectors: Float32,
-    ids: Int32,
-    nominees: Int32,
-    floors: Float32,
-    scale: float,
-    used: Bool,
-    order: Int32,
-    at: int,
-    row: int,
+    vectors: Float32, nominees: Int32, floors: Float32, scale: float, used: Bool, order: Int32, at: int, word: int
 ) -> tuple[int, int]:
     """Go from word to word while the nearest unused nominee is certainly the nearest unused word."""
     while at < len(order):
         best = np.inf
-        best_row = -1
-        for other in nominees[row]:
+        nearest = -1
+        for other in nominees[word]:
             if not used[other]:
-                squared = squared_distance(vectors, ids[row], ids[other])
-                if squared < best or (squared == best and other < best_row):
+                squared = squared_distance(vectors, word, other)
+                if squared < best or (squared == best and other < nearest):
                     best = squared
-                    best_row = other
-        if not best * scale < floors[row]:
+                    nearest = other
+        if not best * scale < floors[word]:
             break
-        row = best_row
-        used[row] = True
-        order[at] = ids[row]
+        word = nearest
+        used[word] = True
+        order[at] = word
         at += 1
-    return at, row
+    return at, word
+
+
+def _scan(vectors: Float32, pool: Pool, centred: Centred, used: Bool, word: int) -> int:
+    """Return the unused word nearest to ``word``."""
+    products = pool.centred.points @ centred.points[word]
+    weight = centred.weights[word]
+    return int(_nearest(vectors, pool.ids, products, pool.centred.weights, weight, centred.scale, used, word))
 
 
 @njit(nogil=True, cache=True)
-def _scan(vectors: Float32, ids: Int32, products: Float32, weights: Float32, scale: float, used: Bool, row: int) -> int:
-    """Return the unused row nearest to ``row``: in float64 wherever the lower bound does not exclude it."""
+def _nearest(
+    vectors: Float32,
+    ids: Int32,
+    products: Float32,
+    weights: Float32,
+    weight: float,
+    scale: float,
+    used: Bool,
+    word: int,
+) -> int:
+    """Choose in float64 wherever the lower bound does not exclude a word."""
     least = np.float32(np.inf)
     likely = -1
     for j in range(len(ids)):
         key = weights[j] - np.float32(2) * products[j]
-        if key < least and not used[j]:
+        if key < least and not used[ids[j]]:
             least = key
-            likely = j
-    best = squared_distance(vectors, ids[row], ids[likely])
-    best_row = likely
+            likely = ids[j]
+    best = squared_distance(vectors, word, likely)
+    nearest = likely
     for j in range(len(ids)):
-        bound = weights[row] + (weights[j] - np.float32(2) * products[j])
-        if bound <= best * scale and not used[j]:
-            squared = squared_distance(vectors, ids[row], ids[j])
-            if squared < best or (squared == best and j < best_row):
+        bound = weight + (weights[j] - np.float32(2) * products[j])
+        if bound <= best * scale and not used[ids[j]]:
+            squared = squared_distance(vectors, word, ids[j])
+            if squared < best or (squared == best and ids[j] < nearest):
                 best = squared
-                best_row = j
-    return best_row
+                nearest = ids[j]
+    return nearest

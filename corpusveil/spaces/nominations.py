@@ -34,7 +34,10 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 TINY = 2.0**-120
-TILE_ROWS, TILE_COLUMNS = 2048, 8192  # a tile of products takes 64 MiB, whatever the number of points
+TILE = 2048
+"""Points on each side of a tile of products, which takes 16 MiB."""
+LANES = 64
+"""Products that are looked at together."""
 BLOCK = 8192  # rows of a float64 temporary
 
 
@@ -87,37 +90,32 @@ def centre(vectors: Float32) -> Centred:
 
 
 def nominate(centred: Centred, k: int) -> Nominations:
-    """Nominate, for each of the n points, the ``min(k, n)`` points of the least lower bounds."""
+    """Nominate, for each of the n points, the ``min(k, n)`` points of the least lower bounds.
+
+    A product serves both of its points, so that each is computed once: tile by tile, those above the diagonal.
+    """
     n = len(centred.points)
     k = min(k, n)
-    chosen = Nominations(np.empty((n, k), np.int32), np.empty(n, np.float32))
-    products = np.empty(min(n, TILE_ROWS) * min(n, TILE_COLUMNS), np.float32)
+    keys, rows = np.empty((n, 2 * k), np.float32), np.empty((n, 2 * k), np.int32)
+    counts, limits = np.zeros(n, np.int64), np.full(n, np.inf, np.float32)
+    products = np.empty(min(n, TILE) ** 2, np.float32)
     with ThreadPoolExecutor(_threads()) as pool:
-        for top in range(0, n, TILE_ROWS):
-            strip = slice(top, min(top + TILE_ROWS, n))
-            _nominate_strip(centred, strip, products, chosen, pool)
-    if k == n:
-        chosen.floors[:] = np.inf
-    return chosen
-
-
-def _nominate_strip(
-    centred: Centred, strip: slice, products: Float32, chosen: Nominations, pool: ThreadPoolExecutor
-) -> None:
-    """Fill the ``strip`` of ``chosen``: all its products, tile by tile, each offered to the buffers of its rows."""
-    left = centred.points[strip]
-    size, k = len(left), chosen.rows.shape[1]
-    keys, rows = np.empty((size, 2 * k), np.float32), np.empty((size, 2 * k), np.int32)
-    counts, limits = np.zeros(size, np.int64), np.full(size, np.inf, np.float32)
-    for first in range(0, len(centred.points), TILE_COLUMNS):
-        right = centred.points[first : first + TILE_COLUMNS]
-        tile = products[: size * len(right)].reshape(size, len(right))
-        np.matmul(left, right.T, out=tile)
-        weights = centred.weights[first : first + TILE_COLUMNS]
-        _in_slices(pool, size, _offer, tile, weights, first, keys, rows, counts, limits)
-    _in_slices(pool, size, _settle, keys, rows, counts, limits, k)
-    chosen.rows[strip] = rows[:, :k]
-    chosen.floors[strip] = limits + centred.weights[strip]
+        for top in range(0, n, TILE):
+            strip = slice(top, top + TILE)
+            left = centred.points[strip]
+            buffers = keys[strip], rows[strip], counts[strip], limits[strip]
+            for first in range(top, n, TILE):
+                others = slice(first, first + TILE)
+                right = centred.points[others]
+                tile = products[: len(left) * len(right)].reshape(len(left), len(right))
+                np.matmul(left, right.T, out=tile)
+                _in_slices(pool, len(left), _offer_columns, tile, centred.weights[others], first, *buffers)
+                if first != top:
+                    theirs = keys[others], rows[others], counts[others], limits[others]
+                    _in_slices(pool, len(right), _offer_rows, tile, centred.weights[strip], top, *theirs)
+            _in_slices(pool, len(left), _settle, *buffers, k)
+    floors = np.full(n, np.inf, np.float32) if k == n else limits + centred.weights
+    return Nominations(rows[:, :k].copy(), floors)
 
 
 def _threads() -> int:
@@ -135,7 +133,7 @@ def _in_slices(pool: ThreadPoolExecutor, n: int, kernel: Callable[..., Any], *ar
 
 
 @njit(nogil=True, cache=True)
-def _offer(
+def _offer_columns(
     tile: Float32,
     weights: Float32,
     first: int,
@@ -146,22 +144,68 @@ def _offer(
     low: int,
     high: int,
 ) -> None:
-    """Offer ``weights - 2 tile`` to the buffers of its rows; a buffer of 2 K that is full is cut to its least K."""
-    k = keys.shape[1] // 2
+    """Offer each row of a tile the points of its columns: ``weights - 2 tile``."""
+    columns = tile.shape[1]
+    groups = columns // LANES * LANES
     for r in range(low, high):
-        count = counts[r]
-        limit = limits[r]
-        for j in range(tile.shape[1]):
+        for start in range(0, groups, LANES):
+            below = 0
+            for lane in range(start, start + LANES):
+                below += weights[lane] - np.float32(2) * tile[r, lane] < limits[r]
+            if below:
+                for j in range(start, start + LANES):
+                    key = weights[j] - np.float32(2) * tile[r, j]
+                    if key < limits[r]:
+                        _enter(key, first + j, keys, rows, counts, limits, r)
+        for j in range(groups, columns):
             key = weights[j] - np.float32(2) * tile[r, j]
-            if key < limit:
-                keys[r, count] = key
-                rows[r, count] = first + j
-                count += 1
-                if count == 2 * k:
-                    limit = _select(keys[r], rows[r], count, k)
-                    count = k
-        counts[r] = count
-        limits[r] = limit
+            if key < limits[r]:
+                _enter(key, first + j, keys, rows, counts, limits, r)
+
+
+@njit(nogil=True, cache=True)
+def _offer_rows(
+    tile: Float32,
+    weights: Float32,
+    first: int,
+    keys: Float32,
+    rows: Int32,
+    counts: Int64,
+    limits: Float32,
+    low: int,
+    high: int,
+) -> None:
+    """Offer each column of a tile the points of its rows: ``weights - 2 tile``."""
+    groups = low + (high - low) // LANES * LANES
+    for r in range(tile.shape[0]):
+        weight = weights[r]
+        for start in range(low, groups, LANES):
+            below = 0
+            for lane in range(start, start + LANES):
+                below += weight - np.float32(2) * tile[r, lane] < limits[lane]
+            if below:
+                for j in range(start, start + LANES):
+                    key = weight - np.float32(2) * tile[r, j]
+                    if key < limits[j]:
+                        _enter(key, first + r, keys, rows, counts, limits, j)
+        for j in range(groups, high):
+            key = weight - np.float32(2) * tile[r, j]
+            if key < limits[j]:
+                _enter(key, first + r, keys, rows, counts, limits, j)
+
+
+@njit(nogil=True, cache=True)
+def _enter(key: float, point: int, keys: Float32, rows: Int32, counts: Int64, limits: Float32, r: int) -> None:
+    """Enter a point into the buffer of r; a full buffer is cut to its least K, and the limit to the greatest of them."""
+    count = counts[r]
+    keys[r, count] = key
+    rows[r, count] = point
+    count += 1
+    k = keys.shape[1] // 2
+    if count == 2 * k:
+        limits[r] = _select(keys[r], rows[r], count, k)
+        count = k
+    counts[r] = count
 
 
 @njit(nogil=True, cache=True)

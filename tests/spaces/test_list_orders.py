@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from corpusveil.spaces import list_orders, nominations
-from corpusveil.spaces.list_orders import Stage, greedy_order, greedy_orders
+from corpusveil.spaces.list_orders import greedy_order, greedy_orders
 from corpusveil.spaces.nominations import centre, nominate
 
 
@@ -90,8 +90,7 @@ def test_tiles_do_not_change_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither do their borders, nor the number of threads."""
     vectors = _cases()["gaussian"].astype(np.float32)
     expected = brute_force(vectors, 5)
-    monkeypatch.setattr(nominations, "TILE_ROWS", 64)
-    monkeypatch.setattr(nominations, "TILE_COLUMNS", 37)
+    monkeypatch.setattr(nominations, "TILE", 37)
     monkeypatch.setattr(nominations, "_threads", lambda: 3)
     np.testing.assert_array_equal(greedy_order(vectors, 5), expected)
 
@@ -127,6 +126,6 @@ def test_lower_bounds_hold_and_only_they_exclude(name: str) -> None:
 def test_full_scans_stay_rare() -> None:
     """What makes it fast: most steps are settled by the nominees (here fewer than one in twenty are not)."""
     vectors = np.random.default_rng(0).normal(size=(3000, 50)).astype(np.float32)
-    stage = Stage.of(np.arange(3000, dtype=np.int32), centre(vectors))
-    _, scans = list_orders._tour(vectors, stage, 0)
+    centred = centre(vectors)
+    _, scans = list_orders._tour(vectors, centred, nominate(centred, list_orders.NOMINEES), 0)
     assert scans < 150
