@@ -10,6 +10,10 @@ order, is within ``eta = 1.01 (d + 16) u`` of f times the rank: the product errs
 2002, §3.1), rounding ``2 f p`` and N by one u each, the difference by one, and the float64 sum by far less. So a
 word whose key exceeds the k-th least by more than ``2 eta`` is not among the k nearest. That norms are between 2^-60
 and 2^60 keeps what underflows below a 2^-40th of eta.
+
+Products of eight-bit integers (``integer_products.py``) do the same where a machine is fast at them. Of the words less
+their mean, which changes all keys of a point alike; their error has a bound for each point. A point with too many words
+within it goes through float32.
 """
 
 from __future__ import annotations
@@ -18,23 +22,27 @@ import functools
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from corpusveil.errors import DataError
+from corpusveil.spaces.integer_products import CHECKED, Maker, Multiply, Quantized, check, fastest
+from corpusveil.spaces.nearest_word_kernels import UNDECIDED, decide, offer, squared_norms
 from corpusveil.spaces.space import Space
 
 TILE_ROWS, TILE_COLUMNS = 1024, 4096  # 16 MiB of products at a time, whatever the numbers of points and words
 NOMINEES = 64
 """Words a point keeps as candidates; a point with more is compared with all words in float64."""
-LANES = 64
+INTEGER_NOMINEES = 512
+"""The same for products of integers; a point with more goes through float32."""
+WORTH, FEW = 1_000_000, 32
+"""Values of all vectors, and points at a time, below which products of integers are not tried."""
 EXTREME = 60
 """Of two, for the largest norm: beyond, squares in float32 overflow or vanish."""
 
@@ -48,18 +56,20 @@ class Search:
         norms: float32 [V], squared norms times ``2^(-2 exponent)``.
         largest: at least the largest norm.
         exponent: of the power of two next above ``largest``.
+        integers: the same words for products of integers; None where float32 is faster.
     """
 
     vectors: npt.NDArray[np.float32]
     norms: npt.NDArray[np.float32]
     largest: float
     exponent: int
+    integers: IntegerWords | None
 
     @classmethod
     def of(cls, vectors: npt.NDArray[np.float32]) -> Search:
         """Prepare the search. Raises UserError where the largest norm is not between 2^-60 and 2^60."""
         squared = np.empty(len(vectors))
-        _squared_norms(vectors, squared)
+        squared_norms(vectors, squared)
         largest = math.sqrt(float(squared.max())) * (1 + 2.0**-40)
         if not 2.0**-EXTREME <= largest <= 2.0**EXTREME:
             raise DataError(
@@ -67,7 +77,9 @@ class Search:
                 "multiply all vectors by one number and build the space again."
             )
         exponent = math.frexp(largest)[1]
-        return cls(vectors, np.ldexp(squared, -2 * exponent).astype(np.float32), largest, exponent)
+        make = fastest() if vectors.size >= WORTH else None
+        integers = IntegerWords.of(vectors, make) if make else None
+        return cls(vectors, np.ldexp(squared, -2 * exponent).astype(np.float32), largest, exponent, integers)
 
     def nearest(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         """Return the id of the vector nearest to each point; float64 [T, d], finite -> int32 [T]. Ties: the least."""
@@ -91,32 +103,138 @@ class Search:
         products = np.empty(min(len(points), TILE_ROWS) * min(len(self.vectors), TILE_COLUMNS), np.float32)
         for top in range(0, len(points), TILE_ROWS):
             strip = slice(top, min(top + TILE_ROWS, len(points)))
-            self._strip(points[strip], products, out[strip], compared[strip])
+            some, found, counted = points[strip], out[strip], compared[strip]
+            if self.integers is None or len(some) < FEW:
+                self._by_floats(some, products, found, counted)
+                continue
+            self._by_integers(self.integers, some, products.view(np.int32), found, counted)
+            if len(rest := np.flatnonzero(counted == UNDECIDED)):
+                part, many = found[rest], counted[rest]
+                self._by_floats(some[rest], products, part, many)
+                found[rest], counted[rest] = part, many
         return out, compared
 
-    def _strip(
+    def _by_floats(
         self,
         points: npt.NDArray[np.float64],
         products: npt.NDArray[np.float32],
         out: npt.NDArray[np.int32],
         compared: npt.NDArray[np.int64],
     ) -> None:
-        size, words = len(points), len(self.vectors)
-        reach = self.largest * (self.largest + 2 * np.sqrt(np.einsum("td,td->t", points, points)))
-        scales = -np.frexp(reach)[1]
-        left = np.ldexp(points, scales[:, None] + 1).astype(np.float32)
-        factors = np.ldexp(1.0, scales + 2 * self.exponent).astype(np.float32)
-        slack = np.float32(2.02 * error_bound(points.shape[1]))
-        least = np.full((size, out.shape[1]), np.inf, np.float32)
-        keys, rows = np.empty((size, NOMINEES), np.float32), np.empty((size, NOMINEES), np.int32)
-        counts = np.zeros(size, np.int64)
-        for first in range(0, words, TILE_COLUMNS):
+        strip = Strip.of(self, points, out.shape[1], NOMINEES)
+        left = strip.points.astype(np.float32)
+        strip.slack[:] = 2.02 * error_bound(points.shape[1])
+        ones = np.ones(max(len(left), TILE_COLUMNS), np.float32)
+        for first in range(0, len(self.vectors), TILE_COLUMNS):
             right = self.vectors[first : first + TILE_COLUMNS]
-            tile = products[: size * len(right)].reshape(size, len(right))
+            tile = products[: len(left) * len(right)].reshape(len(left), len(right))
             np.matmul(left, right.T, out=tile)
             norms = self.norms[first : first + TILE_COLUMNS]
-            in_slices(size, _offer, tile, norms, factors, slack, first, least, keys, rows, counts)
-        in_slices(size, _decide, self.vectors, points, slack, least, keys, rows, counts, out, compared)
+            in_slices(len(left), offer, tile, norms, strip.factors, ones, ones, first, *strip.candidates)
+        in_slices(len(left), decide, self.vectors, points, strip.doubts, *strip.candidates, True, out, compared)
+
+    def _by_integers(
+        self,
+        words: IntegerWords,
+        points: npt.NDArray[np.float64],
+        products: npt.NDArray[np.int32],
+        out: npt.NDArray[np.int32],
+        compared: npt.NDArray[np.int64],
+    ) -> None:
+        """Leave ``UNDECIDED`` in ``compared`` where too many words are within the error."""
+        strip = Strip.of(self, points, out.shape[1], INTEGER_NOMINEES)
+        left = Quantized.of(strip.points, np.zeros(points.shape[1]))
+        lengths = np.sqrt(np.einsum("td,td->t", strip.points, strip.points)) * (1 + 2.0**-40)
+        error = left.lost * words.largest + (lengths + left.lost) * words.lost
+        strip.slack[:] = (2.0 * error + 4.04 * error_bound(points.shape[1])) * (1 + 2.0**-20)
+        number, width = next(words.number), min(TILE_COLUMNS, len(self.vectors))
+
+        def work(low: int, high: int) -> None:
+            for first in range(0, len(self.vectors), TILE_COLUMNS):
+                last = min(first + TILE_COLUMNS, len(self.vectors))
+                tile = products[low * width :][: (high - low) * (last - first)].reshape(high - low, last - first)
+                words.multiply(left.values[low:high], first, tile)
+                if number % CHECKED == 0:
+                    check(left.values[low:high], words.values, first, tile, number)
+                part = (array[low:high] for array in (strip.factors, left.scales))
+                there = self.norms[first:last], *part, words.scales[first:last], first
+                offer(tile, *there, *(array[low:high] for array in strip.candidates), 0, high - low)
+
+        in_slices(len(points), work)
+        in_slices(len(points), decide, self.vectors, points, strip.doubts, *strip.candidates, False, out, compared)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerWords:
+    """The words less their mean, in integers, and what multiplies by them.
+
+    Attributes:
+        values: int8 [V, d'].
+        scales: float32 [V].
+        largest: at least the largest length of a word less the mean.
+        lost: at least the largest length of what rounding took away.
+        multiply: products with the words.
+        number: of the strips so far.
+    """
+
+    values: npt.NDArray[np.int8]
+    scales: npt.NDArray[np.float32]
+    largest: float
+    lost: float
+    multiply: Multiply
+    number: Iterator[int]
+
+    @classmethod
+    def of(cls, vectors: npt.NDArray[np.float32], make: Maker) -> IntegerWords:
+        words = Quantized.of(vectors, vectors.mean(axis=0, dtype=np.float64))
+        lengths = np.sqrt(np.square(words.values, dtype=np.float64).sum(axis=1)) * words.scales + words.lost
+        largest = float(lengths.max()) * (1 + 2.0**-20)
+        return cls(words.values, words.scales, largest, float(words.lost.max()), make(words.values), count())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strip:
+    """Points that are searched together, and the candidates of each.
+
+    Attributes:
+        points: float64 [T, d], times ``2 f``.
+        factors: float32 [T], f as the norms want it.
+        doubts: float64 [T], twice what two sums of a rank in float64 differ by at most.
+        slack: float32 [T], by which a key may be above the k-th least.
+        least: float32 [T, k], the least keys so far.
+        keys: float32 [T, K], of the candidates.
+        rows: int32 [T, K], their ids.
+        counts: int64 [T], how many there are; above K where there were too many.
+    """
+
+    points: npt.NDArray[np.float64]
+    factors: npt.NDArray[np.float32]
+    doubts: npt.NDArray[np.float64]
+    slack: npt.NDArray[np.float32]
+    least: npt.NDArray[np.float32]
+    keys: npt.NDArray[np.float32]
+    rows: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, search: Search, points: npt.NDArray[np.float64], k: int, room: int) -> Strip:
+        size = len(points)
+        reach = search.largest * (search.largest + 2 * np.sqrt(np.einsum("td,td->t", points, points)))
+        scales = -np.frexp(reach)[1]
+        return cls(
+            np.ldexp(points, scales[:, None] + 1),
+            np.ldexp(1.0, scales + 2 * search.exponent).astype(np.float32),
+            reach * (4.04 * 2.0**-29 * error_bound(points.shape[1])),
+            np.empty(size, np.float32),
+            np.full((size, k), np.inf, np.float32),
+            np.empty((size, room), np.float32),
+            np.empty((size, room), np.int32),
+            np.zeros(size, np.int64),
+        )
+
+    @property
+    def candidates(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.slack, self.least, self.keys, self.rows, self.counts
 
 
 def error_bound(dimensions: int) -> float:
@@ -163,160 +281,3 @@ def in_slices(n: int, kernel: Callable[..., Any], *arguments: Any) -> None:
     pool = _pool(os.getpid())
     for slice_ in [pool.submit(kernel, *arguments, low, high) for low, high in pairwise(edges)]:
         slice_.result()
-
-
-@njit(cache=True)
-def _squared_norms(vectors: Any, out: Any) -> None:
-    for v in range(vectors.shape[0]):
-        total = 0.0
-        for j in range(vectors.shape[1]):
-            total += np.float64(vectors[v, j]) * np.float64(vectors[v, j])
-        out[v] = total
-
-
-@njit(nogil=True, cache=True)
-def _offer(
-    tile: Any,
-    norms: Any,
-    factors: Any,
-    slack: Any,
-    first: int,
-    least: Any,
-    keys: Any,
-    rows: Any,
-    counts: Any,
-    low: int,
-    high: int,
-) -> None:
-    """Keep, for each row, the words whose key is within ``slack`` of the k-th least so far; ``least`` float32 [T, k].
-
-    Columns are looked at in ``LANES`` interleaved groups: the least key of each group takes one vector instruction for
-    many columns, and few groups have to be looked at again. The k least of the groups' least keys bound the k least
-    keys from above.
-    """
-    columns = tile.shape[1]
-    groups = columns // LANES * LANES
-    minima = np.empty(LANES, np.float32)
-    for r in range(low, high):
-        factor = factors[r]
-        minima[:] = np.inf
-        for start in range(0, groups, LANES):
-            for lane in range(LANES):
-                key = factor * norms[start + lane] - tile[r, start + lane]
-                kept = minima[lane]
-                minima[lane] = key if key < kept else kept  # noqa: FURB136 - min() does not compile to vectors
-        last = least.shape[1] - 1
-        for lane in range(LANES):
-            _lower(least[r], minima[lane])
-        for j in range(groups, columns):
-            _lower(least[r], factor * norms[j] - tile[r, j])
-        for lane in range(LANES):
-            if minima[lane] <= least[r, last] + slack:
-                _keep(tile[r], norms, factor, slack, first, lane, groups, LANES, least, keys, rows, counts, r)
-        _keep(tile[r], norms, factor, slack, first, groups, columns, 1, least, keys, rows, counts, r)
-
-
-@njit(nogil=True, cache=True)
-def _lower(least: Any, key: Any) -> None:
-    """Enter a key among the least, which ascend."""
-    last = least.size - 1
-    if key >= least[last]:
-        return
-    at = last
-    while at > 0 and least[at - 1] > key:
-        least[at] = least[at - 1]
-        at -= 1
-    least[at] = key
-
-
-@njit(nogil=True, cache=True)
-def _keep(
-    products: Any,
-    norms: Any,
-    factor: Any,
-    slack: Any,
-    first: int,
-    start: int,
-    stop: int,
-    step: int,
-    least: Any,
-    keys: Any,
-    rows: Any,
-    counts: Any,
-    r: int,
-) -> None:
-    """Enter those columns ``start, start + step, ..`` among row r's candidates that are within the limit."""
-    room = keys.shape[1]
-    limit = least[r, least.shape[1] - 1] + slack
-    for j in range(start, stop, step):
-        key = factor * norms[j] - products[j]
-        if key <= limit and counts[r] <= room:
-            if counts[r] == room:
-                counts[r] = _compact(keys[r], rows[r], room, limit)
-            if counts[r] < room:
-                keys[r, counts[r]] = key
-                rows[r, counts[r]] = first + j
-            counts[r] += 1
-
-
-@njit(nogil=True, cache=True)
-def _compact(keys: Any, rows: Any, count: int, limit: Any) -> int:
-    """Bring the candidates within the limit to the front; return how many they are."""
-    kept = 0
-    for i in range(count):
-        if keys[i] <= limit:
-            keys[kept] = keys[i]
-            rows[kept] = rows[i]
-            kept += 1
-    return kept
-
-
-@njit(nogil=True, cache=True)
-def _rank(vectors: Any, v: int, point: Any) -> float:
-    total = 0.0
-    for j in range(point.size):
-        value = np.float64(vectors[v, j])
-        total += value * (value - 2 * point[j])
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _decide(
-    vectors: Any,
-    points: Any,
-    slack: Any,
-    least: Any,
-    keys: Any,
-    rows: Any,
-    counts: Any,
-    out: Any,
-    compared: Any,
-    low: int,
-    high: int,
-) -> None:
-    """Choose among the candidates of each row by rank in float64, then by id; ``out`` int32 [T, k]."""
-    room = keys.shape[1]
-    wanted = out.shape[1]
-    best = np.empty(wanted)
-    for r in range(low, high):
-        every = counts[r] > room
-        count = vectors.shape[0] if every else _compact(keys[r], rows[r], counts[r], least[r, wanted - 1] + slack)
-        compared[r] = count
-        if not every and count == 1:
-            out[r, 0] = rows[r, 0]
-            compared[r] = 0
-            continue
-        found = 0
-        for i in range(count):
-            v = i if every else rows[r, i]
-            rank = _rank(vectors, v, points[r])
-            at = found
-            while at > 0 and (rank < best[at - 1] or (rank == best[at - 1] and v < out[r, at - 1])):
-                if at < wanted:
-                    best[at] = best[at - 1]
-                    out[r, at] = out[r, at - 1]
-                at -= 1
-            if at < wanted:
-                best[at] = rank
-                out[r, at] = v
-                found = min(found + 1, wanted)

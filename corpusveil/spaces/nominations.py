@@ -196,7 +196,7 @@ def _offer_rows(
 
 @njit(nogil=True, cache=True)
 def _enter(key: float, point: int, keys: Float32, rows: Int32, counts: Int64, limits: Float32, r: int) -> None:
-    """Enter a point into the buffer of r; a full buffer is cut to its least K, and the limit to the greatest of them."""
+    """Enter a point into the buffer of r. A full one is cut to its least K, and the limit to the greatest of them."""
     count = counts[r]
     keys[r, count] = key
     rows[r, count] = point

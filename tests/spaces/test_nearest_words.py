@@ -103,7 +103,7 @@ def test_products_in_float32_alone_would_be_wrong(monkeypatch: pytest.MonkeyPatc
     expected = brute_force(vectors, points)
     found, compared = Search.of(vectors).search(points)
     assert np.array_equal(found, expected)
-    assert compared.max() == len(vectors)
+    assert (compared > 0).mean() > 0.9
     monkeypatch.setattr(nearest_words, "error_bound", lambda _dimensions: 0.0)
     assert (Search.of(vectors).nearest(points) != expected).mean() > 0.01
 
