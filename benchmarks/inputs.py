@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 
 import corpusveil as cv
+from corpusveil.spaces.tour_improvement import neighbors
 
 ROOT = Path(__file__).resolve().parents[1]
 VECTORS = "embeddings/minilm-words-300d.npz"
@@ -64,6 +65,28 @@ def vectors() -> str:
         centres = rng.standard_normal((CLUSTERS, DIMENSIONS), dtype=np.float32)
         drawn = centres[rng.integers(0, CLUSTERS, WORDS)] + rng.standard_normal((WORDS, DIMENSIONS), dtype=np.float32)
         np.savez(path, vocab=np.array(_generated_words()), vectors=drawn)
+    return str(path)
+
+
+@functools.cache
+def many_vectors(many: int) -> str:
+    """Return the path of so many vectors: the usual ones, and a word beside each some way from it.
+
+    The way is that between another word and one of its ten nearest, shortened to .8, so that distances of neighbours
+    and their number in all directions are like those of the usual ones.
+    """
+    path = work() / f"many-{many}.npz"
+    if not path.exists():
+        usual = cv.read_vectors(vectors())
+        values = np.ascontiguousarray(usual.vectors, np.float32)
+        near = neighbors(values, 10)
+        rng = np.random.default_rng(0)
+        more = many - len(values)
+        base, first = rng.integers(0, len(values), (2, more))
+        second = near[first, rng.integers(0, near.shape[1], more)]
+        drawn = values[base] + np.float32(0.8) * (values[first] - values[second])
+        words = [*usual.words, *(f"{usual.words[i]}{number}x" for number, i in enumerate(base))]
+        np.savez(path, vocab=np.array(words), vectors=np.concatenate([values, drawn]))
     return str(path)
 
 
