@@ -28,6 +28,7 @@ _PUBLIC = {
     "corpusveil.mechanisms.risk": ("WordRisk", "word_risk"),
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
+    "corpusveil.pipelines.demo_space": ("demo_model", "demo_space"),
     "corpusveil.pipelines.python_calls": ("plan", "privatize_corpus"),
     "corpusveil.sampling.keys": ("Key",),
     "corpusveil.spaces": ("Space", "Vectors", "build_space", "load_space", "read_vectors"),

@@ -26,6 +26,8 @@ _PARAMETER = Annotated[
     ),
 ]
 OTHERS = "Options"
+DEMO = "demo"
+"""What stands for the addresses of the space and the model of bundled text (``pipelines/demo_space.py``)."""
 
 
 @functools.cache
@@ -81,6 +83,8 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
             passed = (context.obj or {}).get("passed", [])
             settings = settings_of(command, explicit, passed)
+            if DEMO in explicit.values() and command != "space":
+                settings = _with_demo(settings, str(given.get("progress")))
             function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
 
         parameters = [*_parameters(command), *(one for one in own if one.name != "context")]
@@ -94,6 +98,14 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
         return called
 
     return give
+
+
+def _with_demo(settings: Settings, progress: str) -> Settings:
+    """Return the settings with the folders of the demo's space and model, which are made where they are missing."""
+    from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.demo_space import located
+
+    return located(settings, Shown(progress))
 
 
 def _is_explicit(context: typer.Context, name: str) -> bool:

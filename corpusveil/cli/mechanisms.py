@@ -47,8 +47,9 @@ def mechanisms(
     from rich.console import Console
     from rich.table import Table
 
+    from corpusveil.cli.progress import Shown
     from corpusveil.mechanisms import find, make, names
-    from corpusveil.spaces import load_space
+    from corpusveil.pipelines.demo_space import opened_space
 
     if space is None and (epsilon or parameter):
         raise ConflictError("--epsilon and --parameter are for --space; add it or leave them out.")
@@ -77,7 +78,7 @@ def mechanisms(
         for field_name, value in profile.parameters.get(name, {}).items():
             print(f"  {field_name} = {value} with --profile {profile.name}")
     if space is not None:
-        made = make(name, load_space(space), **mechanism_parameters(parameter or []))
+        made = make(name, opened_space(space, Shown("auto")), **mechanism_parameters(parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)
         for value in epsilon or (EPSILON,):
             _guarantee(made, value)

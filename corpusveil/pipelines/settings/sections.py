@@ -115,7 +115,8 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL, which 'space' writes and 'privatize' reads.", path=True,
+        "The space: a folder or URL, which 'space' writes and 'privatize' reads; on the command line 'demo' is a small "
+        "one of bundled text.", path=True,
         commands={"space": "output", "privatize": "space", "denoise": "space"}, needed=True, metavar="URL",
         group="Where")
     vectors: list[str] = key(
