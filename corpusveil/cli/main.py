@@ -24,6 +24,7 @@ COMMANDS = {
     "tokenize": ("tokenize:tokenize", "Split a corpus into words or collocations."),
     "train": ("train:train", "Train word vectors on a tokenised corpus."),
     "space": ("space:space", "Build a space from word vectors."),
+    "preview": ("preview:preview", "Show a few texts before and after. Writes nothing."),
     "privatize": ("privatize:privatize", "Privatize a corpus."),
     "denoise": ("denoise:denoise", "Make a release readable, by public data alone."),
     "run": ("run:run_file", "Do everything that a configuration file asks for."),

@@ -69,7 +69,8 @@ def is_demo(url: str | None) -> bool:
 
 def located(settings: Settings, watch: Watch) -> Settings:
     """Return settings whose space and model are folders, where they are called ``demo``."""
-    for place, path in (("space.path", space_path), ("denoise.model", model_path), ("budget.model", model_path)):
+    models = ("model.path", "denoise.model", "budget.model")
+    for place, path in (("space.path", space_path), *((one, model_path) for one in models)):
         section, _, key = place.partition(".")
         if is_demo(settings.value(place)):
             settings = settings.changed(**{section: {key: path(watch)}})

@@ -15,7 +15,7 @@ from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import key_of
 from corpusveil.pipelines.settings import Settings, presets, rules
-from corpusveil.pipelines.watch import Watch
+from corpusveil.pipelines.watch import Watch, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events
@@ -163,6 +163,7 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     if counts.quarantined:
         told = f"{counts.quarantined:,} rows could not be read and were set aside in the private records"
         watch.warn(f"warning: {told}.")
+    tell_unknown(counts.unknown_share, watch)
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(records)
 

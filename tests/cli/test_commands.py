@@ -46,6 +46,7 @@ COMMANDS = [
     "evaluate release",
     "package spark",
     "space",
+    "preview",
     "privatize",
     "mechanisms",
     "key new",

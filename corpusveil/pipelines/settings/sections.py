@@ -32,6 +32,8 @@ WORD = "[A-Za-z0-9_]+(?:[ .:@+-][A-Za-z0-9_]+)*"
 """A column or another plain name, as a parameter of a template."""
 STAGES = ("count", "score", "tokenize", "model", "denoise")
 """The commands that run on any engine beside privatize."""
+SHOWING = ("privatize", "preview")
+"""The commands that draw words."""
 
 
 def _weights(given: Any) -> Any:
@@ -117,7 +119,8 @@ class SpaceSettings(Section):
     path: str = key(
         "The space: a folder or URL, which 'space' writes and 'privatize' reads; on the command line 'demo' is a small "
         "one of bundled text.", path=True,
-        commands={"space": "output", "privatize": "space", "denoise": "space"}, needed=True, metavar="URL",
+        commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
+        needed=("space", "privatize", "denoise"), metavar="URL",
         group="Where")
     vectors: list[str] = key(
         "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
@@ -144,8 +147,8 @@ class ModelSettings(Section):
     COMMANDS = ("model",)
 
     path: str = key(
-        "The model: the folder or URL that 'model' writes and 'denoise' reads.", path=True,
-        commands={"model": "output"}, needed=True, metavar="URL", group="Where")
+        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True,
+        commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, which 'count' wrote; in a file by default those of [collocations].", None,
         path=True, needed=True, metavar="URL")
@@ -184,16 +187,18 @@ class CorpusSettings(Section):
 
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...",
-        commands={"privatize": ""}, needed=True, min_length=1)
-    text: str = key("The column with the text.", "text", metavar="COLUMN", form=WORD)
-    id: str | None = key("A column that identifies a document.", None, metavar="COLUMN", form=WORD)
+        commands={"privatize": "", "preview": ""}, needed=True, min_length=1)
+    text: str = key("The column with the text.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
+    id: str | None = key(
+        "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
     keep: list[str] = key("Another column to write, in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
     root: str | None = key(
         "Without an id: the folder that paths in documents' identities begin at; default: the common one.", None,
         path=True, metavar="URL")
     name: str | None = key(
         "The corpus' name: in the ledger, and without an id in the identity of each document; default: its folder. "
-        "Needed with both an id and a ledger.", None, commands={"privatize": "corpus"}, metavar="NAME", form=WORD,
+        "Needed with both an id and a ledger.", None, commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME",
+        form=WORD,
         group="Records")
 
 
@@ -204,7 +209,8 @@ class MechanismSettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     name: str = key(
-        "A name from 'corpusveil mechanisms'.", commands={"privatize": "mechanism"}, needed=True, metavar="NAME",
+        "A name from 'corpusveil mechanisms'.", commands=dict.fromkeys(SHOWING, "mechanism"), needed=("privatize",),
+        metavar="NAME",
         form="[a-z0-9]+(?:-[a-z0-9]+)*")
 
     @property
@@ -234,7 +240,7 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float | None = key("The budget, above 0; or give {budget.risk}, which chooses it.", None, gt=0)
+    epsilon: float | None = key("The budget, above 0; or give {budget.risk}, which chooses it.", None, gt=0, often=True)
     risk: float | None = key(
         "In place of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
         "guess, above 0 and below 1; for a budget per token.", None, gt=0, lt=1)
@@ -266,6 +272,7 @@ class TextSettings(Section):
     """How text is split, and what becomes of tokens that no mechanism replaces."""
 
     GROUP: ClassVar[Group] = "Text"
+    COMMANDS = SHOWING
 
     tokenizer: Tokenizer = key("Words, or how they are joined to collocations.", "word")
     collocations: str | None = key(
@@ -289,8 +296,8 @@ class KeySettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     path: str | None = key(
-        "The key file. Without any key one is made and named.", None, path=True, commands={"privatize": "key"},
-        metavar="PATH")
+        "The key file. Without a key, one is made.", None, path=True, commands=dict.fromkeys(SHOWING, "key"),
+        metavar="PATH", often=True)
     environment: str | None = key(
         "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
     test: bool = key("Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"})
@@ -302,7 +309,8 @@ class LedgerSettings(Section):
     GROUP: ClassVar[Group] = "Records"
 
     path: str = key(
-        "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL")
+        "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL",
+        often=True)
     cap: float | None = key(
         "The most that a document may spend over tokens and releases in one metric; another mechanism, parameter or "
         "space is another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
@@ -318,7 +326,8 @@ class EngineSettings(Section):
 
     name: str = key(
         "What runs the tasks; the output is the same for all.", "local",
-        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names")
+        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names",
+        often=True)
     workers: int | None = key("Processes; default 1 (local), all cores (Spark).", None, ge=1)
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
     runner: str | None = key("The Beam runner; default FnApiRunner.", None, commands=("privatize",), metavar="NAME")
