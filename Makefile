@@ -74,7 +74,7 @@ lint: setup ## style, types and the direction of imports; first write the stub o
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## measure, and print the tables that the README shows
+bench: setup ## measure, and print the tables of docs/figures.md
 	$(BIN)/python -m benchmarks
 
 clean: ## remove everything that the other targets made
