@@ -156,9 +156,23 @@ def _annotation(name: str, one: Declared, command: str) -> Any:
         told["metavar"] = told["metavar"] or "NAME"
     if not one.is_needed(command) and kind is not bool:
         kind = kind | None
+    if one.told.choices is not None or one.place == "mechanism.name":
+        told["autocompletion"] = _completion(one)
     if name == "inputs":
         return Annotated[kind, typer.Argument(help=told["help"], metavar=told["metavar"])]
     return Annotated[kind, typer.Option(_flag(name, one), **told)]
+
+
+def _completion(one: Declared) -> Callable[[str], list[str]]:
+    """Return what a shell asks for the names that a setting may be; mechanisms are imported for theirs."""
+
+    def offer(incomplete: str) -> list[str]:
+        from corpusveil.mechanisms import registry
+
+        values = registry.names() if one.place == "mechanism.name" else one.values
+        return [value for value in values if value.startswith(incomplete)]
+
+    return offer
 
 
 class Grouped(TyperCommand):

@@ -108,10 +108,46 @@ class TestHelp:
         assert split_arguments(["a"]) == (["a"], [], False)
 
 
+class TestCompletion:
+    @pytest.mark.parametrize(
+        ("typed", "offered"),
+        [
+            ("corpusveil priv", ["privatize"]),
+            ("corpusveil evaluate s", ["study"]),
+            ("corpusveil preview --ep", ["--epsilon"]),
+            ("corpusveil privatize --engine be", ["beam"]),
+            ("corpusveil privatize --per ", ["token", "document"]),
+            ("corpusveil privatize --mechanism ring", ["ring-geometric"]),
+        ],
+    )
+    def test_offers_what_there_is(
+        self, typed: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """As a shell asks: commands, options, and the names that an option may be."""
+        monkeypatch.setenv("_CORPUSVEIL_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
+        with pytest.raises(SystemExit) as ended:
+            run([])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.split() == offered
+
+    def test_is_written_for_a_shell(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+        with pytest.raises(SystemExit):
+            run(["--show-completion"])
+        assert "complete -o default -F _corpusveil_completion corpusveil" in capsys.readouterr().out
+
+
 class TestMechanisms:
-    def test_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_are_listed_after_which_to_take(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "200")
         assert run(["mechanisms"]) == 0
-        assert "ring-geometric" in capsys.readouterr().out
+        told = capsys.readouterr().out
+        assert told.startswith("Which to take:\n  ring-geometric")
+        assert set(corpusveil.mechanism_names()) <= set(told.split())
 
     def test_are_explained(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["mechanisms", "ring-geometric"]) == 0
