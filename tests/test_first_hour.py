@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.pipelines import demo_space
+from corpusveil.pipelines import collocations, demo_space
+from corpusveil.pipelines.watch import Watch
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -131,9 +134,41 @@ def test_commands_lead_to_private_text(page: str, tmp_path: Path) -> None:
     assert all(is_drawn_from(*pair) for pair in zip(shard.read_text().splitlines(), before, strict=True))
 
 
-def test_the_tutorial_s_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(script().example((ROOT / "docs" / "tutorial.md").read_text()), "tutorial", "exec"), {})
-    assert "Guarantee: ring-geometric, epsilon 1 a token" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"), ("spaces", "Space(14,424 words, 51 dimensions")],
+)
+def test_python_of_a_page_that_needs_nothing_runs(page: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(script().example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
+    assert printed in capsys.readouterr().out
+
+
+def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the artefacts that it names: counts of the bundled text, its space, its model, and a release."""
+    monkeypatch.chdir(tmp_path)
+    collocations.count(demo_space._settings(tmp_path, longest=1), Watch())
+    shutil.copytree(demo_space.space_path(), "spaces/balanced")
+    shutil.copytree(demo_space.model_path(), "models/public")
+    space = cv.load_space("spaces/balanced")
+    Path("notes.txt").write_text("the river was cold\n")
+    cv.privatize_corpus(
+        "notes.txt", "released", cv.Release(cv.RingGeometric(space), cv.Budget(1), key=cv.Key.generate())
+    )
+    few = [space.id(word) for word in ("river", "cold", "road", "nurse")]
+    names = {"cv": cv, "vectors": cv.Vectors(["river", "cold", "road", "nurse"], space.vectors[few])}
+    names["counts"] = np.arange(1, 5)
+    for block in re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "docs/readable.md").read_text(), re.MULTILINE | re.DOTALL
+    ):
+        exec(compile(block, "readable", "exec"), names)
+    assert Path("readable/manifest.json").exists()
+    assert cv.Release(cv.RingGeometric(names["space"]), cv.Budget(1), names["policy"], cv.Key.generate()).digest
+
+
+def test_no_page_has_python_that_nobody_runs() -> None:
+    """Here, or in test_documentation.py."""
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text()}
+    assert pages == {"frames", "python", "streaming", "readable", "spaces", "tutorial"}
 
 
 def test_the_risk_that_the_tutorial_names_is_that_epsilon() -> None:
