@@ -48,7 +48,8 @@ definitions: setup ## install an Airflow beside, and let it read what a schedule
 	.tools/airflow/bin/pip install --quiet --disable-pip-version-check "apache-airflow>=3"
 	CORPUSVEIL_AIRFLOW_PYTHON=$(CURDIR)/.tools/airflow/bin/python $(BIN)/python -m pytest -m airflow
 
-packaged: setup ## pack an environment for Spark, and submit it to a cluster from an empty home
+packaged: setup ## build and check a release of the package; pack an environment for Spark, and submit it to a cluster
+	@sh scripts/group.sh release
 	$(BIN)/python -m pytest -m packaged
 
 stores: setup ## install emulators of Google's and Azure's stores, and run everything that concerns them

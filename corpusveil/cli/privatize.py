@@ -24,6 +24,10 @@ def privatize(
     plan_duplicates: Annotated[
         bool, typer.Option("--plan-duplicates", help="The same, and count equal documents, which reads everything.")
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Print the whole guarantee with every condition, not only its summary."),
+    ] = False,
     progress: ProgressOption = "auto",
 ) -> None:
     """Privatize a corpus: shards in, private shards and a manifest out.
@@ -38,4 +42,4 @@ def privatize(
     if plan or plan_duplicates:
         foresee(settings, Shown(progress), duplicates=plan_duplicates)
     else:
-        run(settings, Shown(progress), debug=context.obj["debug"])
+        run(settings, Shown(progress), debug=context.obj["debug"], explain=explain)

@@ -27,15 +27,15 @@ NAME = "demo"
 """What stands for their addresses on the command line."""
 RECIPE = "1"
 """Goes up when another space or model would be made; earlier ones stay in the cache under their own number."""
-MADE_OF = "bundled text (once, about 20 s)"
+MADE_OF = "bundled text (once, up to a minute)"
 
 
 def demo_space() -> Space:
     """Return a space of 14,424 words of news and encyclopedia articles that gensim ships.
 
-    The first call makes it, in about 20 s, and keeps it in the user's cache folder; later calls open it. It has 50
-    dimensions, public counts and one balanced list, so every mechanism works on it. It is small: for work that counts,
-    build a space of more text, or of published vectors.
+    The first call makes it (20 s, or a minute where loops are compiled for the first time) and keeps it in the user's
+    cache folder; later calls open it. It has 50 dimensions, public counts and one balanced list, so every mechanism
+    works on it. It is small: for work that counts, build a space of more text, or of published vectors.
 
     Raises UserError where other users may write to the cache folder.
     """

@@ -432,13 +432,36 @@ class TestWhatIsPrinted:
     def test_is_what_is_promised_what_is_disclosed_and_the_digest(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run(ground.arguments(source, tmp_path / "out")) == 0
+        assert run([*ground.arguments(source, tmp_path / "out"), "--explain"]) == 0
         told = capsys.readouterr().out
         for line in manifest(tmp_path / "out")["guarantee_in_words"]:
             assert f"- {line}" in told
         assert "Disclosed: how many tokens" in told
         assert f"content sha256 {manifest(tmp_path / 'out')['content_sha256']}" in told
         assert f"{tmp_path / 'out'}.records" in told
+
+    @pytest.mark.parametrize("per", ["token", "document"])
+    def test_is_two_sentences_unless_asked(
+        self, per: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """What is promised, and what is disclosed; the conditions are in the manifest."""
+        assert run(ground.arguments(source, tmp_path / "out", "--per", per)) == 0
+        told = capsys.readouterr().out.splitlines()
+        assert [line for line in told if line.startswith("- ")] == []
+        (promised,) = (line for line in told if line.startswith("Guarantee: "))
+        assert "nats" in promised
+        assert any("--explain" in line for line in told)
+
+    def test_is_why_there_is_no_guarantee(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Without one, nothing is left for --explain."""
+        arguments = [str(word) for word in ground.arguments(source, tmp_path / "out")]
+        arguments[arguments.index("--mechanism") + 1] = "custext-per-word"
+        assert run([*arguments, "--accept-no-guarantee"]) == 0
+        told = capsys.readouterr().out
+        assert "- No guarantee holds: " in told
+        assert "Guarantee: " not in told
 
     def test_is_progress_in_lines_where_no_terminal_is(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -128,7 +128,7 @@ class TestTheCommands:
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
             of_call = own - set(options_of(command)) - {"parameter", "help"}
-            assert of_call <= {"progress", "plan", "plan_duplicates"}, command
+            assert of_call <= {"progress", "plan", "plan_duplicates", "explain"}, command
 
 
 def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
