@@ -71,7 +71,7 @@ def _said(value: Any) -> str:
 
 def _flag(name: str, one: Declared) -> str:
     if name == BEHIND:
-        return "What stands behind '--'"
+        return "The text after '--'"
     return str(one.told.metavar) if name == "inputs" else f"--{name.replace('_', '-')}"
 
 

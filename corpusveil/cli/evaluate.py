@@ -78,7 +78,9 @@ def release(
     ] = None,
     leaked_key: Annotated[
         list[str] | None,
-        typer.Option(help="What would who has this key file get back; repeatable. Needs --space.", metavar="PATH"),
+        typer.Option(
+            help="Report what someone who holds this key could recover. Repeatable. Needs --space.", metavar="PATH"
+        ),
     ] = None,
     corpus: Annotated[
         str | None,

@@ -18,25 +18,25 @@ from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
 COMMANDS = {
-    "demo": ("demo:demo", "Do the whole flow on bundled text."),
+    "demo": ("demo:demo", "Run the whole flow on bundled text."),
     "preview": ("preview:preview", "Show a few texts before and after. Writes nothing."),
     "key": ("key:app", "Make secret keys."),
     "space": ("space:space", "Build a space from word vectors."),
     "privatize": ("privatize:privatize", "Privatize a corpus."),
-    "denoise": ("denoise:denoise", "Make a release readable, by public data alone."),
+    "denoise": ("denoise:denoise", "Make a release readable with public data alone."),
     "mechanisms": ("mechanisms:mechanisms", "List the mechanisms, or explain one."),
-    "run": ("run:run_file", "Do everything that a configuration file asks for."),
-    "plan": ("run:plan_file", "Say what a release would read, write, take and spend."),
+    "run": ("run:run_file", "Run every step that a configuration file asks for."),
+    "plan": ("run:plan_file", "Estimate what a release would read, write, take and spend."),
     "schedule": ("schedule:schedule", "Privatize what is new since the last run."),
-    "ledger": ("ledger:app", "Show and check what was spent on which documents."),
-    "evaluate": ("evaluate:app", "Measure what a release gives away and is good for."),
+    "ledger": ("ledger:app", "Show and check what documents have spent."),
+    "evaluate": ("evaluate:app", "Measure the privacy and the utility of a release."),
     "audit": ("audit:audit_command", "Check a guarantee, or choose epsilon."),
     "count": ("count:count", "Count the n-grams of a corpus."),
     "score": ("score:score", "Find the collocations among counted n-grams."),
     "tokenize": ("tokenize:tokenize", "Split a corpus into words or collocations."),
     "train": ("train:train", "Train word vectors on a tokenised corpus."),
     "model": ("model:model", "Make a language model of counted n-grams."),
-    "compile": ("compile_tables:compile_command", "Build the tables of a mechanism beforehand."),
+    "compile": ("compile_tables:compile_command", "Build the tables of a mechanism in advance."),
     "package": ("package:package", "Write what a cluster needs."),
 }
 """Where each command is, and what a listing says of it: a listing imports none of them, a call imports one.
@@ -103,7 +103,7 @@ def _root(
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
-    """Part a command line into its own arguments, those behind ``--`` (for the Beam runner), and ``--debug``."""
+    """Split a command line into its own arguments, those after ``--`` (for the Beam runner), and ``--debug``."""
     own, passed = arguments, []
     if "--" in arguments:
         at = arguments.index("--")

@@ -76,15 +76,15 @@ class CollocationsSettings(Section):
         "A hyphen between letters splits words or joins them (long-term); default: split, and for tokens as the "
         "collocations were read.", None, commands=("count", "tokenize"), group="Text")
     measure: Measure = key("The association measure.", "pmi", commands=("score",))
-    threshold: float = key("The lowest score that is kept.", 2.0, commands=("score",))
+    threshold: float = key("The lowest score that a collocation may have.", 2.0, commands=("score",))
     score_min_count: int = key("Leave out n-grams that occur more rarely.", 1, commands={"score": "min_count"}, ge=1)
     connectors: str | None = key(
         "Connector words, one a line; default: gensim's for English.", None, path=True, commands=("score",),
         metavar="FILE")
     connectors_rule: Literal["strict", "edges"] = key(
-        "No connector anywhere, or none first or last.", "strict", commands=("score",))
+        "No connector word anywhere (strict), or none as the first or last word (edges).", "strict", commands=("score",))
     tokenizer: Tokenizer = key(
-        "Words, or collocations by one of three methods.", "gst", commands=("tokenize",), group="Text")
+        "Single words, or the method that joins words to collocations.", "gst", commands=("tokenize",), group="Text")
 
 
 class EmbeddingsSettings(Section):
@@ -127,7 +127,7 @@ class SpaceSettings(Section):
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] = key("How lists are ordered.", "greedy")
-    union: bool = key("Keep words that only some of the embeddings have, on the others' lists.", default=False)
+    union: bool = key("Keep words that only some of the embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
         "Public factors for words' vectors, word<TAB>number a line: above 1 a word stands further from others and is "
@@ -176,8 +176,8 @@ class DenoiseSettings(Section):
         path=True, metavar="URL", group="Text")
     aim: Literal["words", "sentence", "table"] = key(
         "The likeliest word at each place, the likeliest sentence, or each word by itself (fast).", "words")
-    candidates: int = key("Originals tried for each word.", 32, ge=1)
-    width: int = key("How many of them are tried in threes.", 16, ge=1)
+    candidates: int = key("How many originals are tried for each word.", 32, ge=1)
+    width: int = key("How many of these are tried in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
         "Share of words outside the vocabulary; default: as in the model's text.", None, ge=0, le=1)
 
@@ -191,7 +191,7 @@ class CorpusSettings(Section):
     text: str = key("The column with the text.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
     id: str | None = key(
         "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
-    keep: list[str] = key("Another column to write, in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
+    keep: list[str] = key("A column to copy to the output in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
     root: str | None = key(
         "Without an id: the folder that paths in documents' identities begin at; default: the common one.", None,
         path=True, metavar="URL")
@@ -245,11 +245,12 @@ class BudgetSettings(Section):
         "In place of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
         "guess, above 0 and below 1; for a budget per token.", None, gt=0, lt=1)
     risk_of: RiskOf = key(
-        "That reader knows words one by one, or also their context; context needs {budget.model}.", "word")
+        "Whether that reader looks at each word alone or also at its context; context needs {budget.model}.", "word")
     model: str | None = key(
         "For {budget.risk_of} context: a language model of public text, made by 'model'; in a file by default the one "
         "of [model].", None, path=True, metavar="URL")
-    per: Literal["token", "document"] = key("What the budget is for.", "token")
+    per: Literal["token", "document"] = key(
+        "Whether epsilon is the budget of each token or of the whole document.", "token")
     allocation: Literal[Allocation, "dataset"] = key(
         "How a document's budget is shared; dataset: uniform, and epsilon times {budget.average_words}.", "uniform")
     weights: Annotated[list[int], BeforeValidator(_weights)] = key(
@@ -274,18 +275,19 @@ class TextSettings(Section):
     GROUP: ClassVar[Group] = "Text"
     COMMANDS = SHOWING
 
-    tokenizer: Tokenizer = key("Words, or how they are joined to collocations.", "word")
+    tokenizer: Tokenizer = key("Single words, or the method that joins words to collocations.", "word")
     collocations: str | None = key(
         "The collocation table of any tokenizer but word: made by 'corpusveil score'.", None, path=True, metavar="URL")
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(
-        "Numbers; surrogate: others of the same shape, which is disclosed, of the space's public numbers.", "resample")
+        "Numbers. surrogate draws public numbers of the same shape, and so discloses the shape.", "resample")
     contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
     punctuation: Policy = key("Punctuation.", "keep")
     other: Policy = key("Symbols, emoji, control characters.", "drop")
     layout: Literal["normalize", "keep"] = key("White space.", "normalize")
-    case: Literal["lower", "restore"] = key("Capitals of replacements; restore discloses where they stood.", "lower")
+    case: Literal["lower", "restore"] = key(
+        "Whether replacements regain the capitals of the input; restore discloses where capitals were.", "lower")
     hyphens: Hyphens = key(
         "A hyphen between letters splits words or joins them, as in the text that the space was made of.", "split")
 
@@ -355,13 +357,14 @@ class OutputSettings(Section):
     on_bad_rows: OnBadRows = key(
         "Rows that can't be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(
-        "Equal texts under different identities: noise of their own, the same, or leave out all but one.",
+        "Equal texts under different identities: each gets its own noise, all get the same, or only the first is "
+        "written.",
         "independent", group="How private")
     accept_no_guarantee: bool = key("Release by a mechanism that has no guarantee.", default=False, group="How private")
     rows_per_task: int | None = key(
         "Split larger shards into tasks of so many rows, a multiple of 8192.", None, ge=1, group="Engine")
     only_release: str | None = key(
-        "Stop unless this would be the release of that name, as a ledger has it.", None, metavar="NAME",
+        "Stop unless the release would have this name, as the ledger shows it.", None, metavar="NAME",
         form="[0-9a-f]{16}-[0-9a-f]{16}", group="Records")
     log: str | None = key(
         "Add events to this file, a JSON object a line: numbers, no text; '-' is standard error. Private.", None,
