@@ -82,7 +82,8 @@ class CollocationsSettings(Section):
         "Connector words, one a line; default: gensim's for English.", None, path=True, commands=("score",),
         metavar="FILE")
     connectors_rule: Literal["strict", "edges"] = key(
-        "No connector word anywhere (strict), or none as the first or last word (edges).", "strict", commands=("score",))
+        "No connector word anywhere (strict), or none as the first or last word (edges).", "strict",
+        commands=("score",))
     tokenizer: Tokenizer = key(
         "Single words, or the method that joins words to collocations.", "gst", commands=("tokenize",), group="Text")
 
