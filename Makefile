@@ -6,10 +6,10 @@ WORKERS ?= 2
 SECONDS ?= 110
 READERS ?= all
 CHECKED := api budget cli contracts golden mechanisms sampling spaces text transforms
-TESTED := not faults and not airflow and not packaged and not stores and not nightly
+TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test nightly browser faults definitions packaged stores studies attacks fuzz dependencies lint bench clean
+.PHONY: help setup demo check test docs nightly browser faults definitions packaged stores studies attacks fuzz dependencies lint bench clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
@@ -27,6 +27,11 @@ check: lint ## lint, then the quick tests of the rooms that need no Java, cluste
 test: lint ## lint, then everything that continuous integration runs
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "$(TESTED)"
 
+docs: setup ## build the documentation into build/site, strictly, without a network but for its tools
+	@sh scripts/group.sh docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m pytest -q -m site tests/test_site.py
+
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m nightly
 
@@ -43,7 +48,8 @@ definitions: setup ## install an Airflow beside, and let it read what a schedule
 	.tools/airflow/bin/pip install --quiet --disable-pip-version-check "apache-airflow>=3"
 	CORPUSVEIL_AIRFLOW_PYTHON=$(CURDIR)/.tools/airflow/bin/python $(BIN)/python -m pytest -m airflow
 
-packaged: setup ## pack an environment for Spark, and submit it to a cluster from an empty home
+packaged: setup ## build and check a release of the package; pack an environment for Spark, and submit it to a cluster
+	@sh scripts/group.sh release
 	$(BIN)/python -m pytest -m packaged
 
 stores: setup ## install emulators of Google's and Azure's stores, and run everything that concerns them
@@ -74,7 +80,7 @@ lint: setup ## style, types and the direction of imports; first write the stub o
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## measure, and print the tables that the README shows
+bench: setup ## measure, and print the tables of docs/figures.md
 	$(BIN)/python -m benchmarks
 
 clean: ## remove everything that the other targets made

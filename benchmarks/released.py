@@ -16,6 +16,7 @@ import orjson
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
+from corpusveil.collocations.public_texts import public_texts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
@@ -28,7 +29,6 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.studies.bundled_text import public_texts
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.manifest import read_manifest
 

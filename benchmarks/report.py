@@ -1,4 +1,4 @@
-"""Tables as the README shows them, with the load of the machine that they were measured on."""
+"""Tables as docs/figures.md shows them, with the load of the machine that they were measured on."""
 
 import json
 import os

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _PUBLIC = {
     "corpusveil.budget": ("Budget",),
@@ -28,6 +28,7 @@ _PUBLIC = {
     "corpusveil.mechanisms.risk": ("WordRisk", "word_risk"),
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
+    "corpusveil.pipelines.demo_space": ("demo_model", "demo_space"),
     "corpusveil.pipelines.python_calls": ("plan", "privatize_corpus"),
     "corpusveil.sampling.keys": ("Key",),
     "corpusveil.spaces": ("Space", "Vectors", "build_space", "load_space", "read_vectors"),

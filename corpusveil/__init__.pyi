@@ -47,6 +47,8 @@ from corpusveil.mechanisms.vickrey_cmp import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey_cmp import VickreyCmpExcluding as VickreyCmpExcluding
 from corpusveil.mechanisms.vickrey_mahalanobis import VickreyMahalanobis as VickreyMahalanobis
 from corpusveil.mechanisms.vickrey_mahalanobis import VickreyMahalanobisExcluding as VickreyMahalanobisExcluding
+from corpusveil.pipelines.demo_space import demo_model as demo_model
+from corpusveil.pipelines.demo_space import demo_space as demo_space
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
 from corpusveil.sampling.keys import Key as Key
@@ -127,6 +129,8 @@ __all__ = [
     "build_space",
     "context_risk",
     "count_corpus",
+    "demo_model",
+    "demo_space",
     "denoise",
     "epsilon_for_risk",
     "evaluate_release",

@@ -26,6 +26,6 @@ def refuse_others(path: Path, *, link: bool = False) -> None:
         raise TrustError(f"{path}: this belongs to another user, who could put anything there; remove it.")
     if found.st_mode & _OTHERS_WRITE:
         raise TrustError(
-            f"{path}: other users may write to this, and could put anything there; remove it, or take that from them "
-            "(chmod -R go-w) if you know what is in it."
+            f"{path}: other users may write to this file or folder, and so could change what is read from it; "
+            "remove it, or take that right from them (chmod -R go-w) if you know what is in it."
         )

@@ -1,5 +1,7 @@
 """Write ``corpusveil/__init__.pyi``, by which type checkers and editors know the names that are looked up when used.
 
+And ``docs/api.md``, the page of the documentation that shows what each of them is.
+
 ``make lint`` runs it; ``tests/api/test_names.py`` fails where what is written is not what there is.
 """
 
@@ -11,6 +13,7 @@ import corpusveil
 from corpusveil.mechanisms.registry import classes
 
 STUB = Path(corpusveil.__file__).with_suffix(".pyi")
+PAGE = STUB.parents[1] / "docs" / "api.md"
 
 
 def stub() -> str:
@@ -25,6 +28,19 @@ def stub() -> str:
     return "\n".join([*lines, "]", ""])
 
 
+def page() -> str:
+    """Return the page of the public names: mechanisms, then all others."""
+    mechanisms = {name: cls.__module__ for name, cls in classes().items() if cls.__module__ in own_modules()}
+    told = "`import corpusveil as cv`, then `cv.` and one of these names. `make lint` writes this page."
+    lines = ["# Python API", "", told, "", "## Mechanisms", ""]
+    lines += [f"::: {mechanisms[name]}.{name}" for name in sorted(mechanisms)]
+    lines += ["", "## All others", ""]
+    for name, (module, there) in sorted(corpusveil._places().items()):
+        lines += [] if name == there else [f"`cv.{name}` is:", ""]
+        lines += [f"::: {module}.{there}"]
+    return "\n".join([*lines, ""])
+
+
 def own_modules() -> set[str]:
     """Return the modules of the package's own mechanisms."""
     folder = Path(corpusveil.__file__).parent / "mechanisms"
@@ -33,3 +49,4 @@ def own_modules() -> set[str]:
 
 if __name__ == "__main__":
     STUB.write_text(stub())
+    PAGE.write_text(page())

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
@@ -124,16 +122,6 @@ def test_the_program_of_streaming_runs(place: Path) -> None:
     assert "assert" in program
     run_apart(program, place)
     assert len(list(Path("private").glob("*.jsonl"))) == 4
-
-
-def test_the_readme_s_python_runs(place: Path) -> None:
-    """Where the space, the key and the table that it names are there, every line of it does what it says."""
-    (example,) = blocks("README.md")
-    table = pa.table({"key": ["a", "b"], "review": ["good wine", "cold river"]})
-    Path("reviews").mkdir()
-    pq.write_table(table, "reviews/part-0.parquet")
-    names = run_here(example, table=table)
-    assert names["release"].budget == cv.Budget(10, per="document")
 
 
 def test_the_profile_that_frames_names_is_one() -> None:

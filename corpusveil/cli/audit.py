@@ -50,15 +50,16 @@ def audit_command(
 
     Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --mechanism santext --curve --output curve
     """
+    from corpusveil.cli.progress import Shown
     from corpusveil.evaluation.attacks.guarantee_audit import audit
     from corpusveil.evaluation.attacks.risk_curve import EPSILONS
     from corpusveil.evaluation.report.curve_report import risk_curve
     from corpusveil.mechanisms import make
     from corpusveil.mechanisms.registry import parameters
-    from corpusveil.spaces import load_space
+    from corpusveil.pipelines.demo_space import opened_space
     from corpusveil.storage import files
 
-    opened = load_space(space)
+    opened = opened_space(space, Shown("auto"))
     given = mechanism_parameters(parameter or [])
     known = {name for one in mechanism for name in parameters(one)}
     if curve:

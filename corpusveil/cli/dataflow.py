@@ -97,7 +97,7 @@ def parameters() -> list[Parameter]:
         if one.place not in LEFT_OUT:
             found.append(_parameter(option, one))
         if one.place == "mechanism.name":
-            told = "Parameters of the mechanism, such as gamma=18. Several are parted by commas."
+            told = "Parameters of the mechanism, such as gamma=18. Separate several by commas."
             found.append(Parameter("parameter", "parameter", list[str], _several(_PARAMETER), told, optional=True))
     return found
 
@@ -108,7 +108,7 @@ def _parameter(option: str, one: Declared) -> Parameter:
         "key.path": "Where the key lies, never the key: a version of a secret, or a file that only the launcher may "
         "read.",
     }.get(one.place, one.help(_camel))
-    helped += " Several are parted by commas." if one.kind == list[str] else ""
+    helped += " Separate several by commas." if one.kind == list[str] else ""
     needed = one.is_needed("privatize") or one.place == "key.path"
     return Parameter(_camel(one.place), option, one.kind, _pattern(one), helped, not needed)
 

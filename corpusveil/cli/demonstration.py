@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import typer
 from isal import igzip
 
+from corpusveil.collocations.public_texts import public_texts
 from corpusveil.errors import InUseError
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
@@ -31,7 +32,6 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
-from corpusveil.studies.bundled_text import public_texts
 from corpusveil.transforms.corpus import Outcome
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.manifest import read_manifest

@@ -25,7 +25,11 @@ _PARAMETER = Annotated[
         rich_help_panel="How private",
     ),
 ]
-OTHERS = "Options"
+MOST_USED, OTHERS = "Most used", "Options"
+DEMO = "demo"
+"""What stands for the addresses of the space and the model of bundled text (``pipelines/demo_space.py``)."""
+DEMOS = ("space.path", "model.path", "denoise.model", "budget.model")
+USES_DEMO = ("privatize", "denoise", "preview")
 
 
 @functools.cache
@@ -67,12 +71,14 @@ def _said(value: Any) -> str:
 
 def _flag(name: str, one: Declared) -> str:
     if name == BEHIND:
-        return "What stands behind '--'"
+        return "The text after '--'"
     return str(one.told.metavar) if name == "inputs" else f"--{name.replace('_', '-')}"
 
 
-def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a function ``(settings, …)`` the options of a command; those of its own stay."""
+def derived(
+    command: str, kind: type[TyperCommand] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a function ``(settings, …)`` the options of a command, which is of a ``kind``; those of its own stay."""
 
     def give(function: Callable[..., None]) -> Callable[..., None]:
         own = [one for one in inspect.signature(function, eval_str=True).parameters.values() if one.name != "settings"]
@@ -81,6 +87,8 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
             passed = (context.obj or {}).get("passed", [])
             settings = settings_of(command, explicit, passed)
+            if command in USES_DEMO and DEMO in map(settings.value, DEMOS):
+                settings = _with_demo(settings, str(given.get("progress")))
             function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
 
         parameters = [*_parameters(command), *(one for one in own if one.name != "context")]
@@ -90,10 +98,18 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
         ])  # fmt: skip
         called.__annotations__ = {one.name: one.annotation for one in (context, *parameters)}
         called.__doc__, called.__name__ = function.__doc__, function.__name__
-        called.kind = Grouped  # type: ignore[attr-defined]
+        called.kind = kind or Grouped  # type: ignore[attr-defined]
         return called
 
     return give
+
+
+def _with_demo(settings: Settings, progress: str) -> Settings:
+    """Return the settings with the folders of the demo's space and model, which are made where they are missing."""
+    from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.demo_space import located
+
+    return located(settings, Shown(progress))
 
 
 def _is_explicit(context: typer.Context, name: str) -> bool:
@@ -106,6 +122,10 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     known = options_of(command)
     if command == "privatize":  # where what is missing can be one of two options
         sections = {name: {} for name in rules.NEEDED}
+    if command == "preview":
+        sections = {"mechanism": {"name": "ring-geometric"}}
+        if given.get("space", DEMO) == DEMO:
+            sections |= {"space": {"path": DEMO}, "model": {"path": DEMO}}
     for name, value in given.items():
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value
@@ -130,23 +150,37 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
 def _annotation(name: str, one: Declared, command: str) -> Any:
     kind = str if one.kind == list[int] else one.kind
     told: dict[str, Any] = {"help": one.help(Call(command).name), "metavar": one.told.metavar}
-    told["rich_help_panel"] = one.group
+    told["rich_help_panel"] = MOST_USED if one.told.often or one.is_needed(command) else one.group
     if one.told.choices is not None:
         told["help"] = f"{told['help'].removesuffix('.')}: {', '.join(one.values)}."
         told["metavar"] = told["metavar"] or "NAME"
     if not one.is_needed(command) and kind is not bool:
         kind = kind | None
+    if one.told.choices is not None or one.place == "mechanism.name":
+        told["autocompletion"] = _completion(one)
     if name == "inputs":
         return Annotated[kind, typer.Argument(help=told["help"], metavar=told["metavar"])]
     return Annotated[kind, typer.Option(_flag(name, one), **told)]
 
 
+def _completion(one: Declared) -> Callable[[str], list[str]]:
+    """Return what a shell asks for the names that a setting may be; mechanisms are imported for theirs."""
+
+    def offer(incomplete: str) -> list[str]:
+        from corpusveil.mechanisms import registry
+
+        values = registry.names() if one.place == "mechanism.name" else one.values
+        return [value for value in values if value.startswith(incomplete)]
+
+    return offer
+
+
 class Grouped(TyperCommand):
-    """A command whose help lists its options under the headings of their groups."""
+    """A command whose help lists the most used options first, and all others under the headings of their groups."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, then the options of each group, then all others."""
-        groups: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        """Write arguments, then the most used options, then those of each group, then all others."""
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], MOST_USED: []}
         groups |= {group: [] for group in (*get_args(Group), OTHERS)}
         for one in self.get_params(ctx):
             if (line := one.get_help_record(ctx)) is not None:

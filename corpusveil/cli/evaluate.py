@@ -78,7 +78,9 @@ def release(
     ] = None,
     leaked_key: Annotated[
         list[str] | None,
-        typer.Option(help="What would who has this key file get back; repeatable. Needs --space.", metavar="PATH"),
+        typer.Option(
+            help="Report what someone who holds this key could recover. Repeatable. Needs --space.", metavar="PATH"
+        ),
     ] = None,
     corpus: Annotated[
         str | None,
@@ -125,13 +127,15 @@ def release(
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
+    from corpusveil.cli.progress import Shown
     from corpusveil.collocations.collocation_table import load_collocations
     from corpusveil.evaluation.report.beside_original import evaluate_release
     from corpusveil.evaluation.report.release_page import write_report
     from corpusveil.evaluation.statistics import registry
     from corpusveil.evaluation.statistics.encoders import SentenceEncoder
+    from corpusveil.pipelines.demo_space import opened_space
     from corpusveil.sampling.keys import Key
-    from corpusveil.spaces import load_space, read_vectors
+    from corpusveil.spaces import read_vectors
     from corpusveil.storage import files
     from corpusveil.storage.inputs import lies_in_input
 
@@ -143,7 +147,7 @@ def release(
     files.check_folder(output)  # what can't be written is told now, and not after all the work
     found = evaluate_release(
         original, private, text=text, private_text=private_text, id=id, label=label, attribute=attribute, second=second,
-        second_private=second_private, space=None if space is None else load_space(space),
+        second_private=second_private, space=None if space is None else opened_space(space, Shown("auto")),
         collocations=None if collocations is None else load_collocations(collocations), epsilons=epsilon or (),
         mechanisms=mechanism or (), models=model or ("tfidf",), keys=[Key.load(path) for path in leaked_key or ()],
         seeds=seeds, documents=documents, corpus=corpus, counts=counts,

@@ -18,27 +18,31 @@ from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
 COMMANDS = {
+    "demo": ("demo:demo", "Run the whole flow on bundled text."),
+    "preview": ("preview:preview", "Show a few texts before and after. Writes nothing."),
+    "key": ("key:app", "Make secret keys."),
+    "space": ("space:space", "Build a space from word vectors."),
+    "privatize": ("privatize:privatize", "Privatize a corpus."),
+    "denoise": ("denoise:denoise", "Make a release readable with public data alone."),
+    "mechanisms": ("mechanisms:mechanisms", "List the mechanisms, or explain one."),
+    "run": ("run:run_file", "Run every step that a configuration file asks for."),
+    "plan": ("run:plan_file", "Estimate what a release would read, write, take and spend."),
+    "schedule": ("schedule:schedule", "Privatize what is new since the last run."),
+    "ledger": ("ledger:app", "Show and check what documents have spent."),
+    "evaluate": ("evaluate:app", "Measure the privacy and the utility of a release."),
+    "audit": ("audit:audit_command", "Check a guarantee, or choose epsilon."),
     "count": ("count:count", "Count the n-grams of a corpus."),
-    "model": ("model:model", "Make a language model of counted n-grams."),
     "score": ("score:score", "Find the collocations among counted n-grams."),
     "tokenize": ("tokenize:tokenize", "Split a corpus into words or collocations."),
     "train": ("train:train", "Train word vectors on a tokenised corpus."),
-    "space": ("space:space", "Build a space from word vectors."),
-    "privatize": ("privatize:privatize", "Privatize a corpus."),
-    "denoise": ("denoise:denoise", "Make a release readable, by public data alone."),
-    "run": ("run:run_file", "Do everything that a configuration file asks for."),
-    "plan": ("run:plan_file", "Say what a release would read, write, take and spend."),
-    "schedule": ("schedule:schedule", "Privatize what is new since the last run."),
-    "mechanisms": ("mechanisms:mechanisms", "List the mechanisms, or explain one."),
-    "audit": ("audit:audit_command", "Check a guarantee, or choose epsilon."),
-    "compile": ("compile_tables:compile_command", "Build the tables of a mechanism beforehand."),
+    "model": ("model:model", "Make a language model of counted n-grams."),
+    "compile": ("compile_tables:compile_command", "Build the tables of a mechanism in advance."),
     "package": ("package:package", "Write what a cluster needs."),
-    "demo": ("demo:demo", "Do the whole flow on bundled text."),
-    "evaluate": ("evaluate:app", "Measure what a release gives away and is good for."),
-    "key": ("key:app", "Make secret keys."),
-    "ledger": ("ledger:app", "Show and check what was spent on which documents."),
 }
-"""Where each command is, and what a listing says of it: a listing imports none of them, a call imports one."""
+"""Where each command is, and what a listing says of it: a listing imports none of them, a call imports one.
+
+First what a newcomer needs, then what runs releases, then the steps over public text.
+"""
 
 
 class _Commands(TyperGroup):
@@ -76,7 +80,7 @@ app = typer.Typer(
     cls=_Commands,
     help="Privatize text corpora of any size with word-level metric differential privacy.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -99,7 +103,7 @@ def _root(
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
-    """Part a command line into its own arguments, those behind ``--`` (for the Beam runner), and ``--debug``."""
+    """Split a command line into its own arguments, those after ``--`` (for the Beam runner), and ``--debug``."""
     own, passed = arguments, []
     if "--" in arguments:
         at = arguments.index("--")
@@ -110,9 +114,10 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
 def perform(arguments: list[str]) -> Any:
     """Run one command line; return its exit status, None for 0. Raises what goes wrong."""
     own, passed, debug = split_arguments(arguments)
-    return typer.main.get_command(app).main(
-        own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug}
-    )
+    root: Any = typer.main.get_command(app)
+    for one in root.params:
+        one.default = False if one.default is None else one.default  # as the option of help
+    return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
 
 
 def run(arguments: list[str]) -> int:

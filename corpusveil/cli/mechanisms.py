@@ -15,11 +15,19 @@ from corpusveil.errors import ConflictError, UserError
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.profiles import PROFILES
 
-EPSILON = 1.0
-"""The guarantee is printed at it, unless epsilons are named."""
 if TYPE_CHECKING:
     from corpusveil.mechanisms import Mechanism
 
+WHICH = """\
+Which to take:
+  ring-geometric   unless you have a reason for another: an exact bound, a computed risk, and the speed of the files
+  santext, tem     where the distances of an embedding matter; their tables take a minute
+  syntf            where any two words need the same epsilon (plain LDP)
+  --profile NAME   to repeat a published study
+Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'audit --curve'.
+"""
+EPSILON = 1.0
+"""The guarantee is printed at it, unless epsilons are named."""
 PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
 """Those of the studies; profiles have each study's own."""
 
@@ -47,14 +55,16 @@ def mechanisms(
     from rich.console import Console
     from rich.table import Table
 
+    from corpusveil.cli.progress import Shown
     from corpusveil.mechanisms import find, make, names
-    from corpusveil.spaces import load_space
+    from corpusveil.pipelines.demo_space import opened_space
 
     if space is None and (epsilon or parameter):
         raise ConflictError("--epsilon and --parameter are for --space; add it or leave them out.")
     if name is None and space is not None:
         raise ConflictError("--space is for one mechanism: name it.")
     if name is None:
+        print(WHICH)
         table = Table("mechanism", "guarantee", "summary", "paper", box=None, pad_edge=False)
         for known in names():
             cls = find(known)
@@ -77,7 +87,7 @@ def mechanisms(
         for field_name, value in profile.parameters.get(name, {}).items():
             print(f"  {field_name} = {value} with --profile {profile.name}")
     if space is not None:
-        made = make(name, load_space(space), **mechanism_parameters(parameter or []))
+        made = make(name, opened_space(space, Shown("auto")), **mechanism_parameters(parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)
         for value in epsilon or (EPSILON,):
             _guarantee(made, value)

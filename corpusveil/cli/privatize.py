@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.derived import derived
+from corpusveil.cli.derived import MOST_USED, derived
 from corpusveil.cli.options import ProgressOption
 from corpusveil.pipelines.settings import Settings
 
@@ -16,10 +16,17 @@ def privatize(
     settings: Settings,
     context: typer.Context,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Say what it would take and spend, from a sample, and do nothing.")
+        bool,
+        typer.Option(
+            "--plan", help="Say what it would take and spend, from a sample, and do nothing.", rich_help_panel=MOST_USED
+        ),
     ] = False,
     plan_duplicates: Annotated[
         bool, typer.Option("--plan-duplicates", help="The same, and count equal documents, which reads everything.")
+    ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Print the whole guarantee with every condition, not only its summary."),
     ] = False,
     progress: ProgressOption = "auto",
 ) -> None:
@@ -35,4 +42,4 @@ def privatize(
     if plan or plan_duplicates:
         foresee(settings, Shown(progress), duplicates=plan_duplicates)
     else:
-        run(settings, Shown(progress), debug=context.obj["debug"])
+        run(settings, Shown(progress), debug=context.obj["debug"], explain=explain)

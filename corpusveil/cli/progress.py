@@ -30,6 +30,7 @@ from corpusveil.storage.tasks import ShardTask
 
 POLL_SECONDS = 0.5
 LINE_SECONDS = 5.0
+_WORDS = ("words", "unknown_words", "stop_words")
 _RESTS = 20
 """Between two looks at the records pass so many times as long as the last one took: there may be 100,000 of them."""
 
@@ -45,6 +46,9 @@ class State:
     privatized: int
     changed: int
     seconds: float
+    words: int = 0
+    """Words of the shards that are done, and how many of them are outside the vocabulary."""
+    unknown: int = 0
 
     @property
     def rate(self) -> float:
@@ -60,6 +64,14 @@ class State:
     def changed_share(self) -> float | None:
         """The share of known words (which the mechanism replaces) that are another word now, in whole hundredths."""
         return round(self.changed / self.privatized, 2) if self.privatized else None
+
+    def shares(self) -> list[str]:
+        """Return the shares of known, unknown and changed words in words: private, so for a terminal and no log."""
+        told = [] if self.changed_share is None else [f"{self.changed_share:.0%} of known words changed"]
+        if self.words:
+            unknown = self.unknown / self.words
+            told.append(f"{1 - unknown:.0%} known, {unknown:.0%} unknown")
+        return told
 
 
 Show = Callable[[State], None]
@@ -99,15 +111,20 @@ class _Progress:
                 self._waiting.remove(name)
                 counts = record.counts
                 self._done.update(
-                    tasks=1, tokens=counts.tokens_written, privatized=counts.privatized, changed=counts.changed
-                )
+                    tasks=1, tokens=counts.tokens_written, privatized=counts.privatized, changed=counts.changed,
+                    words=sum(counts.tokens.get(role, 0) for role in _WORDS),
+                    unknown=counts.tokens.get("unknown_words", 0),
+                )  # fmt: skip
         now = self._done - self._before
         for name in self._records.names("progress"):
             if name in self._waiting and (beat := self._records.read(f"progress/{name}", Beat)):
                 now.update({word: getattr(beat, word) for word in ("tokens", "privatized", "changed")})
         failed = len(self._records.names("failed"))
         seconds = time.monotonic() - self._began
-        return State(self._total, now["tasks"], failed, now["tokens"], now["privatized"], now["changed"], seconds)
+        return State(
+            self._total, now["tasks"], failed, now["tokens"], now["privatized"], now["changed"], seconds,
+            now["words"], now["unknown"],
+        )  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -153,7 +170,7 @@ def _tell(run: str, state: State) -> None:
 def _lines(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
     def show(state: State) -> None:
         said = [f"{state.done} of {state.shards} shards", f"{state.tokens:,} tokens", f"{state.rate / 1e6:.2f} M/s"]
-        said += [] if state.changed_share is None else [f"{state.changed_share:.0%} of known words changed"]
+        said += state.shares() if sys.stderr.isatty() else []
         said += [f"{state.failed} failed"] if state.failed else []
         said += [] if state.left is None else [f"about {state.left:.0f} s left"]
         print(", ".join(said), file=sys.stderr, flush=True)
@@ -183,8 +200,7 @@ def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[Non
         line = bar.add_task("", total=len(tasks), more="")
 
         def show(state: State) -> None:
-            more = f"{state.rate / 1e6:.2f} M tokens/s"
-            more += "" if state.changed_share is None else f", {state.changed_share:.0%} of known words changed"
+            more = ", ".join([f"{state.rate / 1e6:.2f} M tokens/s", *state.shares()])
             more += f", {state.failed} failed" if state.failed else ""
             bar.update(line, completed=state.done, total=state.shards, more=more)
 
@@ -248,6 +264,10 @@ class Shown(Watch):
 
     def warn(self, line: str) -> None:
         print(line, file=sys.stderr)
+
+    def confide(self, line: str) -> None:
+        if sys.stderr.isatty():
+            print(line, file=sys.stderr)
 
     def working(self, what: str) -> contextlib.AbstractContextManager[None]:
         if self.how == "none":

@@ -32,7 +32,7 @@ def claimed(url: str, kind: Kind, call: str) -> Iterator[dict[str, Any] | None]:
         told = read_artifact(url, kind) if is_artifact(url) else None
         if told is not None and told.get("call") != call:
             raise InUseError(
-                f"{url}: an artefact is here already, of another call or other input; choose another output."
+                f"{url}: this folder already holds an artefact of another call or input; choose another output."
             )
         yield told
         if is_artifact(url):

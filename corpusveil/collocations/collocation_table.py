@@ -151,7 +151,7 @@ class Collocations:
         """Raise UserError when a vocabulary has none of the collocations as tokens."""
         if not any(token in vocabulary for token in self.tokens):
             raise MismatchError(
-                "The space has none of the collocations; use vectors of a corpus that was tokenised by them."
+                "The space has none of the collocations; build it from vectors of a corpus tokenised with them."
             )
 
     def restricted(self, vocabulary: Container[str]) -> Collocations:

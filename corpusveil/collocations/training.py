@@ -60,7 +60,8 @@ def find_tokens(url: str) -> TokenFiles:
     shards = tuple(files.absolute(name) for name in found if posixpath.basename(name).endswith(LINES))
     if not shards:
         raise NotMadeError(
-            f"{url}: no tokens are here; name an artefact of 'corpusveil tokenize', or text of a sentence a line."
+            f"{url}: there are no tokens here; name an artefact of 'corpusveil tokenize', or text with a sentence on "
+            "each line."
         )
     return TokenFiles(shards)
 

@@ -72,7 +72,7 @@ def match(
     named = tuple(dict.fromkeys(columns))
     if text in named:
         raise ColumnError(
-            f"{text}: this is the column with the text; a label, attribute or second text is another one."
+            f"{text}: this is the column with the text; name another column as label, attribute or second text."
         )
     bad: list[str] = []
     chosen, documents = _reservoir(

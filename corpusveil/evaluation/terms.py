@@ -66,7 +66,7 @@ def check_texts(texts: Sequence[str], name: str = "texts") -> Sequence[str]:
     """Return the texts. Raises UserError where they are one text, or not all of them are text."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise BadTypeError(
-            f"{name}: a list of texts is needed, each of them text; give an empty one where one is missing."
+            f"{name}: a list of texts is needed, with a string for each; give an empty string where a text is missing."
         )
     return texts
 

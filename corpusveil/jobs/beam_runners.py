@@ -120,7 +120,7 @@ def failure(error: BaseException, runner: str) -> CorpusveilError:
     """Return what went wrong as an error that quotes no document: only sentences of our own and Beam's about a call."""
     if KILLED in str(error):
         return EngineError(
-            f"{KILLED} (perhaps for want of memory). What was finished is kept; run the same command again to go on, "
+            f"{KILLED} (perhaps it ran out of memory). Finished work is kept; run the same command again to go on, "
             "perhaps with fewer workers."
         )
     known = str(error).splitlines() if isinstance(error, CorpusveilError) else sentences_in(str(error))

@@ -50,7 +50,7 @@ def _field(at: str, word: str, name: str, low: int, high: int) -> frozenset[int]
         found = _ITEM.fullmatch(item)
         if found is None:
             raise BadValueError(
-                f"--at {at}: the {name} {item} is no number, range, list or step, such as 5, 1-5, 1,15, */2."
+                f"--at {at}: the {name} {item} is not a number, range, list or step, such as 5, 1-5, 1,15, */2."
             )
         first, _, last = ("", "", "") if found[1] == "*" else found[1].partition("-")
         begin = int(first) if first else low

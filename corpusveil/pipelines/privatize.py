@@ -15,7 +15,7 @@ from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import key_of
 from corpusveil.pipelines.settings import Settings, presets, rules
-from corpusveil.pipelines.watch import Watch
+from corpusveil.pipelines.watch import Watch, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events
@@ -28,7 +28,7 @@ from corpusveil.transforms.profiles import PROFILES
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.risk import EpsilonAtRisk, epsilon_for_risk
 from corpusveil.transforms.spending import Caps, Spending
-from corpusveil.transforms.statement import NOT_PRIVATE
+from corpusveil.transforms.statement import NOT_PRIVATE, in_brief
 
 NEARLY_ALL = 0.9
 EXAMPLE_LENGTHS = (10, 100, 1000)
@@ -114,9 +114,12 @@ def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
 
 def run(
     settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
-    debug: bool = False, risk: EpsilonAtRisk | None = None,
+    debug: bool = False, risk: EpsilonAtRisk | None = None, explain: bool = False,
 ) -> Outcome:  # fmt: skip
-    """Privatize the corpus; what was finished before is not done again. ``risk`` is as in ``prepare``."""
+    """Privatize the corpus; what was finished before is not done again.
+
+    ``risk`` is as in ``prepare``; ``explain`` announces the whole guarantee.
+    """
     watch = watch or Watch()
     corpus, output = settings.needed("corpus", "output")
     if (log := output.log or events.given()) is not None:
@@ -128,7 +131,7 @@ def run(
             f"only_release {output.only_release}: this would be release {release.name}; the configuration, the space, "
             "the key or the version of corpusveil is another one."
         )
-    announce(release, watch)
+    announce(release, watch, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
     if caps.ldp is None and caps != Caps():
         watch.warn(
@@ -163,12 +166,16 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     if counts.quarantined:
         told = f"{counts.quarantined:,} rows could not be read and were set aside in the private records"
         watch.warn(f"warning: {told}.")
+    tell_unknown(counts.unknown_share, watch)
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(records)
 
 
-def announce(release: Release, watch: Watch) -> None:
-    """Say what will come back unchanged, and what the release promises."""
+def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
+    """Say what will come back unchanged, what the release promises and what it discloses; with ``explain`` all of it.
+
+    Without a guarantee, why there is none is said in any case.
+    """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
     mechanism, budget = release.mechanism, release.budget
@@ -181,9 +188,13 @@ def announce(release: Release, watch: Watch) -> None:
     if share > NEARLY_ALL:
         watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly every known word stays as it is.")
     guarantee = release.guarantee()
-    for line in guarantee.notes:
+    if guarantee.holds:
+        watch.say(f"Guarantee: {in_brief(guarantee, budget)}")
+    for line in guarantee.notes if explain or not guarantee.holds else ():
         watch.say(f"- {line}")
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
+    if guarantee.holds and not explain:
+        watch.say("Every condition: --explain here, guarantee_in_words in the manifest.")
 
 
 def _shares_by_length(release: Release) -> tuple[float, str]:

@@ -283,7 +283,7 @@ class Schedule:
         for one in shards:
             if not lies_at(one.url, self.root, one.relative):
                 raise BadRecordError(
-                    f"{self.state.address(name)}: this plan names a shard that does not lie where its path says, below "
+                    f"{self.state.address(name)}: this plan names a shard that is not at its path, below "
                     f"{self.root}; restore it from a copy."
                 )
         return Plan(number, shards, plan.why)

@@ -76,11 +76,13 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
     unreachable = len(built) - reachable(built) - joined
     if unreachable:
         watch.say(
-            f"{unreachable:,} of the words are never looked up, since the tokenizer does not produce them (capitals, "
+            f"{unreachable:,} of the words never match the input, since the tokenizer does not produce them (capitals, "
             "punctuation inside, or numbers); they can still come out as replacements."
         )
     if built.counts is None:
-        watch.say("No public counts: 'resample' will draw every word alike. Name some with counts.")
+        watch.say(
+            "No public counts: 'resample' will draw all words with equal probability. Give public counts with --counts."
+        )
 
 
 def reachable(built: Space) -> int:

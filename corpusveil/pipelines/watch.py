@@ -20,6 +20,9 @@ class Watch:
     def warn(self, line: str) -> None:
         """Take a line of what is going on, or of what to look at."""
 
+    def confide(self, line: str) -> None:
+        """Take a line about the corpus that is for the person at a terminal, and for no log."""
+
     def working(self, what: str) -> AbstractContextManager[Any]:  # noqa: ARG002 - nothing is shown here
         """Show that something is going on whose length nobody knows."""
         return contextlib.nullcontext()
@@ -38,3 +41,19 @@ class Watch:
     def training(self) -> Callable[[float, float], None] | None:
         """What takes the share of a training that is done, and the words a second."""
         return None
+
+
+MANY_UNKNOWN = 1 / 3
+"""Above this share of words outside the vocabulary, text and space hardly go together; prose in one language has a
+tenth."""
+
+
+def tell_unknown(unknown_share: float | None, watch: Watch) -> None:
+    """Warn where a large share of the words is unknown. The share itself is private."""
+    if unknown_share is None or unknown_share <= MANY_UNKNOWN:
+        return
+    watch.warn(
+        "warning: many words of this text are not in the space's vocabulary, and are replaced without regard to their "
+        "meaning. Is the space of the same language and domain?"
+    )
+    watch.confide(f"{unknown_share:.0%} of the words are unknown (private).")

@@ -103,7 +103,7 @@ class Key:
         key = cls(secret if secret == _TEST_SECRET else _check(secret, name))
         if os.name == "posix" and mode & OTHERS:
             raise SecretError(
-                f"{name}: others may read or write this key file (its mode is {mode:04o}); keep it to yourself: "
+                f"{name}: others may read or write this key file (its mode is {mode:04o}); only you may have access: "
                 f"chmod 600 {name}"
             )
         return key

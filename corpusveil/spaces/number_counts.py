@@ -79,7 +79,7 @@ class Numbers:
         for shape, number, count in rows:
             own = by_shape.setdefault(shape, {})
             if number in own or count < (1 if number else 0):
-                raise ArtefactError("A public number stands there twice, or has a count below 1; count again.")
+                raise ArtefactError("A public number occurs twice in this file, or has a count below 1; count again.")
             own[number] = count
             total += count
         if total >= MOST_COUNT:

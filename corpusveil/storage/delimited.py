@@ -60,7 +60,7 @@ def _records(file: IO[bytes], name: str, codec: Codec) -> Iterator[_Record]:
         except StopIteration:
             return
         except csv.Error:
-            yield _Record([], "not valid CSV (a quote is not closed, or stands inside a field); mend or remove it.")
+            yield _Record([], "not valid CSV (a quote is not closed, or is inside a field); repair or remove the row.")
             continue
         if fields:
             yield _Record(fields, size=sum(map(len, fields)))

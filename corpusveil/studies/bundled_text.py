@@ -1,26 +1,24 @@
-"""Text that the dependencies ship, as corpus and as labelled tasks: what runs where no data set is given.
+"""Text that the dependencies ship as labelled tasks: what runs where no data set is given.
 
-gensim's wheel carries 300 news articles and an extract of an encyclopedia. Labels are those that the text has of
-itself: which article a passage is from (in the place of an author), whether it is news, whether one passage goes on
-with another. ``topics`` makes one more out of vectors, and is constructed.
+Labels are those that the text has of itself: which article a passage is from (in the place of an author), whether it
+is news, whether one passage goes on with another. ``topics`` makes one more out of vectors, and is constructed.
 """
 
 from __future__ import annotations
 
-import bz2
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from corpusveil.collocations.public_texts import encyclopedia, news
 from corpusveil.errors import DataError, UnknownError
 from corpusveil.evaluation.terms import tokenizer_of
 from corpusveil.evaluation.utility.labelled_texts import TEST, TRAIN, LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import averages
 from corpusveil.spaces import Space
 
-ARTICLES = 1000
 PASSAGE_WORDS = 40
 """A passage is so many words, or more until its sentence ends."""
 LONGEST = 10
@@ -29,37 +27,6 @@ TEST_SHARE = 0.25
 TOPICS = 10
 """Clusters, as in the studies' substitute for a second label."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
-_WIKI = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-
-
-@functools.cache
-def news() -> tuple[str, ...]:
-    """Return 300 news articles of about 200 words."""
-    from gensim.test.utils import datapath
-
-    with open(datapath("lee_background.cor"), encoding="utf-8") as file:
-        return tuple(line.strip() for line in file)
-
-
-@functools.cache
-def encyclopedia() -> tuple[str, ...]:
-    """Return articles of an encyclopedia, plain text without markup; redirections are short ones."""
-    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
-    from gensim.test.utils import datapath
-
-    texts: list[str] = []
-    with bz2.open(datapath(_WIKI)) as dump:
-        for _, text, _ in extract_pages(dump, ("0",)):
-            if len(texts) == ARTICLES:
-                break
-            texts.append(filter_wiki(text))
-    return tuple(texts)
-
-
-def public_texts() -> Iterator[str]:
-    """Yield all of it: what collocations and vectors are learnt from."""
-    yield from news()
-    yield from encyclopedia()
 
 
 def passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:

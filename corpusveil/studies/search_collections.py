@@ -10,9 +10,10 @@ from typing import Literal
 
 import numpy as np
 
+from corpusveil.collocations.public_texts import public_texts
 from corpusveil.errors import AddressError, ConflictError
 from corpusveil.storage import files
-from corpusveil.studies.bundled_text import passages, public_texts
+from corpusveil.studies.bundled_text import passages
 from corpusveil.studies.retrieval.bm25 import Bm25
 from corpusveil.studies.retrieval.dense import Dense, OnDemand
 from corpusveil.studies.retrieval.known_items import known_items

@@ -13,6 +13,7 @@ from isal import igzip
 from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.public_texts import public_texts
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
@@ -23,7 +24,6 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.durable import Watch, mark_of
 from corpusveil.storage.engine import Engine
-from corpusveil.studies.bundled_text import public_texts
 from corpusveil.studies.study_data import Needs, StudyData, WordSpace, stamps
 
 BUNDLED_SHARDS = 2

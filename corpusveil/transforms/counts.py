@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from corpusveil.errors import VersionError
 from corpusveil.storage.records import Counted
-from corpusveil.text.policy import ROLE_NAMES
+from corpusveil.text.policy import KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
 
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
 
@@ -42,6 +42,13 @@ class Counts:
         numbers = {name: getattr(self, name) for name in NUMBERS}
         tokens = dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True))
         return Counted(**numbers, changed=self.privatized - self.unchanged, tokens=tokens)
+
+    @property
+    def unknown_share(self) -> float | None:
+        """The share of the words that are outside the vocabulary; None without words. Private."""
+        known, unknown, stops = (int(count) for count in self.roles[[KNOWN_WORD, UNKNOWN_WORD, STOP_WORD]])
+        words = known + unknown + stops
+        return unknown / words if words else None
 
     def measured(self) -> dict[str, int]:
         """Return what engines add up (``storage.engine``)."""

@@ -94,9 +94,7 @@ def denoise(
     source = _source(release)
     denoiser = denoiser_of(source, release, space, model, collocations, search or Search())
     if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
-        raise OverlapError(
-            f"{output}: the output may not lie in the release, nor the release in it; choose another one."
-        )
+        raise OverlapError(f"{output}: the output and the release may not contain each other; choose another output.")
     digest = digest_of(source, denoiser)
     records = Records(output.rstrip("/") + WORK)
     if files.exists(files.join(output, "manifest.json")):
@@ -210,7 +208,7 @@ def _claim(job: ShardJob, digest: str) -> None:
     theirs = job.records.read("call.json", Call)
     if theirs is None:
         if there:
-            raise InUseError(f"{job.output}: something else is here already; choose another output.")
+            raise InUseError(f"{job.output}: this folder already holds something else; choose another output.")
         job.records.write("call.json", mine)
     elif theirs != mine:
         raise InUseError(
@@ -238,6 +236,6 @@ def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, An
 def _already(output: str, digest: str, began: float) -> Denoised:
     there = read_manifest(output)
     if there["release"] != digest:
-        raise InUseError(f"{output}: another release is here; choose another output.")
+        raise InUseError(f"{output}: this folder already holds another release; choose another output.")
     seconds = time.monotonic() - began
     return Denoised(there["documents"], there["tokens"], 0, 0, there["content_sha256"], seconds)

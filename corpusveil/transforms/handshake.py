@@ -55,7 +55,7 @@ class SameVersions:
         ]
         if other:
             raise EngineError(
-                f"A worker has other versions than the driver ({', '.join(other)}); give both the same environment."
+                f"A worker's versions differ from the driver's ({', '.join(other)}); give both the same environment."
             )
         return self.function(task)
 
@@ -70,7 +70,7 @@ def refuse_other_python(context: Any) -> None:
         mine, theirs = versions()["python"], _minor_version(program)
         if theirs is not None and theirs != mine:
             raise VersionError(
-                f"PYSPARK_PYTHON = {context.pythonExec}: Spark's workers would run Python {theirs}, and this is Python "
+                f"PYSPARK_PYTHON = {context.pythonExec}: Spark's workers would run Python {theirs}, but this is Python "
                 f"{mine}; {_SAME_PYTHON.format(mine=mine)}."
             )
 

@@ -94,7 +94,7 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
             named = bool(place) and all(isinstance(one, str) for one in place)
             if not (named and isinstance(row, int) and 0 <= row < 1 << 64):
                 raise BadRowError(
-                    f"{name}: an id that is a tuple has to be names of where a row stands (text), and its number."
+                    f"{name}: an id that is a tuple has to consist of names (text) and, last, the row's number."
                 )
     return list(values)
 

@@ -97,7 +97,7 @@ class TestEvaluateRelease:
         ("arguments", "said"),
         [
             ((["aaaa"], "out"), "one is an address and the other is not"),
-            ((["aaaa"], ["aaab", "aaac"]), "1 texts and 2; give as many, or an id column"),
+            ((["aaaa"], ["aaab", "aaac"]), "1 texts and 2; give equal numbers, or an id column"),
             (([None], ["aaab"]), "no document is in both"),
             ((["aaaa"], ["aaab"], None, "label"), "label: texts without columns have no such one"),
             ((pd.DataFrame({"text": ["aaaa"]}), ["aaab"], None, "label"), "label: there is no such column"),

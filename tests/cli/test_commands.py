@@ -46,6 +46,7 @@ COMMANDS = [
     "evaluate release",
     "package spark",
     "space",
+    "preview",
     "privatize",
     "mechanisms",
     "key new",
@@ -107,10 +108,46 @@ class TestHelp:
         assert split_arguments(["a"]) == (["a"], [], False)
 
 
+class TestCompletion:
+    @pytest.mark.parametrize(
+        ("typed", "offered"),
+        [
+            ("corpusveil priv", ["privatize"]),
+            ("corpusveil evaluate s", ["study"]),
+            ("corpusveil preview --ep", ["--epsilon"]),
+            ("corpusveil privatize --engine be", ["beam"]),
+            ("corpusveil privatize --per ", ["token", "document"]),
+            ("corpusveil privatize --mechanism ring", ["ring-geometric"]),
+        ],
+    )
+    def test_offers_what_there_is(
+        self, typed: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """As a shell asks: commands, options, and the names that an option may be."""
+        monkeypatch.setenv("_CORPUSVEIL_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
+        with pytest.raises(SystemExit) as ended:
+            run([])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.split() == offered
+
+    def test_is_written_for_a_shell(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+        with pytest.raises(SystemExit):
+            run(["--show-completion"])
+        assert "complete -o default -F _corpusveil_completion corpusveil" in capsys.readouterr().out
+
+
 class TestMechanisms:
-    def test_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_are_listed_after_which_to_take(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "200")
         assert run(["mechanisms"]) == 0
-        assert "ring-geometric" in capsys.readouterr().out
+        told = capsys.readouterr().out
+        assert told.startswith("Which to take:\n  ring-geometric")
+        assert set(corpusveil.mechanism_names()) <= set(told.split())
 
     def test_are_explained(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["mechanisms", "ring-geometric"]) == 0
@@ -395,13 +432,36 @@ class TestWhatIsPrinted:
     def test_is_what_is_promised_what_is_disclosed_and_the_digest(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run(ground.arguments(source, tmp_path / "out")) == 0
+        assert run([*ground.arguments(source, tmp_path / "out"), "--explain"]) == 0
         told = capsys.readouterr().out
         for line in manifest(tmp_path / "out")["guarantee_in_words"]:
             assert f"- {line}" in told
         assert "Disclosed: how many tokens" in told
         assert f"content sha256 {manifest(tmp_path / 'out')['content_sha256']}" in told
         assert f"{tmp_path / 'out'}.records" in told
+
+    @pytest.mark.parametrize("per", ["token", "document"])
+    def test_is_two_sentences_unless_asked(
+        self, per: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """What is promised, and what is disclosed; the conditions are in the manifest."""
+        assert run(ground.arguments(source, tmp_path / "out", "--per", per)) == 0
+        told = capsys.readouterr().out.splitlines()
+        assert [line for line in told if line.startswith("- ")] == []
+        (promised,) = (line for line in told if line.startswith("Guarantee: "))
+        assert "nats" in promised
+        assert any("--explain" in line for line in told)
+
+    def test_is_why_there_is_no_guarantee(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Without one, nothing is left for --explain."""
+        arguments = [str(word) for word in ground.arguments(source, tmp_path / "out")]
+        arguments[arguments.index("--mechanism") + 1] = "custext-per-word"
+        assert run([*arguments, "--accept-no-guarantee"]) == 0
+        told = capsys.readouterr().out
+        assert "- No guarantee holds: " in told
+        assert "Guarantee: " not in told
 
     def test_is_progress_in_lines_where_no_terminal_is(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -284,5 +284,5 @@ def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path, section: s
 
 def test_a_key_outside_of_sections_is_told_where_it_belongs(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
-    with pytest.raises(UnknownError, match=r"epsilon: a key stands in a section; did you mean budget\.epsilon\?"):
+    with pytest.raises(UnknownError, match=r"epsilon: a key belongs in a section; did you mean budget\.epsilon\?"):
         read(str(tmp_path / "run.toml"))

@@ -134,7 +134,7 @@ class TestTheFlow:
         values["collocations"]["min_count"] = 4
         other = save(done / "other.toml", values)
         assert run(["run", other, "--only", "count", "--progress", "none"]) == 2
-        assert f"{done}/counts: an artefact is here already, of another call" in capsys.readouterr().err
+        assert f"{done}/counts: this folder already holds an artefact of another call" in capsys.readouterr().err
         for said in ("this call has made it before; nothing was done", "is there already"):
             assert run(["run", str(done / "run.toml"), "--only", "count", "--progress", "none"]) == 0
             assert said in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from corpusveil.cli.derived import options_of
+from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
 from corpusveil.pipelines.settings import Settings, reference, schema, toml
@@ -109,7 +110,16 @@ class TestTheCommands:
             elif line.startswith("  --"):
                 under[line.split()[0].rstrip(",")] = heading
         if name != "inputs":
-            assert under[f"--{name.replace('_', '-')}"] == one.group
+            first = one.told.often or one.is_needed(command)
+            assert under[f"--{name.replace('_', '-')}"] == (MOST_USED if first else one.group)
+
+    def test_help_of_privatize_begins_with_what_most_calls_need(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Ten options of more than fifty, and none of them is an expert's."""
+        assert run(["privatize", "--help"]) == 0
+        told = capsys.readouterr().out
+        first = re.findall(r"^  (--[a-z-]+)", told[told.index(f"{MOST_USED}:") : told.index("\nWhat:")], re.MULTILINE)
+        assert {"--space", "--mechanism", "--epsilon", "--output", "--key", "--text", "--id", "--plan"} <= set(first)
+        assert len(first) <= 10
 
     def test_all_that_a_command_can_be_told_a_file_can_be_told(self) -> None:
         """Options that are no settings concern the call: how progress is shown, and that nothing is to be done."""
@@ -118,7 +128,7 @@ class TestTheCommands:
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
             of_call = own - set(options_of(command)) - {"parameter", "help"}
-            assert of_call <= {"progress", "plan", "plan_duplicates"}, command
+            assert of_call <= {"progress", "plan", "plan_duplicates", "explain"}, command
 
 
 def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:

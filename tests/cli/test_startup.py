@@ -13,7 +13,7 @@ from corpusveil.cli import main
 OF_HELP = {"corpusveil", "typer", "shellingham", "typing_extensions", "annotated_doc"}
 OF_A_VALUE = {"pydantic", "pydantic_core", "typing_inspection", "annotated_types"}
 """What settings are declared by, and what typer loads to convert a value, as on the way to a command of a group."""
-OF_SETTINGS = ("count", "score", "tokenize", "train", "model", "space", "privatize", "denoise")
+OF_SETTINGS = ("count", "score", "tokenize", "train", "model", "space", "preview", "privatize", "denoise")
 """The commands whose options are settings."""
 SLOW = {"asyncio", "multiprocessing", "concurrent", "unittest", "sqlite3", "xml", "http", "ssl"}
 """Of the standard library: tens of milliseconds, and a sign that something was imported that help does not show."""

@@ -116,7 +116,7 @@ CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
     ("vectors of another kind", ["space", "--vectors", "{in}/tokens", "--output", "{out}"], None, ("tokens",)),
     ("vectors cut short", SPACE, cut("vectors/vectors.npy"), ("vectors",)),
     ("a table of another vocabulary", PRIVATIZE, table_of(ngram=["zzz yyy"], score=[3.0], **OTHER),
-     ("none of the collocations", "tokenised by them")),
+     ("none of the collocations", "tokenised with them")),
     ("a table of another tokenizer for a release", PRIVATIZE, say("table", tokenizer="0/x"), ("tokenizer 0/x",)),
 ]  # fmt: skip
 

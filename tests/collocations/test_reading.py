@@ -136,7 +136,7 @@ class TestHyphens:
             assert run([*command, *quiet]) == 0
         space, collocations = load_space(f"{t}/space"), load_collocations(f"{t}/table")
         assert "long-term_plan" in space.vocabulary
-        assert "never looked up" not in capsys.readouterr().out
+        assert "never match the input" not in capsys.readouterr().out
         assert (space.hyphens, collocations.hyphens) == ("join", "join")
         mechanism, key = make("ring-geometric", space), Key.for_tests()
         joined = TextPolicy(tokenizer="gst", hyphens="join", unknown_words="mask")

@@ -48,7 +48,7 @@ if __name__ == "__main__":
             "raises",
             "The Beam pipeline failed: Shard 1 could not be done: OSError. What was finished is kept; run again.",
         ),
-        ("is_killed", "A worker process was killed (perhaps for want of memory)."),
+        ("is_killed", "A worker process was killed (perhaps it ran out of memory)."),
     ],
 )
 def test_what_becomes_of_a_worker_is_one_sentence_and_no_traceback(what: str, sentence: str, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_killed_worker_ends_the_run_within_ten_seconds(moment: str | float, wh
         began = time.monotonic()
         said, complained = job.communicate(timeout=30)
         assert time.monotonic() - began < 10
-        assert said.startswith("A worker process was killed (perhaps for want of memory).")
+        assert said.startswith("A worker process was killed (perhaps it ran out of memory).")
         assert "Traceback" not in complained
         assert not [member for member in members if alive(member.pid)]
     finally:

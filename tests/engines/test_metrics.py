@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,15 +70,27 @@ def test_progress_goes_by_what_was_done() -> None:
     assert (none.rate, none.left, none.changed_share) == (0.0, None, None)
 
 
-def test_progress_says_of_which_words_a_share_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Words that the space does not have are not among those that the mechanism changes or leaves."""
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_shares_are_for_a_terminal_and_for_no_log(
+    is_terminal: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many words changed, or are unknown, is private; standard error of a scheduled run is somebody's log."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     records = Records(str(tmp_path))
     task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
     watch = watcher("lines")
     assert watch is not None
     with watch(records, [task], "run"):
         records.write(f"progress/{task.record_name}", Beat(tokens=100, privatized=50, changed=20))
-    assert "40% of known words changed" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "0 of 1 shards, 100 tokens" in told
+    assert ("40% of known words changed" in told) == is_terminal
+
+
+def test_shares_are_of_words() -> None:
+    """Punctuation and numbers are neither known nor unknown."""
+    state = State(2, 1, 0, tokens=90, privatized=60, changed=30, seconds=1.0, words=80, unknown=20)
+    assert state.shares() == ["50% of known words changed", "75% known, 25% unknown"]
 
 
 LOGGED = [

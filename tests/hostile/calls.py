@@ -69,7 +69,7 @@ def options() -> Iterator[Call]:
             yield privatize(f"--{name}", f"--{name}", value)
     yield privatize("rows per task = 8191", "--rows-per-task", "8191")
     yield privatize("--master: this is for --engine connect or spark", "--master", "spark://x:7077")
-    yield privatize("What stands behind '--': this is for --engine beam", "--", "--x=y")
+    yield privatize("The text after '--': this is for --engine beam", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
     yield privatize("--key, --key-environment and --test-key exclude each other", "--test-key")
     yield privatize("--nonsense", "--nonsense")

@@ -247,7 +247,7 @@ def test_python_says_what_the_manifest_and_the_command_line_say(
     drafted = draft(one, Columns())
     assert drafted["guarantee"] == guarantee.as_dict()
     assert tuple(drafted["guarantee_in_words"]) == guarantee.notes
-    announce(one, Shown("none"))
+    announce(one, Shown("none"), explain=True)
     told = capsys.readouterr().out.splitlines()
     assert [line[2:] for line in told if line.startswith("- ")] == list(guarantee.notes)
     assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in told

@@ -127,7 +127,7 @@ def _matched(
     others: Sequence[Any] = range(len(after)) if id is None else _ids(private, private_text, id)
     if id is None and len(before) != len(after):
         raise ShapeError(
-            f"original and private: {len(before):,} texts and {len(after):,}; give as many, or an id column."
+            f"original and private: {len(before):,} texts and {len(after):,}; give equal numbers, or an id column."
         )
     if len(set(ids)) < len(ids) or len(set(others)) < len(others):
         raise BadRowError(f"{id}: two documents have the same; name a column that tells them apart.")

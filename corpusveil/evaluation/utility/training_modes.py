@@ -195,7 +195,7 @@ def _released(original: LabelledTexts, private: Sequence[str] | LabelledTexts) -
         return original.with_texts(private)
     if private.labels != original.labels or (private.pairs is None) != (original.pairs is None):
         raise MismatchError(
-            f"{original.name}: the labels of a private version are others; give the same rows in order."
+            f"{original.name}: the labels of the private version differ; give the same rows in the same order."
         )
     return original.with_texts(private.texts, private.pairs)
 

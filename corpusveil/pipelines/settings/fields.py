@@ -41,6 +41,8 @@ class Setting:
     """Where the names are that it may be, or what returns them: ``module:attribute``; imported when it is asked for."""
     form: str | None = None
     """A regular expression of its values as a parameter of a template, where the type does not say enough."""
+    often: bool = False
+    """Whether help lists it first, among what most calls need."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Add what the type does not say to the setting's JSON schema."""
@@ -68,6 +70,7 @@ def key(
     path: bool = False,
     choices: str | None = None,
     form: str | None = None,
+    often: bool = False,
     **bounds: Any,
 ) -> Any:
     """Declare a setting. ``commands`` are those that have it, by default its section's; ``bounds`` are pydantic's."""
@@ -75,7 +78,7 @@ def key(
         commands = dict.fromkeys(commands, "*")
     by_name = {"*": "*"} if commands is None else dict(commands)
     wanted = tuple(by_name) if needed is True else tuple(needed or ())
-    told = Setting(group, metavar, path, by_name, wanted, choices, form)
+    told = Setting(group, metavar, path, by_name, wanted, choices, form, often)
     value: dict[str, Any] = {"default_factory": list} if isinstance(default, list) else {"default": default}
     return Field(**value, description=help, json_schema_extra=told, **bounds)
 

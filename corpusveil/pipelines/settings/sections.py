@@ -32,6 +32,8 @@ WORD = "[A-Za-z0-9_]+(?:[ .:@+-][A-Za-z0-9_]+)*"
 """A column or another plain name, as a parameter of a template."""
 STAGES = ("count", "score", "tokenize", "model", "denoise")
 """The commands that run on any engine beside privatize."""
+SHOWING = ("privatize", "preview")
+"""The commands that draw words."""
 
 
 def _weights(given: Any) -> Any:
@@ -74,15 +76,16 @@ class CollocationsSettings(Section):
         "A hyphen between letters splits words or joins them (long-term); default: split, and for tokens as the "
         "collocations were read.", None, commands=("count", "tokenize"), group="Text")
     measure: Measure = key("The association measure.", "pmi", commands=("score",))
-    threshold: float = key("The lowest score that is kept.", 2.0, commands=("score",))
+    threshold: float = key("The lowest score that a collocation may have.", 2.0, commands=("score",))
     score_min_count: int = key("Leave out n-grams that occur more rarely.", 1, commands={"score": "min_count"}, ge=1)
     connectors: str | None = key(
         "Connector words, one a line; default: gensim's for English.", None, path=True, commands=("score",),
         metavar="FILE")
     connectors_rule: Literal["strict", "edges"] = key(
-        "No connector anywhere, or none first or last.", "strict", commands=("score",))
+        "No connector word anywhere (strict), or none as the first or last word (edges).", "strict",
+        commands=("score",))
     tokenizer: Tokenizer = key(
-        "Words, or collocations by one of three methods.", "gst", commands=("tokenize",), group="Text")
+        "Single words, or the method that joins words to collocations.", "gst", commands=("tokenize",), group="Text")
 
 
 class EmbeddingsSettings(Section):
@@ -115,15 +118,17 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL, which 'space' writes and 'privatize' reads.", path=True,
-        commands={"space": "output", "privatize": "space", "denoise": "space"}, needed=True, metavar="URL",
+        "The space: a folder or URL, which 'space' writes and 'privatize' reads; on the command line 'demo' is a small "
+        "one of bundled text.", path=True,
+        commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
+        needed=("space", "privatize", "denoise"), metavar="URL",
         group="Where")
     vectors: list[str] = key(
         "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] = key("How lists are ordered.", "greedy")
-    union: bool = key("Keep words that only some of the embeddings have, on the others' lists.", default=False)
+    union: bool = key("Keep words that only some of the embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
         "Public factors for words' vectors, word<TAB>number a line: above 1 a word stands further from others and is "
@@ -143,8 +148,8 @@ class ModelSettings(Section):
     COMMANDS = ("model",)
 
     path: str = key(
-        "The model: the folder or URL that 'model' writes and 'denoise' reads.", path=True,
-        commands={"model": "output"}, needed=True, metavar="URL", group="Where")
+        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True,
+        commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, which 'count' wrote; in a file by default those of [collocations].", None,
         path=True, needed=True, metavar="URL")
@@ -172,8 +177,8 @@ class DenoiseSettings(Section):
         path=True, metavar="URL", group="Text")
     aim: Literal["words", "sentence", "table"] = key(
         "The likeliest word at each place, the likeliest sentence, or each word by itself (fast).", "words")
-    candidates: int = key("Originals tried for each word.", 32, ge=1)
-    width: int = key("How many of them are tried in threes.", 16, ge=1)
+    candidates: int = key("How many originals are tried for each word.", 32, ge=1)
+    width: int = key("How many of these are tried in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
         "Share of words outside the vocabulary; default: as in the model's text.", None, ge=0, le=1)
 
@@ -183,16 +188,18 @@ class CorpusSettings(Section):
 
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...",
-        commands={"privatize": ""}, needed=True, min_length=1)
-    text: str = key("The column with the text.", "text", metavar="COLUMN", form=WORD)
-    id: str | None = key("A column that identifies a document.", None, metavar="COLUMN", form=WORD)
-    keep: list[str] = key("Another column to write, in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
+        commands={"privatize": "", "preview": ""}, needed=True, min_length=1)
+    text: str = key("The column with the text.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
+    id: str | None = key(
+        "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
+    keep: list[str] = key("A column to copy to the output in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
     root: str | None = key(
         "Without an id: the folder that paths in documents' identities begin at; default: the common one.", None,
         path=True, metavar="URL")
     name: str | None = key(
         "The corpus' name: in the ledger, and without an id in the identity of each document; default: its folder. "
-        "Needed with both an id and a ledger.", None, commands={"privatize": "corpus"}, metavar="NAME", form=WORD,
+        "Needed with both an id and a ledger.", None, commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME",
+        form=WORD,
         group="Records")
 
 
@@ -203,7 +210,8 @@ class MechanismSettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     name: str = key(
-        "A name from 'corpusveil mechanisms'.", commands={"privatize": "mechanism"}, needed=True, metavar="NAME",
+        "A name from 'corpusveil mechanisms'.", commands=dict.fromkeys(SHOWING, "mechanism"), needed=("privatize",),
+        metavar="NAME",
         form="[a-z0-9]+(?:-[a-z0-9]+)*")
 
     @property
@@ -233,16 +241,17 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float | None = key("The budget, above 0; or give {budget.risk}, which chooses it.", None, gt=0)
+    epsilon: float | None = key("The budget, above 0; or give {budget.risk}, which chooses it.", None, gt=0, often=True)
     risk: float | None = key(
         "In place of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
         "guess, above 0 and below 1; for a budget per token.", None, gt=0, lt=1)
     risk_of: RiskOf = key(
-        "That reader knows words one by one, or also their context; context needs {budget.model}.", "word")
+        "Whether that reader looks at each word alone or also at its context; context needs {budget.model}.", "word")
     model: str | None = key(
         "For {budget.risk_of} context: a language model of public text, made by 'model'; in a file by default the one "
         "of [model].", None, path=True, metavar="URL")
-    per: Literal["token", "document"] = key("What the budget is for.", "token")
+    per: Literal["token", "document"] = key(
+        "Whether epsilon is the budget of each token or of the whole document.", "token")
     allocation: Literal[Allocation, "dataset"] = key(
         "How a document's budget is shared; dataset: uniform, and epsilon times {budget.average_words}.", "uniform")
     weights: Annotated[list[int], BeforeValidator(_weights)] = key(
@@ -265,19 +274,21 @@ class TextSettings(Section):
     """How text is split, and what becomes of tokens that no mechanism replaces."""
 
     GROUP: ClassVar[Group] = "Text"
+    COMMANDS = SHOWING
 
-    tokenizer: Tokenizer = key("Words, or how they are joined to collocations.", "word")
+    tokenizer: Tokenizer = key("Single words, or the method that joins words to collocations.", "word")
     collocations: str | None = key(
         "The collocation table of any tokenizer but word: made by 'corpusveil score'.", None, path=True, metavar="URL")
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(
-        "Numbers; surrogate: others of the same shape, which is disclosed, of the space's public numbers.", "resample")
+        "Numbers. surrogate draws public numbers of the same shape, and so discloses the shape.", "resample")
     contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
     punctuation: Policy = key("Punctuation.", "keep")
     other: Policy = key("Symbols, emoji, control characters.", "drop")
     layout: Literal["normalize", "keep"] = key("White space.", "normalize")
-    case: Literal["lower", "restore"] = key("Capitals of replacements; restore discloses where they stood.", "lower")
+    case: Literal["lower", "restore"] = key(
+        "Whether replacements regain the capitals of the input; restore discloses where capitals were.", "lower")
     hyphens: Hyphens = key(
         "A hyphen between letters splits words or joins them, as in the text that the space was made of.", "split")
 
@@ -288,8 +299,8 @@ class KeySettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     path: str | None = key(
-        "The key file. Without any key one is made and named.", None, path=True, commands={"privatize": "key"},
-        metavar="PATH")
+        "The key file. Without a key, one is made.", None, path=True, commands=dict.fromkeys(SHOWING, "key"),
+        metavar="PATH", often=True)
     environment: str | None = key(
         "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
     test: bool = key("Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"})
@@ -301,7 +312,8 @@ class LedgerSettings(Section):
     GROUP: ClassVar[Group] = "Records"
 
     path: str = key(
-        "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL")
+        "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL",
+        often=True)
     cap: float | None = key(
         "The most that a document may spend over tokens and releases in one metric; another mechanism, parameter or "
         "space is another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
@@ -317,7 +329,8 @@ class EngineSettings(Section):
 
     name: str = key(
         "What runs the tasks; the output is the same for all.", "local",
-        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names")
+        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names",
+        often=True)
     workers: int | None = key("Processes; default 1 (local), all cores (Spark).", None, ge=1)
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
     runner: str | None = key("The Beam runner; default FnApiRunner.", None, commands=("privatize",), metavar="NAME")
@@ -345,13 +358,14 @@ class OutputSettings(Section):
     on_bad_rows: OnBadRows = key(
         "Rows that can't be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(
-        "Equal texts under different identities: noise of their own, the same, or leave out all but one.",
+        "Equal texts under different identities: each gets its own noise, all get the same, or only the first is "
+        "written.",
         "independent", group="How private")
     accept_no_guarantee: bool = key("Release by a mechanism that has no guarantee.", default=False, group="How private")
     rows_per_task: int | None = key(
         "Split larger shards into tasks of so many rows, a multiple of 8192.", None, ge=1, group="Engine")
     only_release: str | None = key(
-        "Stop unless this would be the release of that name, as a ledger has it.", None, metavar="NAME",
+        "Stop unless the release would have this name, as the ledger shows it.", None, metavar="NAME",
         form="[0-9a-f]{16}-[0-9a-f]{16}", group="Records")
     log: str | None = key(
         "Add events to this file, a JSON object a line: numbers, no text; '-' is standard error. Private.", None,

@@ -69,7 +69,7 @@ def read(file: str) -> Document:
     for section, given in data.items():
         if section not in Settings.model_fields:
             if not isinstance(given, dict):
-                raise UnknownError(f"{file}, {_shown(section)}: a key stands in a section{_ended(elsewhere(section))}")
+                raise UnknownError(f"{file}, {_shown(section)}: a key belongs in a section{_ended(elsewhere(section))}")
             near = _ended(nearest(section, Settings.model_fields))
             raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
@@ -149,7 +149,7 @@ def template() -> str:
     lines = [
         f"#:schema ./{SCHEMA}",
         "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",
-        "# what stands here are the defaults, or examples where a key has none. Relative paths begin at this file.",
+        "# the values are the defaults, or examples where a key has none. Relative paths are relative to this file.",
     ]
     for section, info in Settings.model_fields.items():
         doc = (plain(info.annotation).__doc__ or "").splitlines()[0]

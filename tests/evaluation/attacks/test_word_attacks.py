@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from corpusveil.collocations.public_texts import public_texts
 from corpusveil.evaluation.attacks import word_attacks
 from corpusveil.evaluation.attacks.context_attack import ContextAttacker, released_words, sentence_ids
 from corpusveil.evaluation.attacks.reconstruction import bayes_token
@@ -20,7 +21,6 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import prior_of, smoothed
-from corpusveil.studies.bundled_text import public_texts
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
 

@@ -1,0 +1,115 @@
+"""``corpusveil preview``: a few texts before, after and denoised, on the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corpusveil.cli.derived import Grouped, derived
+from corpusveil.cli.options import ProgressOption
+from corpusveil.errors import BadValueError
+from corpusveil.pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from corpusveil.pipelines.preview import Drawn, Preview
+
+EPSILONS = (0.5, 1.0, 3.0)
+SHOWN = 400
+"""Characters of each text."""
+PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing was spent."
+
+
+class Several(Grouped):
+    """A command whose ``--epsilon`` takes several numbers: ``--epsilon 0.5 1 3``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Write ``--epsilon`` before each number that follows one."""
+        written: list[str] = []
+        for word in args:
+            if len(written) > 1 and written[-2] == "--epsilon" and _is_number(word):
+                written.append("--epsilon")
+            written.append(word)
+        return super().parse_args(ctx, written)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+@derived("preview", kind=Several)
+def preview(
+    settings: Settings,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Epsilons of a word, one or several: --epsilon 0.5 1 3, which is the default.",
+            rich_help_panel="How private",
+        ),
+    ] = None,
+    progress: ProgressOption = "auto",
+) -> None:
+    """Show the first five texts before, after and denoised, at several epsilons. Writes and spends nothing.
+
+    Without --space, a small space of bundled text is used. Without --key, a key is made and thrown away.
+
+    Example: corpusveil preview reviews.csv --text review --epsilon 0.5 1 3
+    """
+    from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.preview import preview as shown
+    from corpusveil.pipelines.watch import tell_unknown
+
+    epsilons = epsilon or list(EPSILONS)
+    for value in epsilons:
+        if not 0 < value < float("inf"):
+            raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
+    watch = Shown(progress)
+    found = shown(settings, epsilons, watch)
+    if not sys.stdout.isatty():
+        watch.warn("warning: a preview is private, and this one goes into a file or a pipe.")
+    print("\n".join(lines(found, settings)))
+    tell_unknown(found.counts.unknown_share, watch)
+
+
+def lines(found: Preview, settings: Settings) -> list[str]:
+    """Return what is printed."""
+    (space, mechanism) = settings.needed("space", "mechanism")
+    key = "A throwaway key: the next preview differs." if settings.key.path is None else f"Key {settings.key.path}."
+    width = min(110, shutil.get_terminal_size((110, 24)).columns)
+    told = [PRIVATE, f"Space {space.path}, mechanism {mechanism.name}. {key}", "", *map(_risk, found.drawn)]
+    names = ["before", *(f"{one.epsilon:g}" for one in found.drawn)]
+    margin = max(len("denoised"), *(len(f"epsilon {name}") for name in names[1:])) + 2
+    for number, text in enumerate(found.before):
+        told += ["", f"Text {number + 1}", *_wrapped("before", text, margin, width)]
+        for one in found.drawn:
+            told += _wrapped(f"epsilon {one.epsilon:g}", one.texts[number], margin, width)
+            if one.denoised is not None:
+                told += _wrapped("denoised", one.denoised[number], margin, width)
+    return told
+
+
+def _risk(one: Drawn) -> str:
+    """Say what one epsilon means."""
+    told = f"epsilon {one.epsilon:g}: {one.unchanged:.0%} of known words come back unchanged"
+    if one.risk is None:
+        return f"{told}."
+    return (
+        f"{told}; of 100 known words an informed reader guesses {100 * one.risk.share:.0f}, "
+        f"{100 * one.risk.blind:.0f} of them without looking."
+    )
+
+
+def _wrapped(name: str, text: str, margin: int, width: int) -> list[str]:
+    """Return a text as lines behind its name; what a terminal would obey is left out."""
+    plain = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return textwrap.wrap(
+        plain[:SHOWN] + ("…" if len(plain) > SHOWN else ""), width, initial_indent=f"  {name}".ljust(margin + 2),
+        subsequent_indent=" " * (margin + 2), break_long_words=True, break_on_hyphens=False,
+    )  # fmt: skip

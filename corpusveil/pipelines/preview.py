@@ -1,0 +1,113 @@
+"""The first texts of a corpus before, after and denoised, at several epsilons; nothing is written, nothing is spent."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from corpusveil.budget import Budget
+from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.collocations.model import LanguageModel, load_model
+from corpusveil.errors import DataError, UserError
+from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.mechanisms.risk import WordRisk, word_risk
+from corpusveil.pipelines.privatize import mechanism_of
+from corpusveil.pipelines.settings import Settings, presets
+from corpusveil.pipelines.watch import Watch
+from corpusveil.sampling.keys import Key
+from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import plan
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.denoise import Denoiser
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.spending import name_of_corpus
+
+TEXTS = 5
+ROWS = 200
+"""The texts are looked for in so many rows of the first shard; empty ones are passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The texts at one epsilon: ``denoised`` is None where there is no model, or no law that a reader could use."""
+
+    epsilon: float
+    texts: list[str]
+    denoised: list[str] | None
+    unchanged: float
+    """The share of known words that comes back as it was."""
+    risk: WordRisk | None
+    """What an informed reader guesses; None where computing it takes long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a preview shows. All of it is private."""
+
+    before: list[str]
+    drawn: list[Drawn]
+    counts: Counts
+    """Of the texts above, not of the corpus."""
+
+
+def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
+    """Privatize the first texts at each epsilon per token, under the key of the settings or one that is thrown away.
+
+    Under the same key, settings and corpus name a text comes out as 'privatize' writes it. Raises UserError where the
+    input has no text, and for settings that no release could have.
+    """
+    text = presets.settled(settings).text
+    policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
+    mechanism = mechanism_of(settings)
+    table = None if text.collocations is None else load_collocations(text.collocations)
+    model = None if settings.model is None else load_model(settings.model.path)
+    key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
+    before, ids = _first_texts(settings)
+    column, counts, drawn = settings.value("corpus.text"), Counts(), []
+    for epsilon in epsilons:
+        release = Release(mechanism, Budget(epsilon), policy, key, table, accept_no_guarantee=True)
+        with watch.working(f"drawing at epsilon {epsilon:g}"):
+            made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column)
+            texts = made.to_pylist()
+            drawn.append(Drawn(
+                epsilon, texts, _denoised(release, model, texts), mechanism.retention(epsilon),
+                word_risk(mechanism, epsilon) if isinstance(mechanism, OnLists) else None,
+            ))  # fmt: skip
+    return Preview(before, drawn, counts)
+
+
+def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
+    """Return the first texts of the corpus that are not blank, and what identifies them in a release."""
+    (corpus,) = settings.needed("corpus")
+    columns = Columns(corpus.text, corpus.id)
+    shards = find_shards(corpus.input, corpus.root)
+    name = name_of_corpus(corpus.name, shards, columns, None)
+    task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
+    found: list[tuple[str, object]] = []
+    with reading(task, columns, aside=refuse) as (batches, _):
+        for batch in batches:
+            rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
+            found += [(text, identity) for text, identity in rows if text and text.strip()]
+    if not found:
+        raise DataError(
+            f"{task.url}: the first {ROWS} rows have no text in the column {corpus.text}; name another one."
+        )
+    texts, ids = zip(*found[:TEXTS], strict=True)
+    return list(texts), list(ids)
+
+
+def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -> list[str] | None:
+    """Return what the drawn words most likely were, as any reader of a release could compute it."""
+    if model is None:
+        return None
+    try:
+        denoiser = Denoiser(release.mechanism, release.budget, release.policy, model, collocations=release.collocations)
+        return denoiser.readable(texts)
+    except UserError:  # no closed form, or no epsilon that a reader knows
+        return None

@@ -1,0 +1,125 @@
+"""``corpusveil preview``: a few texts before and after on the terminal, and nothing anywhere else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.cli.preview import PRIVATE
+from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a space, a language model, a key and a corpus of eight documents."""
+    folder = tmp_path_factory.mktemp("preview")
+    make_space(folder / "space")
+    (folder / "public.jsonl").write_bytes(encode(rows(400, 90, words=20)))
+    quiet = ["--progress", "none"]
+    counts = ["--min-count", "1", "--output", str(folder / "counts"), *quiet]
+    assert run(["count", str(folder / "public.jsonl"), *counts]) == 0
+    assert run(["model", "--counts", str(folder / "counts"), "--output", str(folder / "model"), *quiet]) == 0
+    (folder / "key").touch(mode=0o600)
+    (folder / "key").write_bytes(TEST_KEY)
+    write_shard(folder / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
+    return folder
+
+
+def previewed(ground: Path, *more: str, source: str = "in") -> int:
+    words = ["preview", str(ground / source), "--space", str(ground / "space"), "--progress", "none", *more]
+    return run(words)
+
+
+def of(name: str, told: str) -> list[str]:
+    """Return the texts of a name, in their order."""
+    return [line.strip().removeprefix(name).strip() for line in told.splitlines() if line.strip().startswith(name)]
+
+
+def test_five_texts_are_shown_at_each_epsilon(ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Several numbers behind one --epsilon; the first texts, in their order; each drawn and denoised."""
+    assert previewed(ground, "--epsilon", "0.5", "3", "--model", str(ground / "model")) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines()[0] == PRIVATE
+    assert of("before", told) == [" ".join(WORDS[row : row + 9]) for row in range(5)]
+    assert of("epsilon 0.5  ", told) != of("epsilon 3", told)[-5:]
+    assert len(of("denoised", told)) == 10
+    assert told.count("of 100 known words an informed reader guesses") == 2
+
+
+def test_nothing_is_written(ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, no record, no file: not here, not in the home, not beside the input."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
+    monkeypatch.chdir(tmp_path)
+    before = release_files(ground)
+    assert previewed(ground, "--epsilon", "1") == 0
+    assert release_files(ground) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_preview_draws_anew(ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert previewed(ground, "--epsilon", "0.5") == 0
+    first = of("epsilon 0.5  ", capsys.readouterr().out)
+    assert previewed(ground, "--epsilon", "0.5") == 0
+    assert of("epsilon 0.5  ", capsys.readouterr().out) != first
+
+
+def test_with_the_key_it_shows_what_will_be_written(
+    ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under the release's key and settings the texts are those of the release."""
+    settings = ["--space", str(ground / "space"), "--key", str(ground / "key"), "--epsilon", "1", "--progress", "none"]
+    settings += ["--mechanism", "ring-geometric", str(ground / "in")]
+    assert run(["privatize", *settings, "--output", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert run(["preview", *settings]) == 0
+    shown = of("epsilon 1  ", capsys.readouterr().out)
+    written = [row["text"] for row in read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")]
+    assert shown == written[:5]
+
+
+def test_what_a_terminal_would_obey_is_not_shown(
+    ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A text may hold codes that clear a screen or write to a clipboard."""
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": f"{WORDS[0]} \x1b]52;c;eA==\x07 \x9b2J {WORDS[1]}"}) + "\n")
+    assert run(["preview", str(tmp_path / "a.jsonl"), "--space", str(ground / "space"), "--progress", "none"]) == 0
+    told = capsys.readouterr().out
+    assert not {"\x1b", "\x07", "\x9b"} & set(told)
+    assert WORDS[1] in told
+
+
+def test_a_text_of_another_language_is_noticed(
+    ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The warning names no share where nobody is at a terminal; a text that the space knows has none."""
+    write_shard(tmp_path / "in" / "a.jsonl", [{"text": "der Hund lief gestern abend durch den Wald"}])
+    assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 0
+    told = capsys.readouterr().err
+    assert "many words of this text are not in the space's vocabulary" in told
+    assert "%" not in told
+    assert previewed(ground) == 0
+    assert "many words" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--epsilon", "0"), "--epsilon 0: give a number above 0. [wrong-value]"),
+        (("--epsilon", "nan"), "--epsilon nan: give a number above 0. [wrong-value]"),
+        (("--text", "none"), "has no column 'none'"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    more: tuple[str, ...], sentence: str, ground: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert previewed(ground, *more) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_corpus_of_nothing_is_refused(ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_shard(tmp_path / "in" / "a.jsonl", [{"text": " "}])
+    assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 2
+    assert "have no text in the column text" in capsys.readouterr().err

@@ -1,0 +1,133 @@
+"""What a release of the package holds: built, checked, installed in an empty environment, and used as a user does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import corpusveil
+from tests.test_first_hour import is_drawn_from, run_commands, script, shell_commands
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+BARE_MEGABYTES = 700
+
+USER = """
+import corpusveil as cv
+
+space: cv.Space = cv.demo_space()
+release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key.generate())
+texts: list[str] = cv.privatize(["a", "b"], release, ids=["x", "y"])
+share: float = cv.word_risk(cv.RingGeometric(space), 1.0).share
+outcome: cv.Outcome = cv.privatize_corpus("in", "out", release)
+"""
+WRONG = """
+import corpusveil as cv
+
+release = cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key="passphrase")
+"""
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert PROJECT["version"] == corpusveil.__version__
+    assert f"\nversion: {corpusveil.__version__}\n" in citation
+    assert (ROOT / "CHANGELOG.md").read_text().count(f"## {corpusveil.__version__.partition('.dev')[0]}") == 1
+
+
+def test_every_extra_is_named_in_the_readme() -> None:
+    said = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("Extras: "))
+    missing = {name for name in PROJECT["optional-dependencies"] if f"`{name}`" not in said}
+    assert missing <= {"package", "encoder"}, "that commands name where they are needed"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def python(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel, and with what it needs."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False)
+    (wheel,) = built.glob("*.whl")
+    interpreter = folder / "bin" / "python"
+    command = [sys.executable, "-m", "pip", "--python", str(interpreter), "install", "--quiet", str(wheel)]
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], check=False, capture_output=True).returncode:
+        (uv,) = sorted((ROOT / ".tools").glob("uv-*/bin/uv"))[-1:]
+        command = [str(uv), "pip", "install", "--quiet", "--python", str(interpreter), str(wheel)]
+    subprocess.run(command, check=True)
+    return interpreter
+
+
+@pytest.mark.packaged
+class TestARelease:
+    def test_passes_the_check_of_the_index(self, built: Path) -> None:
+        files = [str(path) for path in built.iterdir()]
+        assert len(files) == 2
+        done = subprocess.run(
+            [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+
+    def test_holds_the_package_and_nothing_else(self, built: Path) -> None:
+        """In the wheel the package with its types; in the source what builds and tests it, and no key or cache."""
+        (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
+        names = zipfile.ZipFile(wheel).namelist()
+        assert {name.partition("/")[0].partition("-")[0] for name in names} == {"corpusveil"}
+        assert {"corpusveil/py.typed", "corpusveil/__init__.pyi"} <= set(names)
+        with tarfile.open(source) as archive:
+            held = archive.getnames()
+        assert any(name.endswith("/tests/test_distribution.py") for name in held)
+        assert [name for name in held if re.search(r"\.key$|/\.venv/|/\.tools/|__pycache__|/build/", name)] == []
+
+    @pytest.mark.timeout(900)
+    def test_is_small_alone(self, python: Path) -> None:
+        folder = python.parents[1]
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+        assert size < BARE_MEGABYTES << 20
+
+    @pytest.mark.timeout(900)
+    def test_leads_from_the_readme_s_first_commands_to_private_text(self, python: Path, tmp_path: Path) -> None:
+        """In an environment without a Spark, a Beam or pandas; commands and lines are copied as they stand."""
+        assert run_commands(shell_commands("README.md"), tmp_path, str(python.parent)).startswith("PRIVATE:")
+        (shard,) = (tmp_path / "private" / "data").iterdir()
+        before = (tmp_path / "notes.txt").read_text().splitlines()
+        assert all(is_drawn_from(*pair) for pair in zip(shard.read_text().splitlines(), before, strict=True))
+        program = script().example((ROOT / "README.md").read_text())
+        done = subprocess.run(
+            [python, "-c", program],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"HOME": str(tmp_path)},
+        )
+        assert done.returncode == 0, done.stderr
+        assert "an informed reader guesses 50% of known words" in done.stdout
+
+    @pytest.mark.timeout(900)
+    def test_is_typed_for_its_users(self, python: Path, tmp_path: Path) -> None:
+        """A checker in another folder reads the wheel's types: right lines pass, a wrong one does not."""
+        (tmp_path / "right.py").write_text(USER)
+        (tmp_path / "wrong.py").write_text(WRONG)
+        checker = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python)]
+        right, wrong = (
+            subprocess.run([*checker, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+            for name in ("right.py", "wrong.py")
+        )
+        assert right.returncode == 0, right.stdout
+        assert 'argument types "RingGeometric", "Budget", "str"' in wrong.stdout

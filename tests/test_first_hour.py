@@ -1,0 +1,175 @@
+"""What somebody does who has nothing but the README: its first commands and lines, as they stand there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.pipelines import collocations, demo_space
+from corpusveil.pipelines.watch import Watch
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+LONGEST = 130
+
+pytestmark = pytest.mark.slow  # each process of the suite makes the demo space once, in half a minute
+
+
+def script() -> Any:
+    """Return the module that writes the README's output."""
+    spec = importlib.util.spec_from_file_location("readme_output", ROOT / "scripts" / "readme_output.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def shell_commands(page: str) -> list[str]:
+    """Return the shell commands of a page that come after the installation."""
+    found = "".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL))
+    install, *others = found.splitlines()
+    assert install.startswith("pip install corpusveil")
+    return others
+
+
+def run_commands(commands: Sequence[str], folder: Path, path: str) -> str:
+    """Run shell commands in a folder with programs of ``path`` first; return what they print."""
+    told = ""
+    for command in commands:
+        environment = {**os.environ, "PATH": path + os.pathsep + os.environ["PATH"], "HOME": str(folder / "home")}
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        told += done.stdout
+    return told
+
+
+def is_drawn_from(private: str, original: str) -> bool:
+    """Say whether a text has the length of another, and other words."""
+    return len(private.split()) == len(original.split()) and private.lower() != original.lower()
+
+
+class TestTheDemoSpace:
+    def test_is_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The second call opens what the first one made, and reads no text."""
+        made = cv.demo_space()
+        monkeypatch.setattr(demo_space, "public_texts", lambda: pytest.fail("made again"))
+        assert cv.demo_space().digest == made.digest
+        assert made.counts is not None
+
+    @pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp"])
+    def test_suits_mechanisms_on_lists_and_on_vectors(self, name: str) -> None:
+        release = cv.Release(cv.mechanism(name, cv.demo_space()), cv.Budget(1.0), key=cv.Key.generate())
+        (private,) = cv.privatize(["the river was cold"], release, ids=["a"])
+        assert len(private.split()) == 4
+
+    def test_a_folder_of_that_name_goes_before_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert demo_space.is_demo("demo")
+        (tmp_path / "demo").mkdir()
+        assert not demo_space.is_demo("demo")
+        assert not demo_space.is_demo("spaces/demo")
+
+    def test_another_user_s_is_not_opened(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What decides outputs is as closed to others as the rest of the cache."""
+        monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path))
+        folder = tmp_path / f"demo-{demo_space.RECIPE}" / "space"
+        folder.mkdir(parents=True)
+        tmp_path.chmod(0o777)
+        with pytest.raises(cv.UserError, match="CORPUSVEIL_CACHE"):
+            cv.demo_space()
+
+    def test_serves_the_commands_that_take_a_space(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["mechanisms", "ring-geometric", "--space", "demo"]) == 0
+        assert "in this space (14,424 words)" in capsys.readouterr().out
+
+
+class TestTheReadme:
+    def test_is_short(self) -> None:
+        assert len(README.splitlines()) <= LONGEST
+
+    def test_shows_what_its_example_prints(self) -> None:
+        """Word by word where the demo space is the README's; on another CPU its vectors may differ in the last bit."""
+        made = script().written(README)
+        if f"demo space {cv.demo_space().digest[:12]} -->" in README:
+            assert made == README, "run: python scripts/readme_output.py"
+        else:
+            assert [len(line.split()) for line in made.splitlines()] == [
+                len(line.split()) for line in README.splitlines()
+            ]
+
+    def test_with_another_output_would_be_seen(self) -> None:
+        wrong = README.replace("an informed reader guesses 50% of", "an informed reader guesses 5% of")
+        assert wrong != README
+        assert script().written(wrong) != wrong
+
+    def test_risks_are_those_of_its_space(self) -> None:
+        """The shares beside the picture are computed, not remembered."""
+        mechanism = cv.RingGeometric(cv.demo_space())
+        for epsilon, guessed in ((0.5, 33), (1.0, 50), (3.0, 91)):
+            assert abs(100 * cv.word_risk(mechanism, epsilon).share - guessed) < 1.5
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_commands_lead_to_private_text(page: str, tmp_path: Path) -> None:
+    """Copied as they stand, in an empty folder and an empty home."""
+    told = run_commands(shell_commands(page), tmp_path, str(Path(sys.executable).parent))
+    assert told.startswith("PRIVATE:")
+    (shard,) = (tmp_path / "private" / "data").iterdir()
+    before = (tmp_path / "notes.txt").read_text().splitlines()
+    assert all(is_drawn_from(*pair) for pair in zip(shard.read_text().splitlines(), before, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"), ("spaces", "Space(14,424 words, 51 dimensions")],
+)
+def test_python_of_a_page_that_needs_nothing_runs(page: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(script().example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
+    assert printed in capsys.readouterr().out
+
+
+def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the artefacts that it names: counts of the bundled text, its space, its model, and a release."""
+    monkeypatch.chdir(tmp_path)
+    collocations.count(demo_space._settings(tmp_path, longest=1), Watch())
+    shutil.copytree(demo_space.space_path(), "spaces/balanced")
+    shutil.copytree(demo_space.model_path(), "models/public")
+    space = cv.load_space("spaces/balanced")
+    Path("notes.txt").write_text("the river was cold\n")
+    cv.privatize_corpus(
+        "notes.txt", "released", cv.Release(cv.RingGeometric(space), cv.Budget(1), key=cv.Key.generate())
+    )
+    few = [space.id(word) for word in ("river", "cold", "road", "nurse")]
+    names = {"cv": cv, "vectors": cv.Vectors(["river", "cold", "road", "nurse"], space.vectors[few])}
+    names["counts"] = np.arange(1, 5)
+    for block in re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "docs/readable.md").read_text(), re.MULTILINE | re.DOTALL
+    ):
+        exec(compile(block, "readable", "exec"), names)
+    assert Path("readable/manifest.json").exists()
+    assert cv.Release(cv.RingGeometric(names["space"]), cv.Budget(1), names["policy"], cv.Key.generate()).digest
+
+
+def test_no_page_has_python_that_nobody_runs() -> None:
+    """Here, or in test_documentation.py."""
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text()}
+    assert pages == {"frames", "python", "streaming", "readable", "spaces", "tutorial"}
+
+
+def test_the_risk_that_the_tutorial_names_is_that_epsilon() -> None:
+    assert cv.epsilon_for_risk(cv.RingGeometric(cv.demo_space()), 0.5).epsilon == 1.0

@@ -1,0 +1,82 @@
+"""The documentation as a site: ``make docs`` builds it, strictly, and it fetches nothing. Run by ``-m site``."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corpusveil.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+NAV = (ROOT / "mkdocs.yml").read_text().partition("nav:")[2]
+OUTSIDE = re.compile(
+    r'<(?:script|img|iframe)[^>]*\bsrc="(?:https?:)?//|<link[^>]*rel="stylesheet"[^>]*href="(?:https?:)?//'
+)
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    """A page that nobody finds is not read; make docs says so, too, where somebody runs it."""
+    assert sorted(re.findall(r": ([\w-]+\.md)$", NAV, re.MULTILINE)) == PAGES
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """To a page, and to a heading of it, in the quick suite as well."""
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"))]
+    links = [(path, to) for path in pages for to in re.findall(r"\]\((?!https?:)([^)#\s]+)", path.read_text())]
+    assert len(links) > 50
+    assert [(path.name, to) for path, to in links if not (path.parent / to).exists()] == []
+
+
+def command_lines() -> Iterator[tuple[str, str]]:
+    """Yield the command lines of all pages: lines of code blocks, continued ones joined."""
+    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        text = path.read_text().replace("\\\n", " ")
+        fenced = "\n".join(re.findall(r"^```(?:sh)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+        indented = "\n".join(re.findall(r"^    (corpusveil .*)$", text, re.MULTILINE))
+        inline = "\n".join(" ".join(one.split()) for one in re.findall(r"`(corpusveil [a-z][^`]+)`", text))
+        for line in f"{fenced}\n{indented}\n{inline}".splitlines():
+            if line.lstrip().startswith("corpusveil "):
+                yield path.name, line.partition("    #")[0].partition(" # ")[0].strip()
+
+
+COMMAND_LINES = sorted(set(command_lines()))
+
+
+@pytest.mark.parametrize(("page", "line"), COMMAND_LINES, ids=str)
+def test_a_command_in_the_documents_exists_with_its_options(page: str, line: str) -> None:
+    """A command that was renamed, or an option that went, is found where it is shown."""
+    own, _, _ = line.partition(" -- ")
+    words = own.split()[1:]
+    if words[0].startswith("-"):
+        assert words[0] in ("--install-completion", "--help", "--version")
+        return
+    found = main.command(words[0])
+    if words[0] in ("evaluate", "key", "ledger"):
+        found = found.commands[words[1]]
+    known = {option for parameter in found.params for option in parameter.opts}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known | {"--help", "--debug"}
+
+
+def test_the_documents_show_most_commands() -> None:
+    """The check above sees something: nearly every command."""
+    assert len({line.split()[1] for _, line in COMMAND_LINES} & set(main.COMMANDS)) >= len(main.COMMANDS) - 4
+
+
+@pytest.mark.site
+def test_the_site_is_built_strictly_and_fetches_nothing(tmp_path: Path) -> None:
+    """No warning, no dead link or anchor, no script, style or picture from elsewhere; the API has its names."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    built = sorted((tmp_path / "site").glob("*.html"))
+    assert len(built) == len(PAGES) + 1, "and the page of what is not found"
+    assert [path.name for path in built if OUTSIDE.search(path.read_text())] == []
+    reference = (tmp_path / "site" / "api.html").read_text()
+    for name in ("corpusveil.transforms.table.privatize", "corpusveil.mechanisms.ring_geometric.RingGeometric"):
+        assert f'id="{name}"' in reference
