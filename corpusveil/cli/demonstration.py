@@ -148,7 +148,7 @@ def settings_of(folder: Path, public: list[str], inputs: list[str]) -> Settings:
         },
         "embeddings": {"vectors": at["vectors"], "dimensions": 100, "min_count": 3, "epochs": 8, "sg": 1},
         "model": {"path": at["model"]},
-        "space": {"path": at["space"], "balance": 1.0, "order": "improved"},
+        "space": {"path": at["space"]},
         "corpus": {"input": inputs},
         "mechanism": {"name": "ring-geometric"},
         "budget": {"risk": RISK, "risk_of": "context"},
