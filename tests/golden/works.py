@@ -42,6 +42,7 @@ test_rows = 20
 lists = ["L0"]
 beside = [{ name = "tem" }]
 epsilons = [1]
+read_first = []
 words = 20
 runs = 20
 speed_words = 100
