@@ -18,6 +18,7 @@ from benchmarks import (
     mechanisms,
     model,
     nw,
+    optimum,
     quality,
     released,
     scaling,
@@ -48,11 +49,14 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "scaling": scaling.run,
     "strategies": strategies.run,
     "balance": balance.run,
+    "optimum": optimum.run,
     "utility": utility.run,
     "released": released.run,
 }
 
-ONLY_NAMED = {"denoise", "model", "quality", "scaling", "cost", "tiny", "strategies", "balance", "utility", "released"}
+ONLY_NAMED = {
+    "denoise", "model", "quality", "scaling", "cost", "tiny", "strategies", "balance", "optimum", "utility", "released",
+}  # fmt: skip
 """Take between some minutes and an hour."""
 
 

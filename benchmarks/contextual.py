@@ -3,6 +3,9 @@
 The attacker has the mechanism's law (or public samples of it), word frequencies and a language model, and searches as
 ``denoise`` does. Text is genuine C4, which the model has not seen. His share is never below that of the guess from one
 word, nor below that of the released word itself: the largest of the three counts.
+
+``cv.context_risk`` does not replace this: its text is what the model itself says, which is guessed 4 to 5 points more
+often (``docs/readable.md``), and epsilons of its grid are too far apart to compare mechanisms at one risk.
 """
 
 import functools

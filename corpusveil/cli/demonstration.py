@@ -25,7 +25,7 @@ from corpusveil.jobs.java import java_home
 from corpusveil.pipelines import collocations
 from corpusveil.pipelines.denoise import run as denoise
 from corpusveil.pipelines.model import build as build_model
-from corpusveil.pipelines.privatize import prepare, run
+from corpusveil.pipelines.privatize import at_risk, mechanism_of, prepare, run
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.space import build as build_space
 from corpusveil.pipelines.watch import Watch
@@ -33,9 +33,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.transforms.corpus import Outcome
-from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.manifest import read_manifest
-from corpusveil.transforms.table import privatize
 
 MARK = ".corpusveil-demo"
 PUBLIC_SHARDS = 4
@@ -43,9 +41,10 @@ PRIVATE_SHARDS = 2
 FREQUENT = 10
 TOP = 8
 SAMPLES = 6
-EPSILONS = (0.5, 1.0, 3.0)
+RISK = 0.5
+"""Since the release is denoised: of words guessed from context."""
 SHOWN = 320
-TRIED = (0.5, 1.0, 3.0, 6.0)
+TRIED = (0.1, 0.5, 1.0, 3.0)
 TOLD = ("words unchanged", "words guessed from context", "similarity of meaning", "one unknown word recovered")
 
 
@@ -61,7 +60,9 @@ def demonstrate(output: str) -> None:
     space = build(settings, report)
     _collocations(space, folder, report)
     report.step(f"Private text: {PRIVATE_SHARDS} shards of C4's form, {folder / 'input'}")
-    release = prepare(settings, Watch()).release
+    risk = at_risk(settings, mechanism_of(settings), Watch())
+    report.step(f"Epsilon {risk.epsilon:.4g} chosen by risk, from the space and the language model alone")
+    release = prepare(settings, Watch(), risk=risk).release
     report("\nThe guarantee:")
     for line in release.guarantee().notes:
         report(f"  - {line}")
@@ -69,7 +70,7 @@ def demonstrate(output: str) -> None:
     for name in engines():
         output = str(folder / f"private-{name}")
         where = {"name": name, "workers": 2 if name == "spark" else None}
-        outcomes[name] = run(settings.changed(output={"path": output}, engine=where))
+        outcomes[name] = run(settings.changed(output={"path": output}, engine=where), risk=risk)
         report.step(f"Privatized on the {name} engine: {output}")
     _compare(outcomes, report)
     made = denoise(settings)
@@ -79,7 +80,8 @@ def demonstrate(output: str) -> None:
         epsilons=TRIED, seeds=2, space=space, collocations=release.collocations, keys=(release.key,)
     )
     _evaluate(inputs, folder, asked, report)
-    _before_after(inputs[0], folder, settings, report)
+    report(f"\n{risk.sentence()}.")
+    report(before_after(inputs[0], folder))
     report.save(folder / "report.txt")
     print(f"\nEverything is in {folder.absolute()}:")
     print("  report.txt, evaluation/report.html        what is above, and what the release gives away: they show")
@@ -136,7 +138,7 @@ def write_public(folder: Path) -> list[str]:
 
 
 def settings_of(folder: Path, public: list[str], inputs: list[str]) -> Settings:
-    """Return the demonstration's settings: words joined by GST, a balanced list, epsilon a unit."""
+    """Return the demonstration's settings: words joined by GST, a balanced list, epsilon by risk."""
     made = ("counts", "collocations", "tokens", "vectors", "space", "model", "readable")
     at = {name: str(folder / name) for name in made}
     sections = {
@@ -146,10 +148,10 @@ def settings_of(folder: Path, public: list[str], inputs: list[str]) -> Settings:
         },
         "embeddings": {"vectors": at["vectors"], "dimensions": 100, "min_count": 3, "epochs": 8, "sg": 1},
         "model": {"path": at["model"]},
-        "space": {"path": at["space"], "balance": 1.0, "order": "improved"},
+        "space": {"path": at["space"]},
         "corpus": {"input": inputs},
         "mechanism": {"name": "ring-geometric"},
-        "budget": {"epsilon": 1.0},
+        "budget": {"risk": RISK, "risk_of": "context"},
         "text": {"tokenizer": "gst", "collocations": at["collocations"]},
         "key": {"path": str(folder / "release.key")},
         "output": {"path": str(folder / "private-local")},
@@ -237,15 +239,11 @@ def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, repo
                 report(f"  {name}{of}{f', {one.model}' if 'key' in one.model else ''}: {one}")
 
 
-def _before_after(source: str, folder: Path, settings: Settings, report: _Report) -> None:
-    before = _first_text(source)
-    after, readable = (_first_text(min((folder / name / "data").iterdir())) for name in ("private-local", "readable"))
-    report(f"\nBefore:            {before[:SHOWN]}")
-    for epsilon in EPSILONS:
-        release = prepare(settings.changed(budget={"epsilon": epsilon}), Watch()).release
-        text = after if epsilon == 1 else privatize([before], release, ids=RowNumbers("demo"))[0]
-        report(f"After, epsilon {epsilon:g}: {text[:SHOWN]}")
-    report(f"Epsilon 1, denoised: {readable[:SHOWN]}")
+def before_after(source: str, folder: Path) -> str:
+    """Return the same text as it was, as it was released, and denoised."""
+    released = [str(min((folder / name / "data").iterdir())) for name in ("private-local", "readable")]
+    texts = zip(("Before", "After", "Denoised"), (source, *released), strict=True)
+    return "\n".join(f"{name + ':':10}{_first_text(shard)[:SHOWN]}" for name, shard in texts)
 
 
 def _first_text(shard: str | Path) -> str:

@@ -19,7 +19,10 @@ import numpy as np
 from corpusveil.errors import BadTypeError, DataError, NoClosedForm, UserError
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.explanations import explain, explain_sampled
+from corpusveil.mechanisms.exponential_risk import guessed
+from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.sampling.grid import grid_value
+from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.word_prior import Prior, prior_of
 
 LOWEST, HIGHEST = -8 * 8, 8 * 10
@@ -51,16 +54,20 @@ def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, 
     if not isinstance(mechanism, Mechanism):
         raise BadTypeError(f"mechanism: this is of type {type(mechanism).__name__}; give cv.mechanism(NAME, space).")
     prior = prior_of(mechanism.space) if prior is None else prior
-    every, exact = np.arange(len(mechanism.space)), True
-    try:
-        found = explain(mechanism, epsilon, prior.words, prior.shares, every, 1)
-    except NoClosedForm:
-        if not estimate:
-            raise
-        found = explain_sampled(mechanism, epsilon, prior.words, prior.shares, every, 1)
-        exact = False
-    share = math.fsum(found.joint[:, 0].tolist())  # the same sum on every machine
-    unchanged = math.fsum((found.own[prior.words] * prior.shares).tolist())
+    exact = True
+    if isinstance(mechanism, OnDistances):  # a row for each word: too many to build them all
+        share, unchanged = guessed(mechanism.rows(check_epsilon(epsilon)), prior.words, prior.shares)
+    else:
+        every = np.arange(len(mechanism.space))
+        try:
+            found = explain(mechanism, epsilon, prior.words, prior.shares, every, 1)
+        except NoClosedForm:
+            if not estimate:
+                raise
+            found = explain_sampled(mechanism, epsilon, prior.words, prior.shares, every, 1)
+            exact = False
+        share = math.fsum(found.joint[:, 0].tolist())  # the same sum on every machine
+        unchanged = math.fsum((found.own[prior.words] * prior.shares).tolist())
     return WordRisk(min(1.0, max(share, unchanged, prior.guess)), min(1.0, unchanged), prior.guess, exact)
 
 

@@ -120,6 +120,6 @@ def _settings(scratch: Path, longest: int) -> Settings:
             "max_n": longest, "min_count": 2,
         },
         "embeddings": {"vectors": at["vectors"], "dimensions": 50, "min_count": 3, "epochs": 6, "sg": 1},
-        "space": {"path": at["space"], "counts": at["counts"], "balance": 1.0, "order": "improved"},
+        "space": {"path": at["space"], "counts": at["counts"]},
         "model": {"path": at["model"]},
     })  # fmt: skip

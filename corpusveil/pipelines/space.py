@@ -70,6 +70,7 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"
         f"{'' if len(built.lists) == 1 else 's'}, {seconds:.1f} s\nsha256 {built.digest}"
     )
+    watch.say(built.info["made"].get("balance_note", "Balance 0, as asked."))
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
     if joined:
         watch.say(f"{joined:,} of them are collocations, which the tokenizers gst, mst and optimal look up.")

@@ -7,12 +7,16 @@ list frequent words stand alone among rare ones, which gives them away. Of an em
 
 is a public change of the metric: every guarantee holds as it did, in the distance of phi'. B has no unit; about 1 makes
 frequency weigh as much as meaning (``mechanisms.md`` §16).
+
+Where no B is given, phi' with B = 1 orders the lists, and vectors stay as they are: balance was measured to help the
+mechanisms on lists, and to harm those on vectors (``docs/readable.md``).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
@@ -23,11 +27,49 @@ from corpusveil.sampling.weights import ln
 from corpusveil.spaces.nominations import centre, squared_distance
 from corpusveil.spaces.vectors import Vectors
 
+OF_LISTS = 1.0
+"""B of the lists where none is given."""
 LARGEST = 1024.0
 LOOKED_AT = 1024
 """Words whose nearest neighbor is searched for; evenly spaced ids where there are more."""
 NOMINEES = 32
 TILE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What a space's balance and order come to, and why: B, of the lists ``alone`` or of the vectors as well."""
+
+    weight: float
+    alone: bool
+    order: str
+    why: str
+
+    @property
+    def decides(self) -> list[str | float]:
+        """What tells the call for a balanced space from the one for a plain space."""
+        return [*(["lists"] if self.alone else []), self.weight] if self.weight else []
+
+    def sentence(self) -> str:
+        """Say it in one sentence."""
+        if not self.weight:
+            return f"Balance 0 ({self.order} order): {self.why}."
+        where = "in the order of the lists alone" if self.alone else "in vectors and lists"
+        return f"Balance {self.weight:g} {where} ({self.order} order): {self.why}."
+
+
+def settled(balance: float | None, order: str | None, obstacle: str | None) -> Balance:
+    """Return what a balance and an order come to; None for what is not given.
+
+    ``obstacle`` says why this space can't have balanced lists, None where it can. Balanced lists are improved by
+    default, others greedy. Raises UserError for a balance out of range.
+    """
+    if balance is not None:
+        check_balance(balance)
+        return Balance(float(balance), False, order or ("improved" if balance else "greedy"), "as asked")
+    if obstacle is not None:
+        return Balance(0.0, False, order or "greedy", obstacle)
+    return Balance(OF_LISTS, True, order or "improved", "the default where there are public counts")
 
 
 def check_balance(balance: float) -> None:

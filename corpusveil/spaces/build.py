@@ -22,7 +22,7 @@ from corpusveil.errors import (
     UnsetError,
 )
 from corpusveil.spaces import vocabulary_maps
-from corpusveil.spaces.balance import balanced, check_balance
+from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
@@ -36,10 +36,10 @@ def build_space(
     lists: int = 1,
     seed: int = 0,
     counts: npt.NDArray[np.int64] | None = None,
-    order: str = "greedy",
+    order: str | None = None,
     union: bool = False,
     only: Collection[str] | None = None,
-    balance: float = 0.0,
+    balance: float | None = 0.0,
     numbers: Numbers | None = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
@@ -54,10 +54,11 @@ def build_space(
         lists: lists an embedding, each from another start word; 0 for mechanisms that need none.
         seed: of the start words (PCG64). Public, like everything in a space.
         counts: int64 [V of the first embedding], public counts; by default those that came with it.
-        order: how lists are ordered, a name in ``ORDERS``.
+        order: how lists are ordered, a name in ``ORDERS``; by default improved where they are balanced, or greedy.
         union: keep words that only some of the embeddings have.
         only: keep none but these words.
-        balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given.
+        balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
+            balances the lists alone where there are counts, as ``corpusveil space`` does by default.
         numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:
@@ -70,19 +71,21 @@ def build_space(
             "vectors: a space is built of what cv.read_vectors(URL) returns, not of addresses or arrays."
         )
     _check(embeddings, seed, order)
-    check_balance(balance)
+    public = _public_counts(embeddings[0], counts)
+    chosen = _balance(embeddings, lists, public, order, union, balance)
     call = call_of(
         embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only, balance=balance
     )
-    public = _public_counts(embeddings[0], counts)
     if only is not None:
         embeddings, public = _restricted(embeddings, public, only)
     if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
-        if balance:
+        if chosen.weight:
             raise ConflictError(
                 "balance: public counts are of the words that all embeddings have; leave union out, or balance."
             )
-        return replace(_united(embeddings, public, lists, seed, order, call), numbers=numbers)
+        united = replace(_united(embeddings, public, lists, seed, chosen.order, call), numbers=numbers)
+        united.info["made"] |= _note(balance, chosen)
+        return united
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -91,17 +94,25 @@ def build_space(
     bits = np.random.PCG64(seed)
     starts = [_starts(bits, lists, len(words)) for _ in embeddings]
     restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
-    weighed = {}
-    if balance:
+    ordered, scales = restricted, None
+    if chosen.weight:
         named = [Vectors(words, v, e.source) for e, v in zip(embeddings, restricted, strict=True)]
-        made = [balanced(one, vocabulary.counts, balance) for one in named]
-        restricted = [one.vectors for one, _ in made]
-        weighed = {"balance": float(balance), "scales": [scale for _, scale in made]}
-    orders = np.concatenate([ORDERS[order](v, s) for v, s in zip(restricted, starts, strict=True)])
+        try:
+            made = [balanced(one, vocabulary.counts, chosen.weight) for one in named]
+        except (UnsetError, DataError):
+            if not chosen.alone:
+                raise
+            chosen = settled(None, order, "the words have all the same public count, or the same vector")
+        else:
+            ordered, scales = [one.vectors for one, _ in made], [scale for _, scale in made]
+            restricted = restricted if chosen.alone else ordered
+    orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
     digest = content_digest(vocabulary, restricted[0], orders)
-    chosen = [[words[start] for start in ids] for ids in starts]
-    info = _info(embeddings, chosen, order, seed, digest, restricted[0], orders, call, counted=public is not None)
-    info["made"] |= weighed
+    names = [[words[start] for start in ids] for ids in starts]
+    info = _info(embeddings, names, chosen.order, seed, digest, restricted[0], orders, call, counted=public is not None)
+    if scales is not None:
+        info["made"] |= {"balance": chosen.weight, "scales": scales}
+    info["made"] |= _note(balance, chosen)
     return Space(vocabulary, restricted[0], orders, digest, None, info, numbers=numbers)
 
 
@@ -111,22 +122,41 @@ def call_of(
     lists: int,
     seed: int,
     counts: npt.NDArray[np.int64] | None,
-    order: str,
+    order: str | None,
     union: bool,
     only: Collection[str] | None,
-    balance: float = 0.0,
+    balance: float | None = 0.0,
 ) -> str:
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
-    chosen = None if only is None else sorted(only)
-    weighed = [float(balance)] if balance else []
-    decided = [VERSION, lists, seed, order, union, chosen, *weighed]
+    chosen = _balance(embeddings, lists, _public_counts(embeddings[0], counts), order, union, balance)
+    decided = [VERSION, lists, seed, chosen.order, union, None if only is None else sorted(only), *chosen.decides]
     for part in (decided, *(embedding.words for embedding in embeddings)):
         sha.update(json.dumps(part).encode() + b"\n")
     for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):
         sha.update(b"none\n" if array is None else f"{array.shape}\n".encode())
         sha.update(b"" if array is None else np.ascontiguousarray(array).data.cast("B"))
     return sha.hexdigest()
+
+
+def _balance(
+    embeddings: Sequence[Vectors], lists: int, public: npt.NDArray[np.int64] | None, order: str | None, union: bool,
+    balance: float | None,
+) -> Balance:  # fmt: skip
+    """Return what a balance and an order come to in the space of these embeddings."""
+    obstacle = None
+    if public is None:
+        obstacle = "there are no public counts"
+    elif not lists:
+        obstacle = "there are no lists"
+    elif union and len(embeddings) > 1:
+        obstacle = "counts are not of the words of all embeddings"
+    return settled(balance, order, obstacle)
+
+
+def _note(balance: float | None, chosen: Balance) -> dict[str, str]:
+    """Return what a description says of the balance; without one that is asked for, nothing, as ever."""
+    return {} if balance == 0 else {"balance_note": chosen.sentence()}
 
 
 def _info(
@@ -251,10 +281,10 @@ def _united(
     return Space(vocabulary, vectors, table, digest, None, info, places)
 
 
-def _check(embeddings: Sequence[Vectors], seed: int, order: str) -> None:
+def _check(embeddings: Sequence[Vectors], seed: int, order: str | None) -> None:
     if not embeddings:
         raise UnsetError("No embedding is given; a space needs at least one.")
-    if order not in ORDERS:
+    if order is not None and order not in ORDERS:
         raise BadValueError(f"order={order!r} is not known; it may be {', '.join(ORDERS)}.")
     if seed < 0:
         raise BadValueError(f"seed={seed}: a seed is 0 or more.")

@@ -16,14 +16,15 @@ from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.studies import readings
 from corpusveil.studies.cells import Cell, Results, cells_over
 from corpusveil.studies.study import (
+    READ,
     SLOW_LAWS,
     UNQUOTED,
     Account,
     Chart,
     Check,
     Epsilon,
-    Grid,
     GridMechanism,
+    ReadFirstGrid,
     Study,
     Table,
     all_epsilons,
@@ -51,7 +52,7 @@ PAPER_FRIENDS = {0.1: 21.84, 0.5: 25.68, 1: 28.29, 3: 31.88, 5: 32.56, 10: 32.66
 PAPER_MIB = {"diffractor-geometric": 0.05, "cmp": 207, "vickrey-cmp": 170, "tem": 81}
 
 
-class DiffractorGrid(Grid):
+class DiffractorGrid(ReadFirstGrid):
     """Keys of the grid beside those of every study."""
 
     similarity: tuple[str, ...] = ()
@@ -81,7 +82,7 @@ class Diffractor(Study):
     grid = DiffractorGrid
 
     def needs(self, grid: DiffractorGrid) -> Needs:
-        return grid.needs(*(SPACES[name] for name in grid.lists))
+        return grid.needs(*(SPACES[name] for name in grid.lists), language=bool(grid.read_first))
 
     def cells(self, grid: DiffractorGrid, data: StudyData) -> list[Cell]:
         tasks = data.names(grid.tasks, grid.bundled)
@@ -132,19 +133,22 @@ class Diffractor(Study):
 
         if cell.kind == "attack":  # trained on the original; the same test rows, perturbed
             _, test = task.train_and_test(cell["seed"])
-            texts = list(task.texts)
-            for row, text in zip(test.tolist(), private([task.texts[row] for row in test.tolist()]), strict=True):
-                texts[row] = text
-            return mode_scores(task, task.with_texts(texts), data.model, cell["seed"], ("original-private",))
+            rows = test.tolist()
+            released = private([task.texts[row] for row in rows])
+            figures = _attacked(task, rows, released, data, cell["seed"])
+            readable = data.readable(mechanism, budget, policy) if mechanism.name in grid.read_first else None
+            if readable is not None:
+                figures |= _attacked(task, rows, readable(released), data, cell["seed"], READ)
+            return figures
         began = time.perf_counter()
         texts = private(task.texts)
         seconds = time.perf_counter() - began
         second = None if task.pairs is None else private(task.pairs)
-        released: LabelledTexts = task.with_texts(texts, second)
-        figures = mode_scores(task, released, data.model, cell["seed"], ("private-private",))
+        version = task.with_texts(texts, second)
+        figures = mode_scores(task, version, data.model, cell["seed"], ("private-private",))
         figures["tokens_a_day"] = sum(len(text.split()) for text in task.texts) / seconds * SECONDS_A_DAY
         if data.bundled or task.name in grid.similarity:
-            figures |= text_statistics(task.texts, released.texts, data.encoder)
+            figures |= text_statistics(task.texts, version.texts, data.encoder)
         return figures
 
     def account(self, results: Results, grid: DiffractorGrid, data: StudyData) -> Account:
@@ -155,7 +159,17 @@ class Diffractor(Study):
             _attacks(results),
             _speeds(results),
         )
-        return Account(tables, tuple(_checks(results, grid, data)), _charts(results, grid), tuple(_notes()))
+        return Account(tables, tuple(_checks(results, grid, data)), _charts(results, grid), tuple(_notes(grid, data)))
+
+
+def _attacked(
+    task: LabelledTexts, rows: list[int], found: list[str], data: StudyData, seed: int, prefix: str = ""
+) -> dict[str, float]:
+    """Return how a classifier of the original texts does on test rows that have these texts."""
+    texts = list(task.texts)
+    for row, text in zip(rows, found, strict=True):
+        texts[row] = text
+    return mode_scores(task, task.with_texts(texts), data.model, seed, ("original-private",), prefix)
 
 
 def _seeds(kind: str, tasks: list[str], at: Mapping[str, Any], seeds: int) -> list[Cell]:
@@ -267,8 +281,11 @@ def _attacks(results: Results) -> Table:
         of_original = (known.mean("original-original:accuracy"), known.mean("original-original:floor"))
         for name, space, label in _labels(attacks):
             some = attacks.where(task=task, mechanism=name, space=space)
-            right = [some.where(epsilon=epsilon).figure("original-private:accuracy") for epsilon in epsilons]
-            rows.append((task, label, *right, *of_original))
+            for prefix, title in (("", label), (READ, f"{label}, denoised first")):
+                measure = f"{prefix}original-private:accuracy"
+                right = [some.where(epsilon=epsilon).figure(measure) for epsilon in epsilons]
+                if not prefix or any(right):
+                    rows.append((task, title, *right, *of_original))
     columns = ("task", "mechanism", *(f"ε {epsilon:g}" for epsilon in epsilons), "original", "constant")
     return Table("Static attackers: accuracy, trained on original texts", columns, rows)
 
@@ -306,8 +323,11 @@ def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
     )
 
 
-def _notes() -> Iterator[str]:
+def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:
     yield from profile("1-diffractor").lines()
+    if grid.read_first:
+        text = "--corpus" if data.sources.corpus else "the text that the dependencies ship"
+        yield f"Denoised first: releases by {', '.join(grid.read_first)}, by a language model of {text}."
 
 
 def _checks(results: Results, grid: DiffractorGrid, data: StudyData) -> Iterator[Check]:

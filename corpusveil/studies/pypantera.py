@@ -7,19 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from corpusveil.budget import Budget
 from corpusveil.errors import DataError
-from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.utility.text_classifiers import Predictor
 from corpusveil.evaluation.utility.training_modes import score
-from corpusveil.mechanisms import registry
 from corpusveil.studies.cells import Cell, Results, cells_over
-from corpusveil.studies.pypantera_account import READ, account_of
+from corpusveil.studies.pypantera_account import TOGETHER, account_of
 from corpusveil.studies.retrieval.obfuscated_queries import Variants, denoised, obfuscate, prepared, query_similarity
 from corpusveil.studies.retrieval.obfuscated_search import search_obfuscated
 from corpusveil.studies.retrieval.ranking_scores import NAMES, RECALL_AT, score_obfuscated, score_ranking
+from corpusveil.studies.retrieval.read_together import together
 from corpusveil.studies.search_collections import (
     JUDGED,
     SearchCollection,
@@ -29,14 +28,14 @@ from corpusveil.studies.search_collections import (
     prepare_index,
     search_collection,
 )
-from corpusveil.studies.study import Account, Epsilon, Grid, GridMechanism, Study, all_epsilons
+from corpusveil.studies.study import READ, Account, Epsilon, GridMechanism, ReadFirstGrid, Study, all_epsilons
 from corpusveil.studies.study_data import Needs, StudyData, key_of
 from corpusveil.studies.task_figures import named_scores, original_scores
 from corpusveil.transforms.profiles import find as profile
 from corpusveil.transforms.release import Release
 
 
-class PypanteraGrid(Grid):
+class PypanteraGrid(ReadFirstGrid):
     """Keys of the grid beside those of every study."""
 
     epsilons: tuple[Epsilon, ...] = Field(min_length=1)
@@ -53,20 +52,10 @@ class PypanteraGrid(Grid):
     """At most so many are searched for known items."""
     variants: int = Field(ge=1)
     """Of each query."""
-    read_first: tuple[str, ...] = ()
-    """Mechanisms whose variants an engine also denoises before it searches: each law costs seconds to a minute."""
     depth: int = Field(ge=1)
     """Results of a variant in a judged collection,"""
     known_item_depth: int = Field(ge=1)
     """and among known items, which are so few that the pools of 100 would be all of them."""
-
-    @field_validator("read_first")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in registry.names():
-                raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
-        return names
 
     @property
     def shown(self) -> list[float]:
@@ -138,10 +127,16 @@ class Pypantera(Study):
         near = query_similarity(variants, data.encoder)
         figures = found_with(of, variants, grid.depth_of(cell["collection"]))
         figures |= {"jaccard": near.jaccard, "cosine": near.cosine, "total_epsilon": variants.total}
-        readable = None
+        denoiser = None
         if cell["mechanism"] in grid.read_first:
-            readable = data.readable(mechanism, budget, policy)
-        return figures if readable is None else {**figures, **read_figures(of, variants, readable, cell, grid, data)}
+            denoiser = data.denoiser(mechanism, budget, policy)
+        if denoiser is None:
+            return figures
+        for kind, read in ((READ, denoised(variants, denoiser.readable)), (TOGETHER, together(variants, denoiser))):
+            near, found = query_similarity(read, data.encoder), found_with(of, read, grid.depth_of(cell["collection"]))
+            both = {**found, "jaccard": near.jaccard, "cosine": near.cosine}
+            figures |= {f"{kind}{name}": value for name, value in both.items()}
+        return figures
 
     def account(self, results: Results, grid: PypanteraGrid, data: StudyData) -> Account:
         return account_of(results, grid, data, list(_notes(grid, data)))
@@ -208,16 +203,6 @@ def found_with(of: SearchCollection, variants: Variants, depth: int) -> dict[str
         means = score_obfuscated(search_obfuscated(engine, variants, depth, client, pool), of.judgements).means()
         figures |= {f"{name}:{at}": means[title] for at, title in NAMES.items()}
     return figures
-
-
-def read_figures(
-    of: SearchCollection, variants: Variants, readable: Readable, cell: Cell, grid: PypanteraGrid, data: StudyData
-) -> dict[str, float]:
-    """Return what an engine learns and finds that denoises the variants before it searches with them."""
-    read = denoised(variants, readable)
-    near, found = query_similarity(read, data.encoder), found_with(of, read, grid.depth_of(cell["collection"]))
-    figures = {**found, "jaccard": near.jaccard, "cosine": near.cosine}
-    return {f"{READ}{name}": value for name, value in figures.items()}
 
 
 def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:

@@ -11,11 +11,11 @@ from corpusveil.studies import readings
 from corpusveil.studies.cells import Results
 from corpusveil.studies.retrieval.ranking_scores import NAMES
 from corpusveil.studies.search_collections import JUDGED
-from corpusveil.studies.study import Account, Chart, Check, Table
+from corpusveil.studies.study import READ, Account, Chart, Check, Table
 from corpusveil.studies.study_data import StudyData
 
-READ = "read:"
-"""What names of figures begin with that are of denoised variants."""
+TOGETHER = "together:"
+"""What names of figures begin with that are of all variants of a query, read together."""
 MEASURES = ("recall of R", "nDCG@10", "Jaccard", "cosine")
 PAPER: dict[str, dict[float, tuple[float, float, float, float | None]]] = {
     "cmp": {1: (0, 0, 0, 0.025), 10: (0.028, 0.052, 0.119, 0.225), 15: (0.292, 0.544, 0.460, 0.628),
@@ -114,14 +114,14 @@ def _read(results: Results, grid: Any, collection: str) -> Table:
         for epsilon in grid.shown:
             at = some.where(mechanism=name, epsilon=epsilon)
             if at.values(f"{READ}jaccard"):
-                pairs = (at.figure(f"{kind}{measure}") for measure in measures for kind in ("", READ))
+                pairs = (at.figure(f"{kind}{measure}") for measure in measures for kind in ("", READ, TOGETHER))
                 rows.append((name, epsilon, at.mean("total_epsilon"), *pairs))
     titles = [title if measure in ("jaccard", "cosine") else f"nDCG@10, {title}" for measure, title in measures.items()]
-    columns = ("queries", "ε", "r ε", *(f"{title}{kind}" for title in titles for kind in ("", ", read")))
+    columns = ("queries", "ε", "r ε", *(f"{title}{kind}" for title in titles for kind in ("", ", read", ", together")))
     notes = (
         "Read: the engine denoises every variant by the published law and public text, and searches with that.",
         "nDCG@10 is of what the client ranks by the original query: what the engine brought into R decides it.",
-        "Every variant is read by itself; who combines the variants of a query learns more.",
+        "Together: of a query's variants it makes one text, by the product of their laws, and searches with that.",
     )
     return Table(f"Read after denoising, {title_of(collection)}", columns, rows, notes)
 

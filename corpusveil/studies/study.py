@@ -86,6 +86,25 @@ class Grid(BaseModel):
         return Needs((one_list, *words), tokenizers, self.dimensions, self.epochs, self.min_count, language=language)
 
 
+READ = "read:"
+"""What names of figures begin with that are of an attacker who denoises first."""
+
+
+class ReadFirstGrid(Grid):
+    """A grid of a study whose attackers denoise what some mechanisms release before anything else."""
+
+    read_first: tuple[str, ...] = ()
+    """These mechanisms; each law costs seconds to a minute."""
+
+    @field_validator("read_first")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in registry.names():
+                raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
+        return names
+
+
 class GridMechanism(BaseModel):
     """A mechanism of a grid: its name, its parameters, the epsilons that the study has for it (of a word)."""
 

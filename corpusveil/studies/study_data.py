@@ -231,9 +231,19 @@ class StudyData:
 
         None where a reader can't tell which epsilon a word was replaced at.
         """
-        text = policy or TextPolicy()
+        denoiser = self.denoiser(mechanism, budget, policy, collocations)
+        return None if denoiser is None else denoiser.readable
+
+    def denoiser(
+        self,
+        mechanism: Mechanism,
+        budget: Budget,
+        policy: TextPolicy | None = None,
+        collocations: Collocations | None = None,
+    ) -> Denoiser | None:
+        """Return whose ``readable`` that is."""
         try:
-            return Denoiser(mechanism, budget, text, self.language.model, collocations=collocations).readable
+            return Denoiser(mechanism, budget, policy or TextPolicy(), self.language.model, collocations=collocations)
         except ConflictError:
             return None
 

@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +116,16 @@ def _runs(kinds: Any, ends: Any, offsets: Any, longest: int, index: Any, starts:
                 inside = False
     starts[runs] = n
     return runs, n
+
+
+class Law(Protocol):
+    """Candidates of released words: ``words`` int32 [R, count], -1 behind the last, and how likely each is replaced so.
+
+    ``emissions`` float64 [R, count] may be scaled by row.
+    """
+
+    words: npt.NDArray[np.int32]
+    emissions: npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -247,6 +257,18 @@ class Denoiser:
         if self.search.aim == "table":
             out[at] = reader.candidates.words[rows[at], 0]
             return out
+        self.search_words(reader, tokens, replaced, kept, rows, reader.candidates, reader.rho, out)
+        return out
+
+    def search_words(
+        self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_],
+        rows: npt.NDArray[np.int64], law: Law, rho: float, out: npt.NDArray[np.int32],
+    ) -> None:  # fmt: skip
+        """Write into ``out``, int32 [T], what words most likely were in their context.
+
+        ``rows`` int64 [T] are those of ``law`` for each replaced token, -1 for others; ``rho`` is the share of replaced
+        tokens that were outside the vocabulary.
+        """
         kinds = np.where(replaced | kept, _PLACE, _BREAK).astype(np.uint8)
         ends, silent = ends_and_stops(tokens)
         kinds[silent] = _SILENT
@@ -255,12 +277,10 @@ class Denoiser:
         index = index[:places]
         found = np.empty(places, np.int32)
         search_runs(
-            out[index], rows[index], starts[: runs + 1], reader.candidates.words, reader.candidates.emissions,
-            reader.unknown, reader.rho, LEAST, self.search.aim == "sentence", reader.said, self.model.arrays,
-            reader.room, found,
+            out[index], rows[index], starts[: runs + 1], law.words, law.emissions, reader.unknown, rho, LEAST,
+            self.search.aim == "sentence", reader.said, self.model.arrays, reader.room, found,
         )  # fmt: skip
         out[index] = found
-        return out
 
     def epsilons(self, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Return the epsilon at which each replaced token was replaced, float64 [K], as any reader can compute it."""

@@ -42,6 +42,7 @@ test_rows = 20
 lists = ["L0"]
 beside = [{ name = "tem" }]
 epsilons = [1]
+read_first = []
 words = 20
 runs = 20
 speed_words = 100
@@ -291,10 +292,11 @@ def artefacts() -> dict[str, Any]:
     call("train", "--tokens", "tokens-gst", "--output", "vectors", "--dimensions", "4", "--epochs", "1", "--min-count",
          "2", "--progress", "none")  # fmt: skip
     np.savez("given.npz", vocab=np.array(WORDS), vectors=np.random.default_rng(3).standard_normal((len(WORDS), 6)))
-    call("space", "--vectors", "given.npz", "--counts", "counts", "--output", "space-2", "--lists", "2", "--order",
-         "improved", "--seed", "4")  # fmt: skip
+    lists = ("space", "--vectors", "given.npz", "--counts", "counts", "--lists", "2", "--seed", "4")
+    call(*lists, "--order", "improved", "--balance", "0", "--output", "space-2")
+    call(*lists, "--output", "space-3")
     names = ["counts", *(f"table-{measure}" for measure in measures), "tokens-word", "tokens-gst", "tokens-mst"]
-    found = {name: folder(Path(name)) for name in (*names, "space-2")}
+    found = {name: folder(Path(name)) for name in (*names, "space-2", "space-3")}
     surrogate = cv.TextPolicy(numbers="surrogate", case="restore")
     found["surrogates"] = released(cv.load_space("space-2"), policy=surrogate)
     trained = folder(Path("vectors"))

@@ -10,6 +10,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import BadTypeError, DataError, UserError
+from corpusveil.mechanisms import exponential_risk
+from corpusveil.mechanisms.explanations import explain
 from corpusveil.mechanisms.risk import HIGHEST, LOWEST, largest_epsilon, word_risk
 from corpusveil.sampling.grid import grid_value, is_on_grid
 from corpusveil.spaces import Space, Vectors
@@ -58,6 +60,30 @@ def test_it_grows_with_epsilon_and_is_above_both_simple_guesses(space: Space, na
     slack = 0.0 if found[0].exact else 0.01
     assert all(low.share <= high.share + slack for low, high in itertools.pairwise(found))
     assert found[-1].share > found[0].share + 0.1
+
+
+@pytest.mark.parametrize("name", ["santext", "tem", "tight-exponential", "syntf"])
+@pytest.mark.parametrize("inputs", [None, 150])
+def test_blocks_of_rows_give_the_risk_of_the_integers(
+    name: str, inputs: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within the tolerance that is stated, also of words that are nearly or quite the same, far from the origin."""
+    monkeypatch.setattr(exponential_risk, "TILE", 64)
+    rng = np.random.default_rng(8)
+    vectors = rng.normal(size=(300, 4)).astype(np.float32) + np.float32(20)
+    vectors[250:270] = vectors[:20]
+    vectors[270:] = vectors[20:50] + rng.normal(size=(30, 4)).astype(np.float32) * np.float32(1e-4)
+    counts = (10_000 / rng.permutation(np.arange(1, 301)) ** 1.2).astype(int)
+    space = cv.build_space(Vectors([f"w{i}" for i in range(300)], vectors), lists=0, counts=counts)
+    prior, mechanism = prior_of(space, inputs), cv.mechanism(name, space)
+    for epsilon in (0.3, 2.0, 60.0, 8.0):
+        exact = explain(mechanism, epsilon, prior.words, prior.shares, np.arange(300), 1)
+        share, unchanged = float(exact.joint[:, 0].sum()), float(exact.own[prior.words] @ prior.shares)
+        found = word_risk(mechanism, epsilon, prior)
+        assert found.share == pytest.approx(max(share, prior.guess), rel=exponential_risk.TOLERANCE)
+        assert found.unchanged == pytest.approx(unchanged, rel=exponential_risk.TOLERANCE)
+    other = word_risk(mechanism, 8.1, prior).unchanged  # another epsilon would be noticed
+    assert other != pytest.approx(found.unchanged, rel=10 * exponential_risk.TOLERANCE)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.3])

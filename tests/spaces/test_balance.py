@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,45 @@ def test_no_balance_is_the_space_as_before() -> None:
     assert (zero.digest, zero.info["call"]) == (plain.digest, plain.info["call"])
     assert "balance" not in plain.info["made"]
     assert build_space(embedding(), counts=COUNTS, balance=1).digest != plain.digest
+
+
+def test_by_default_lists_are_balanced_and_vectors_are_as_given() -> None:
+    """Mechanisms on lists gain by it; those on vectors, which lose by it, keep what they had."""
+    space = build_space(embedding(), counts=COUNTS, balance=None)
+    np.testing.assert_array_equal(space.vectors, embedding().vectors)
+    whole = build_space(embedding(), counts=COUNTS, balance=1, order="improved")
+    np.testing.assert_array_equal(space.lists, whole.lists)
+    assert space.digest not in (whole.digest, build_space(embedding(), counts=COUNTS).digest)
+    assert "Balance 1 in the order of the lists alone (improved order)" in space.info["made"]["balance_note"]
+    greedy = build_space(embedding(), counts=COUNTS, balance=None, order="greedy")
+    np.testing.assert_array_equal(
+        greedy.lists, build_space(embedding(), counts=COUNTS, balance=1, order="greedy").lists
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({}, "no public counts"),
+        ({"counts": np.zeros(SIZE, np.int64)}, "no public counts"),
+        ({"counts": COUNTS, "lists": 0}, "no lists"),
+        ({"counts": np.full(SIZE, 7)}, "the same public count"),
+    ],
+)
+def test_what_cannot_be_balanced_is_as_before_by_default(arguments: dict[str, Any], why: str) -> None:
+    plain, chosen = (build_space(embedding(), balance=balance, **arguments) for balance in (0, None))
+    assert chosen.digest == plain.digest
+    assert why in chosen.info["made"]["balance_note"]
+    assert ("scales" in chosen.info["made"]) is False
+
+
+def test_the_lists_of_a_union_are_as_before_by_default() -> None:
+    more = Vectors([*embedding().words, "more"], np.random.default_rng(2).normal(size=(SIZE + 1, 3)).astype(np.float32))
+    plain, chosen = (
+        build_space([embedding(), more], counts=COUNTS, union=True, balance=balance) for balance in (0, None)
+    )
+    assert chosen.digest == plain.digest
+    assert "words of all embeddings" in chosen.info["made"]["balance_note"]
 
 
 def test_the_coordinate_is_the_formula() -> None:

@@ -302,6 +302,7 @@ def _figures(cells: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
 
 GRID = """
 seeds = 2
+read_first = []
 bundled = ["bundled-sources"]
 bundled_attacks = ["bundled-articles"]
 train_rows = 60

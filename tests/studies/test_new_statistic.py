@@ -40,6 +40,7 @@ register("{NAME}", group="utility", key="length", unit="number", tile=True, floo
 '''
 GRID = """
 seeds = 1
+read_first = []
 train_rows = 20
 test_rows = 10
 bundled = ["bundled-sources"]

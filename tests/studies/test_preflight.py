@@ -68,7 +68,7 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
         ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
         ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "nothing matches"),
         ("1-diffractor", ["--collection", "GRID"], "--collection: the study 1-diffractor has no use for it"),
-        ("1-diffractor", ["--vectors", "VECTORS", "--corpus", "GRID"], "--corpus: vectors are given"),
+        ("comparative-mldp", ["--vectors", "VECTORS", "--corpus", "GRID"], "--corpus: vectors are given"),
         ("collocations", ["--qrels", "GRID"], "--qrels: the study collocations has no use for it"),
         ("adversarial-robustness", ["--model", "vectors"], "--model: the study adversarial-robustness has no use"),
         ("adversarial-robustness", ["--encoder", "x"], "--encoder: the study adversarial-robustness has no use"),

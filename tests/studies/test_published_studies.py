@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def opened(name: str, text: str, sources: Sources, folder: Path) -> tuple[Study,
 def diffractor(vectors: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     grid = (
         'lists = ["L0"]\nbeside = [{ name = "tem" }]\nepsilons = [0.1, 30]\nwords = 20\nruns = 50\nspeed_words = 100\n'
+        "read_first = []\n"
     )
     return opened("1-diffractor", grid, Sources(vectors=(vectors,)), tmp_path_factory.mktemp("diffractor"))
 
@@ -60,6 +62,40 @@ def test_a_static_attacker_is_trained_on_original_rows_and_only_test_rows_are_pr
         for epsilon in (0.1, 60.0)
     ]
     assert found[1] == whole["original-original:accuracy"] >= found[0]
+
+
+def test_an_attacker_who_denoises_first_has_a_figure_and_a_row_of_its_own(tmp_path: Path) -> None:
+    """Where public text shows in which order words stand he learns more; nothing else is another."""
+    rng = np.random.default_rng(1)
+    words = [f"w{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmno"]
+    begins = rng.integers(200, size=400)
+    lines = [" ".join(words[first : first + 40]) for first in begins.tolist()]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "public.txt").write_text("\n".join(lines))
+    np.savez(tmp_path / "v.npz", vocab=np.array(words), vectors=rng.normal(size=(240, 8)).astype(np.float32))
+    rows = [{"text": line, "label": f"l{first // 20}", "split": "test" if n % 3 else "train"}
+            for n, (first, line) in enumerate(zip(begins.tolist(), lines, strict=True))]  # fmt: skip
+    for name in ("sst2", "blog_gender"):
+        (tmp_path / "data" / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    sources = Sources(
+        data=str(tmp_path / "data"), vectors=(str(tmp_path / "v.npz"),), corpus=(str(tmp_path / "public.txt"),)
+    )
+    keys = 'tasks = ["sst2"]\nattacks = ["blog_gender"]\nepsilons = [0.2]\nlists = ["L0"]\n'
+    keys += 'on_lists = ["diffractor-geometric"]\nbeside = [{ name = "tem" }]\n'
+    study, grid, ground, one = opened("1-diffractor", keys, sources, tmp_path)
+    at = {"task": "blog_gender", "mechanism": "diffractor-geometric", "parameters": {}, "space": "L0", "seed": 0}
+    found = study.work(Cell("attack", {**at, "epsilon": 0.2}), grid, ground)
+    unread = grid.model_copy(update={"read_first": ()})
+    drawn = study.work(Cell("attack", {**at, "epsilon": 0.2}), unread, ground)
+    assert {name: value for name, value in found.items() if not name.startswith("read:")} == drawn
+    assert found["read:original-private:accuracy"] > found["original-private:accuracy"] + 0.1
+    account, _ = run_study(one, Local())
+    table = next(table for table in account.tables if table.title.startswith("Static attackers"))
+    assert [row[1] for row in table.rows] == [
+        "diffractor-geometric, L0",
+        "diffractor-geometric, L0, denoised first",
+        "tem",
+    ]
 
 
 def test_a_cell_is_the_same_for_a_seed_and_another_for_another(diffractor: Any) -> None:

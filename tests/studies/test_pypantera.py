@@ -220,14 +220,17 @@ def test_an_engine_that_denoises_first_has_figures_of_its_own(folder: Path, tmp_
     drawn = STUDY.work(cells["ring-geometric"], grid(**ring, terms=6), one.data)
     found = STUDY.work(cells["ring-geometric"], small, one.data)
     assert {name: found[name] for name in drawn} == drawn
-    assert found.keys() - drawn.keys() == {f"read:{name}" for name in drawn if name != "total_epsilon"}
+    new = {f"{kind}:{name}" for name in drawn if name != "total_epsilon" for kind in ("read", "together")}
+    assert found.keys() - drawn.keys() == new
     assert found["read:jaccard"] > found["jaccard"] + 0.05
-    assert not any(name.startswith("read:") for name in STUDY.work(cells["tem"], small, one.data))
+    assert found["together:jaccard"] > found["read:jaccard"] + 0.02
+    assert STUDY.work(cells["tem"], small, one.data).keys() == drawn.keys()
     told, _ = run_study(one, Local())
     table = next(table for table in told.tables if table.title.startswith("Read after denoising"))
     assert [row[0] for row in table.rows] == ["ring-geometric"]
-    assert table.columns[3:5] == ("Jaccard", "Jaccard, read")
-    assert (table.rows[0][3].mean, table.rows[0][4].mean) == (found["jaccard"], found["read:jaccard"])
+    assert table.columns[3:6] == ("Jaccard", "Jaccard, read", "Jaccard, together")
+    shown = [figure.mean for figure in table.rows[0][3:6]]
+    assert shown == [found["jaccard"], found["read:jaccard"], found["together:jaccard"]]
     sources = Sources(data=sources.data, vectors=sources.vectors)
     prepare_study(STUDY, grid(**ring, terms=6), sources, str(tmp_path / "before"), Local())
     with pytest.raises(InUseError):  # here nothing was counted

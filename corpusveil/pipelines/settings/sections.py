@@ -127,7 +127,8 @@ class SpaceSettings(Section):
         "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
-    order: Literal["greedy", "improved"] = key("How lists are ordered.", "greedy")
+    order: Literal["greedy", "improved"] | None = key(
+        "How lists are ordered; default: improved where they are balanced, or greedy.", None)
     union: bool = key("Keep words that only some of the embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
@@ -136,9 +137,10 @@ class SpaceSettings(Section):
     counts: str | None = key(
         "Public word counts that 'resample' draws from: what 'count' wrote, or word<TAB>count a line.", None,
         path=True, metavar="URL")
-    balance: float = key(
+    balance: float | None = key(
         "How much public frequency counts beside meaning, so that a replacement gives less away; needs {space.counts}. "
-        "0: not at all; 1 with {space.order} improved suits mechanisms on lists.", 0.0, ge=0)
+        "0: not at all; default, where there are counts and no {space.union}: 1 in the order of the lists, while "
+        "vectors stay as given.", None, ge=0)
     seed: int = key("Public seed of the lists' start words.", 0, ge=0)
 
 

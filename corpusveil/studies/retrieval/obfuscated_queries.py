@@ -100,7 +100,7 @@ def denoised(variants: Variants, readable: Readable) -> Variants:
 
     ``readable`` is that of a ``Denoiser`` of their release. It is a function of what the engine was sent, and of public
     data, so nothing more is spent; ``query_similarity`` of these is what the engine learns of the queries. Each variant
-    is read by itself: who combines the variants of a query learns more.
+    is read by itself; ``together`` combines those of a query.
     """
     texts = readable([variant for some in variants.texts for variant in some])
     rows = tuple(tuple(texts[start : start + variants.count]) for start in range(0, len(texts), variants.count))

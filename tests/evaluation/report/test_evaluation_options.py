@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import random
@@ -29,6 +30,7 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.utility import fine_tuning
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.mechanisms import make
+from corpusveil.pipelines.settings.rules import risk_model
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.word_prior import Prior
@@ -373,6 +375,24 @@ def test_the_demo_says_what_its_release_gives_away(
         assert name in told
     page = tmp_path / "evaluation" / "report.html"
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+def test_the_demo_names_its_risk_beforehand_and_it_is_of_context(tmp_path: Path) -> None:
+    """It denoises, and a denoised release shows what is guessed from context."""
+    settings = demonstration.settings_of(tmp_path, ["public.json.gz"], ["news.json.gz"])
+    (budget,) = settings.needed("budget")
+    assert (budget.epsilon, budget.risk, budget.risk_of) == (None, demonstration.RISK, "context")
+    assert risk_model(settings) == settings.value("model.path")
+
+
+def test_the_demo_shows_one_text_before_after_and_denoised(tmp_path: Path) -> None:
+    shards = [tmp_path / "news.gz", *(tmp_path / name / "data" / "part.gz" for name in ("private-local", "readable"))]
+    for shard, text in zip(shards, ("a cat sat", "of cat as", "the cat sat"), strict=True):
+        shard.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(shard, "wt") as file:
+            file.writelines(json.dumps({"text": one}) + "\n" for one in (text, "another document"))
+    told = demonstration.before_after(str(shards[0]), tmp_path)
+    assert told.splitlines() == ["Before:   a cat sat", "After:    of cat as", "Denoised: the cat sat"]
 
 
 class TestSimilarityOfMeaning:

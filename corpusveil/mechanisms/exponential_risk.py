@@ -1,0 +1,133 @@
+"""How often the best guess of a word is right under an exponential law: all pairs of words, twice, in blocks.
+
+Distances come from matrix products instead of dimension by dimension, and no row of integers is built:
+
+    Z_w = sum_u c_u exp(-s d(w, u)),        V = sum_u c_u max_w (pi_w / Z_w) exp(-s d(w, u))
+
+Both d and the sums are symmetric in what they cost: the first pass looks at each pair once. The second takes words by
+falling pi / Z. A word behind another one never explains that one better than it explains itself, and blocks of words
+that are all behind are left out. Products are in float64, and nearly equal vectors are subtracted, so a share differs
+from that of the integers by less than ``TOLERANCE`` of itself (a test holds it against them).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.mechanisms.vector_blocks import exponential
+from corpusveil.sampling import weights
+
+if TYPE_CHECKING:
+    from corpusveil.mechanisms.exponential_rows import ExponentialRows
+
+TOLERANCE = 1e-6
+"""What a share may be too small by, as a part of it."""
+TILE = 1024
+NEAR = 1e-6
+"""Squared distances below this part of the largest squared length are computed by subtraction."""
+_LOWEST = -46.0
+_FLOOR = weights.FLOOR / weights.TOTAL
+Floats = npt.NDArray[np.float64]
+
+
+class _Squares:
+    """Squared distances of words, in tiles: of vectors float32 [V, d] in some order."""
+
+    def __init__(self, vectors: npt.NDArray[np.float32], order: npt.NDArray[np.int64]) -> None:
+        self.points = vectors[order].astype(np.float64)
+        self.points -= self.points.mean(axis=0)
+        self.lengths = (self.points**2).sum(axis=1)
+        self.near = NEAR * float(self.lengths.max())
+
+    def tile(self, rows: slice, columns: slice) -> Floats:
+        """Return the squared distances of two ranges of words, float64 [R, C]."""
+        out = self.points[rows] @ self.points[columns].T
+        out *= -2.0
+        out += self.lengths[rows, None]
+        out += self.lengths[columns]
+        for row, column in np.argwhere(out < self.near).tolist():
+            gap = self.points[rows.start + row] - self.points[columns.start + column]
+            out[row, column] = gap @ gap
+        return out
+
+
+def guessed(
+    rows: ExponentialRows, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return how often the best guess from an output is right, and how often the output is; by the law of ``rows``.
+
+    ``words`` int64 [N] are what may be inputs, ``shares`` float64 [N] their public probabilities.
+    """
+    size, s = rows.blocks.words, rows.s
+    factors = rows.factors.reshape(-1)[:size]
+    room = 1.0 - size * _FLOOR
+    normalisers = _normalisers(_Squares(rows.blocks.vectors, np.arange(size)), rows, factors)
+    logs = np.full(size, -np.inf)
+    logs[words] = np.log(shares * room / normalisers[words])
+    order = np.argsort(-logs, kind="stable")
+    best = _best(_Squares(rows.blocks.vectors, order), logs[order], s, rows.gamma, rows.squared)
+    share = math.fsum((factors[order] * np.exp(best)).tolist()) + size * _FLOOR * float(shares.max())
+    unchanged = math.fsum((shares * (factors[words] * room / normalisers[words] + _FLOOR)).tolist())
+    return share, unchanged
+
+
+def _tiles(size: int) -> list[slice]:
+    return [slice(first, min(first + TILE, size)) for first in range(0, size, TILE)]
+
+
+def _normalisers(squares: _Squares, rows: ExponentialRows, factors: Floats) -> Floats:
+    """Return Z of every word, float64 [V]."""
+    out = np.zeros(factors.size)
+    for here in _tiles(factors.size):
+        for there in _tiles(factors.size):
+            if there.start >= here.start:
+                tile = squares.tile(here, there)
+                both = there.start > here.start
+                _add(tile, rows.s, rows.gamma, rows.squared, both, factors[here], factors[there], out[here], out[there])
+    return out
+
+
+def _best(squares: _Squares, logs: Floats, s: float, gamma: float, squared: bool) -> Floats:
+    """Return ``max_w logs_w - s min(d(w, u), gamma)`` of every word u, float64 [V]; ``logs`` fall."""
+    best = logs.copy()
+    for there in _tiles(logs.size):
+        for here in _tiles(logs.size):
+            if logs[here.start] <= best[there].min():
+                break
+            _raise(squares.tile(here, there), s, gamma, squared, logs[here], best[there])
+    return best
+
+
+@numba.njit(nogil=True, cache=True)
+def _add(
+    tile: Any, s: float, gamma: float, squared: bool, both: bool, factors: Any, others: Any, sums: Any, across: Any
+) -> None:
+    """Add the kernel values of a tile to the sums of its rows and, where it has ``both``, of its columns."""
+    values = np.empty(tile.shape[1])
+    for row in range(tile.shape[0]):
+        for column in range(tile.shape[1]):
+            distance = tile[row, column] if squared else math.sqrt(tile[row, column])
+            exponent = -s * (distance if distance < gamma else gamma)  # noqa: FURB136 - min() is no vector code
+            values[column] = exponential(exponent if exponent > _LOWEST else _LOWEST)  # noqa: FURB136
+        if both:
+            for column in range(tile.shape[1]):
+                across[column] += factors[row] * values[column]
+        total = 0.0
+        for column in range(tile.shape[1]):
+            total += others[column] * values[column]
+        sums[row] += total
+
+
+@numba.njit(nogil=True, cache=True)
+def _raise(tile: Any, s: float, gamma: float, squared: bool, logs: Any, best: Any) -> None:
+    """Raise what explains the columns of a tile best, where a row does better."""
+    for row in range(tile.shape[0]):
+        for column in range(tile.shape[1]):
+            distance = tile[row, column] if squared else math.sqrt(tile[row, column])
+            value = logs[row] - s * (distance if distance < gamma else gamma)  # noqa: FURB136
+            best[column] = value if value > best[column] else best[column]  # noqa: FURB136
