@@ -27,7 +27,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
+from corpusveil.budget.privacy_loss import PrivacyLoss
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, Mechanism, promise
 from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, rows_of, steepest
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
@@ -133,6 +134,10 @@ class TightExponential(OnDistances):
 
     def reach(self, epsilon: float) -> float:
         return solution_of(self.space, check_epsilon(epsilon)).s * self.diameter()
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return what any mechanism has: with all of epsilon in the exponent the range of losses is no narrower."""
+        return Mechanism.privacy_loss(self, epsilon, distance)
 
     def plain_ldp(self, epsilon: float) -> float:
         return min(epsilon * self.diameter(), math.log(weights.TOTAL / weights.FLOOR))
