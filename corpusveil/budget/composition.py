@@ -15,6 +15,7 @@ import functools
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -91,12 +92,12 @@ def _composed(parts: Parts, delta: float, step: float) -> float:
     from dp_accounting.pld import pld_pmf
 
     step *= 1 + 2.0**-40  # a largest loss that is whole steps stays within them
-    whole = None
+    whole: Any = None
     for loss, count in parts:
         if loss.largest == 0:
             continue
         top = math.ceil(loss.largest / step)
-        x = np.arange(-top, top + 1) * step
+        x = np.arange(-top, top + 1, dtype=np.float64) * step
         deltas = np.minimum.accumulate(np.clip(loss.deltas(x), 0.0, 1.0))
         deltas[-1] = 0.0  # no loss is larger
         each = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, -top, top, deltas).to_dense_pmf()

@@ -83,6 +83,8 @@ class Mechanism(abc.ABC):
     summary: ClassVar[str]
     private: ClassVar[bool] = True
     """False where no guarantee holds: a release by such a mechanism has to accept that."""
+    ranged: ClassVar[bool] = False
+    """True where log-ratios of two words at distance 1 lie in an interval of length epsilon (``BoundedRange``)."""
 
     space: Space
 

@@ -133,6 +133,7 @@ class DiffractorExponential(OnLists):
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"
     summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realised away from the ends"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
+    ranged: ClassVar[bool] = True
 
     gamma: int | None = None
     beta: float = 0.001

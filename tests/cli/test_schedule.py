@@ -19,7 +19,8 @@ from corpusveil.storage import files, lease
 from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.records import Records
 from corpusveil.transforms import corpus
-from corpusveil.transforms.spending import differences, distinct
+from corpusveil.transforms.ledger_check import differences
+from corpusveil.transforms.ledger_summary import distinct
 from tests.cli.test_run import save
 from tests.engines.corpora import COMMAND, WORDS, make_space, release_files
 
