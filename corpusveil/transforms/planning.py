@@ -205,12 +205,13 @@ def _dearest(release: Release, entries: Sequence[Entry]) -> DocumentFigure | Non
         return None
     tokens: dict[float, int] = {}  # of equal shares more tokens spend more
     for entry in entries:
-        for largest, count in zip(*(entry.table[name].to_pylist() for name in ("largest", "tokens")), strict=True):
-            tokens[largest] = max(tokens.get(largest, 0), count)
+        spent = (entry.table[name].to_pylist() for name in ("largest", "tokens"))
+        for largest, length in zip(*spent, strict=True):
+            tokens[largest] = max(tokens.get(largest, 0), length)
     figures = [
-        figure_of(release.mechanism, {largest: count}, release.delta, release.distance)
-        for largest, count in tokens.items()
-        if count
+        figure_of(release.mechanism, {largest: length}, release.delta, release.distance)
+        for largest, length in tokens.items()
+        if length
     ]
     return max(figures, key=lambda one: one.epsilon, default=None)
 
