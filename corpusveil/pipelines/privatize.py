@@ -136,6 +136,9 @@ def run(
     if caps.ldp is None and caps != Caps():
         watch.warn(
             "warning: cap and cap_token add up within one metric; cap_ldp, which is not set, holds over all of them."
+            if caps.delta is None
+            else "warning: cap holds for words that differ by a distance of at most 1, which each metric measures in "
+            "its own way; cap_ldp, which is not set, holds for any two words."
         )
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
