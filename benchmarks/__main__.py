@@ -14,6 +14,7 @@ from benchmarks import (
     diffractor,
     engines,
     formats,
+    ledger,
     lists,
     mechanisms,
     model,
@@ -50,9 +51,22 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "balance": balance.run,
     "utility": utility.run,
     "released": released.run,
+    "ledger": ledger.run,
 }
 
-ONLY_NAMED = {"denoise", "model", "quality", "scaling", "cost", "tiny", "strategies", "balance", "utility", "released"}
+ONLY_NAMED = {
+    "denoise",
+    "model",
+    "quality",
+    "scaling",
+    "cost",
+    "tiny",
+    "strategies",
+    "balance",
+    "utility",
+    "released",
+    "ledger",
+}
 """Take between some minutes and an hour."""
 
 

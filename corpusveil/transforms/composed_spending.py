@@ -16,7 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,14 @@ Ints = npt.NDArray[np.int64]
 
 RANGED = 4.0
 """By how much less a token of bounded range costs, zero-concentrated (η²/8 for ε²/2)."""
+
+
+class Told(NamedTuple):
+    """Of which release a row of a ledger is."""
+
+    release: str
+    metric: str
+    mechanism: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,74 +90,73 @@ def _in_metric(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
     return min(pure, epsilon_at(sorted(counts.items(), key=repr), delta), concentrated(rho, delta))
 
 
-def largest_composed(rows: pa.Table, key: str, delta: float, above: float = 0.0) -> Composed | None:
+def largest_composed(
+    rows: pa.Table, tolds: Sequence[Told], key: str, delta: float, above: float = 0.0
+) -> Composed | None:
     """Return the document of ``rows`` that spent most at δ; None where none spent more than ``above``.
 
-    ``rows`` has a row for each noise and document: ``key``, ``release``, ``metric``, ``mechanism``, ``planned`` and
-    readings.
+    ``rows`` has a row for each noise and document: ``key``, ``told`` (its place in ``tolds``), ``planned``, readings.
     """
-    rows = rows.combine_chunks()
-    documents = np.asarray(pc.dictionary_encode(rows[key].chunk(0)).indices) if rows.num_rows else np.zeros(0, int)
-    if not documents.size:
+    if not rows.num_rows:
         return None
-    bound = _bounds(rows, documents, delta)
-    histories = _histories(rows, documents)
-    best: tuple[float, int] | None = None
-    seen: set[bytes] = set()
+    rows = rows.combine_chunks()
+    documents = np.asarray(pc.dictionary_encode(rows[key].combine_chunks()).indices, dtype=np.int64)
+    metrics, names = _of_rows(rows, [told.metric for told in tolds])
+    ranged = np.array([is_ranged(told.mechanism) for told in tolds])[rows["told"].to_numpy()]
+    bound = _bounds(rows, documents, (metrics, len(names)), ranged, delta)
+    histories = _histories(rows, documents, metrics, ranged)
     order = np.argsort(documents, kind="stable")
     begins = np.searchsorted(documents[order], np.arange(bound.size + 1))
+
+    def rows_of(document: int) -> list[dict[str, Any]]:
+        found = rows.take(pa.array(order[begins[document] : begins[document + 1]])).to_pylist()
+        return [{**row, **tolds[row["told"]]._asdict()} for row in found]
+
+    best, worst = above, -1
+    seen: set[bytes] = set()
     candidates = np.flatnonzero(bound > above)
     for document in candidates[np.argsort(-bound[candidates], kind="stable")].tolist():
-        if bound[document] <= (above if best is None else best[0]):
+        if bound[document] <= best:
             break
         history = histories[document].tobytes()
-        if history in seen:
-            continue
-        seen.add(history)
-        epsilon = composed_epsilon(_rows_of(rows, order[begins[document] : begins[document + 1]]), delta)
-        if epsilon > (above if best is None else best[0]):
-            best = epsilon, document
-    if best is None:
+        if history not in seen:
+            seen.add(history)
+            epsilon = composed_epsilon(rows_of(document), delta)
+            best, worst = (epsilon, document) if epsilon > best else (best, worst)
+    if worst < 0:
         return None
-    found = _rows_of(rows, order[begins[best[1]] : begins[best[1] + 1]])
-    names = sorted({row["release"] for row in found if not row["planned"]})
-    before = {name: composed_epsilon([r for r in found if not r["planned"] and r["release"] == name], delta)
-              for name in names}  # fmt: skip
+    found = rows_of(worst)
+    before = {
+        name: composed_epsilon([row for row in found if row["release"] == name and not row["planned"]], delta)
+        for name in sorted({row["release"] for row in found if not row["planned"]})
+    }
     now = composed_epsilon([row for row in found if row["planned"]], delta)
-    return Composed(best[0], delta, len({row["metric"] for row in found if row["total"]}), before, now)
+    return Composed(best, delta, len({row["metric"] for row in found if row["total"]}), before, now)
 
 
-def _rows_of(rows: pa.Table, at: Ints) -> list[dict[str, Any]]:
-    taken: list[dict[str, Any]] = rows.take(pa.array(at)).to_pylist()
-    return taken
+def _of_rows(rows: pa.Table, names: Sequence[str]) -> tuple[Ints, list[str]]:
+    """Return for each row the number of its release's name among the different ones, and these."""
+    different, which = np.unique(np.array(names), return_inverse=True)
+    return which[rows["told"].to_numpy()].astype(np.int64), different.tolist()
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
-    """Return the number of each value among the different ones, and these."""
-    encoded = pc.dictionary_encode(column.combine_chunks())
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    return np.asarray(encoded.indices, dtype=np.int64), encoded.dictionary.to_pylist()
-
-
-def _bounds(rows: pa.Table, documents: Ints, delta: float) -> Floats:
+def _bounds(
+    rows: pa.Table, documents: Ints, metrics: tuple[Ints, int], ranged: npt.NDArray[np.bool_], delta: float
+) -> Floats:
     """Return what no document's ε exceeds, without composing: the cheaper of two bounds in each metric, summed."""
     size = int(documents.max()) + 1
-    metrics, names = _codes(rows["metric"])
-    mechanisms, called = _codes(rows["mechanism"])
-    less = np.array([RANGED if is_ranged(name) else 1.0 for name in called])[mechanisms]
+    metric_of, count_of_metrics = metrics
     total, largest = rows["total"].to_numpy(), rows["largest"].to_numpy()
-    spends = (total > 0).astype(np.int64)
-    held = np.zeros((len(names), size), dtype=bool)
-    held[metrics[spends > 0], documents[spends > 0]] = True
-    count = held.sum(axis=0)
+    rho = np.minimum(total * largest, np.finfo(float).max) / 2 / np.where(ranged, RANGED, 1.0)
+    held = np.zeros((count_of_metrics, size), dtype=bool)
+    held[metric_of[total > 0], documents[total > 0]] = True
+    each: Floats = (delta / np.maximum(held.sum(axis=0), 1)).astype(np.float64)
     out = np.zeros(size)
-    rho = np.minimum(total * largest, np.finfo(float).max) / 2 / less
-    for metric in range(len(names)):
-        at = metrics == metric
-        pure = np.bincount(documents[at], total[at], size)
+    for metric in range(count_of_metrics):
+        at = metric_of == metric
+        pure = np.bincount(documents[at], weights=total[at], minlength=size)
         whole: Floats = np.bincount(documents[at], weights=rho[at], minlength=size).astype(np.float64)
-        each = delta / np.maximum(count, 1)
-        out += np.minimum(pure, _concentrated(whole, np.asarray(each, dtype=np.float64)))
+        out += np.minimum(pure, _concentrated(whole, each))
     return out * (1 + 2.0**-30)
 
 
@@ -160,13 +167,11 @@ def _concentrated(rho: Floats, delta: Floats) -> Floats:
     return np.where(np.isnan(found), np.inf, found).astype(np.float64)
 
 
-def _histories(rows: pa.Table, documents: Ints) -> npt.NDArray[np.uint64]:
+def _histories(rows: pa.Table, documents: Ints, metrics: Ints, ranged: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     """Return 128 bits for each document that are equal where its rows are, in any order; uint64 [D, 2]."""
-    size = int(documents.max()) + 1
-    parts = [_codes(rows[name])[0].astype(np.uint64) for name in ("metric", "mechanism")]
-    parts += [rows["tokens"].to_numpy().astype(np.uint64)]
-    parts += [rows[name].to_numpy().view(np.uint64) for name in ("total", "largest")]
-    out = np.zeros((size, 2), dtype=np.uint64)
+    out = np.zeros((int(documents.max()) + 1, 2), dtype=np.uint64)
+    parts = [metrics.astype(np.uint64), ranged.astype(np.uint64), rows["tokens"].to_numpy().astype(np.uint64)]
+    parts += [np.ascontiguousarray(rows[name].to_numpy()).view(np.uint64) for name in ("total", "largest")]
     for half, start in enumerate((0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)):
         mixed = np.full(rows.num_rows, start, dtype=np.uint64)
         for part in parts:

@@ -36,17 +36,18 @@ from corpusveil.storage.ledger import FINGERPRINT, READINGS, ROWS, VERSION, Entr
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.composed_spending import Composed, largest_composed
+from corpusveil.transforms.composed_spending import Composed, Told, largest_composed
 from corpusveil.transforms.copies import Drops
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.ledger_summary import Names
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.shard_notes import Pass, look
 
+PART_ROWS = 1 << 20
+"""Documents are compared in parts of about so many rows: beyond the entries themselves memory does not grow."""
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
 _COMPOSED = ("total", False)
 """The reading that is composed instead, where a cap has a delta."""
-_TOLD = ("release", "metric", "mechanism")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +281,8 @@ def worst_composed(
 ) -> Composed | None:
     """Return the document that has spent most at δ, by content or by identity; None where none is ``above``."""
     best: Composed | None = None
-    for key, rows in _documents(entries, planned):
-        found = largest_composed(rows, key, delta, above if best is None else best.epsilon)
+    for key, rows, tolds in _documents(entries, planned):
+        found = largest_composed(rows, tolds, key, delta, above if best is None else best.epsilon)
         best = best if found is None else found
     return best
 
@@ -292,48 +293,65 @@ def worst(entries: Iterable[Entry], readings: Sequence[str], planned: Sequence[E
     A document is told by its content, and by its identity in its corpus. With ``planned`` entries these count too, and
     only their documents are looked at.
     """
-    for key, rows in _documents(entries, planned):
+    for key, rows, tolds in _documents(entries, planned):
+        metrics = np.array([told.metric for told in tolds])[rows["told"].to_numpy()]
         for reading in readings:
-            metrics = [""] if reading == "ldp" else pc.unique(rows["metric"]).to_pylist()
-            for metric in metrics:
-                part = rows if reading == "ldp" else rows.filter(pc.equal(rows["metric"], metric))
+            for metric in [""] if reading == "ldp" else sorted(set(metrics.tolist())):
+                part = rows if reading == "ldp" else rows.filter(pa.array(metrics == metric))
                 if part.num_rows:
-                    yield _largest(part, key, reading, str(metric))
+                    yield _largest(part, tolds, key, reading, metric)
 
 
-def _documents(entries: Iterable[Entry], planned: Sequence[Entry] | None) -> Iterator[tuple[str, pa.Table]]:
-    """Yield what tells documents, and a row for each noise and document: what it spent, and whether it is planned."""
-    table = _joined(entries, planned or ())
+def _documents(
+    entries: Iterable[Entry], planned: Sequence[Entry] | None
+) -> Iterator[tuple[str, pa.Table, Sequence[Told]]]:
+    """Yield what tells documents, and a row for each noise and document: what it spent, and whether it is planned.
+
+    Its column ``told`` says which of the releases that are yielded, too, a row is of.
+    """
+    table, tolds = _joined(entries, planned or ())
     asked = table if planned is None else table.filter(table["planned"])
+    kinds = [(name, "max") for name in ("tokens", *READINGS, "planned")]
+    parts = -(-table.num_rows // PART_ROWS)
     for key in ("content", "identity"):
-        rows = table.filter(pc.is_in(table[key], value_set=pc.unique(asked[key])))
-        kinds = [(name, "max") for name in ("tokens", *READINGS, "planned")]
-        rows = rows.group_by(["release", "metric", "mechanism", "noise", key]).aggregate(kinds)
-        yield key, rows.rename_columns([name.removesuffix("_max") for name in rows.column_names])
+        by_key = table.drop_columns("identity" if key == "content" else "content")
+        wanted = pc.unique(asked[key])
+        for part in range(parts):
+            rows = by_key.filter(pa.array(_first_bytes(table[key]) % parts == part)) if parts > 1 else by_key
+            rows = rows if planned is None else rows.filter(pc.is_in(rows[key], value_set=wanted))
+            rows = rows.group_by(["told", "noise", key], use_threads=False).aggregate(kinds)
+            yield key, rows.rename_columns([name.removesuffix("_max") for name in rows.column_names]), tolds
 
 
-def _joined(entries: Iterable[Entry], planned: Iterable[Entry]) -> pa.Table:
-    schema = ROWS
-    for name in _TOLD:
-        schema = schema.append(pa.field(name, pa.string()))
-    tables = [schema.append(pa.field("planned", pa.bool_())).empty_table()]
+def _first_bytes(tags: pa.ChunkedArray) -> npt.NDArray[np.uint16]:
+    """Return two bytes of each fingerprint, which are as good as random; uint16 [N]."""
+    chunks = [np.frombuffer(one.buffers()[1], dtype=np.uint16).reshape(-1, 8)[one.offset :][: len(one), 0]
+              for one in tags.chunks if len(one)]  # fmt: skip
+    return np.concatenate(chunks)
+
+
+def _joined(entries: Iterable[Entry], planned: Iterable[Entry]) -> tuple[pa.Table, list[Told]]:
+    more = (("told", pa.int32()), ("planned", pa.bool_()))
+    tables = [pa.schema([*ROWS, *more]).empty_table()]
+    tolds: dict[Told, int] = {}
     for group, flag in ((entries, False), (planned, True)):
         for entry in group:
-            table = entry.table
-            for name in _TOLD:
-                table = table.append_column(name, pa.repeat(pa.scalar(str(entry.about[name])), table.num_rows))
-            tables.append(table.append_column("planned", pa.repeat(pa.scalar(flag), table.num_rows)))
-    return pa.concat_tables(tables)
+            told = Told(*(str(entry.about[name]) for name in Told._fields))
+            table, values = entry.table, (tolds.setdefault(told, len(tolds)), flag)
+            for (name, kind), value in zip(more, values, strict=True):
+                table = table.append_column(name, pa.repeat(pa.scalar(value, kind), table.num_rows))
+            tables.append(table)
+    return pa.concat_tables(tables), list(tolds)
 
 
-def _largest(rows: pa.Table, key: str, reading: str, metric: str) -> Spent:
+def _largest(rows: pa.Table, tolds: Sequence[Told], key: str, reading: str, metric: str) -> Spent:
     sums = rows.group_by(key).aggregate([(reading, "sum")])
     values = sums[f"{reading}_sum"].to_numpy()
     near = sums[key].filter(pa.array(values >= values.max() * (1 - 1e-9))).combine_chunks()[:1000]
     found = rows.filter(pc.is_in(rows[key], value_set=near))
     by_document: dict[bytes, dict[tuple[bool, str], list[float]]] = defaultdict(lambda: defaultdict(list))
-    for one in found.select([key, "planned", "release", reading]).to_pylist():
-        by_document[one[key]][one["planned"], one["release"]].append(one[reading])
+    for one in found.select([key, "planned", "told", reading]).to_pylist():
+        by_document[one[key]][one["planned"], tolds[one["told"]].release].append(one[reading])
     exact = {
         document: added(value for values in spent.values() for value in values)
         for document, spent in by_document.items()

@@ -214,6 +214,16 @@ class TestLookUp:
         assert called.metric("1" * 16) == "ring-geometric on space 55555555, metric 11111111"
 
 
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_in_parts_the_worst_document_is_the_same(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents are compared part by part where there are many; no part hides one."""
+    entries = [entry([(n, n + 1, 0.3) for n in range(40)], release=name) for name in "abc"]
+    whole = worst_composed(entries, DELTA, entries[:1]), max(spent.value for spent in worst(entries, ["total"]))
+    monkeypatch.setattr("corpusveil.transforms.spending.PART_ROWS", rows)
+    in_parts = worst_composed(entries, DELTA, entries[:1]), max(spent.value for spent in worst(entries, ["total"]))
+    assert in_parts == whole
+
+
 def test_pure_readings_are_as_they_were() -> None:
     """What is composed stands beside the sums, in no place of them."""
     entries = [entry([(0, 200, 0.1)], release=name) for name in "ab"]
