@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.budget.accounting import added
-from corpusveil.budget.composition import concentrated, epsilon_at
+from corpusveil.budget.composition import SMALLEST_DELTA, concentrated, epsilon_at
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss, Pure
 from corpusveil.errors import UnknownError
 from corpusveil.mechanisms import registry
@@ -77,7 +77,7 @@ def composed_epsilon(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
 
 def _in_metric(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
     pure = added(row["total"] for row in rows)
-    if math.isinf(pure):
+    if math.isinf(pure) or delta < SMALLEST_DELTA:  # a share of a delta may be too small to compose at
         return pure
     kinds = [BoundedRange if is_ranged(row["mechanism"]) else Pure for row in rows]
     counts: dict[PrivacyLoss, int] = defaultdict(int)

@@ -76,6 +76,12 @@ def test_across_metrics_epsilons_and_deltas_add_up() -> None:
     assert found.metrics == 2
 
 
+def test_a_share_of_a_delta_that_is_too_small_to_compose_at_is_pure() -> None:
+    found = worst_composed([entry([(0, 200, 0.1)]), entry([(0, 300, 0.2)], metric="n")], 1e-10)
+    assert found is not None
+    assert found.epsilon == pytest.approx(80.0)
+
+
 def test_the_worst_of_many_documents_is_found_without_composing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against composing each: the same document, after few of them."""
     random = np.random.default_rng(2)
