@@ -244,7 +244,7 @@ class BudgetSettings(Section):
         "of [model].", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key("What the budget is for.", "token")
     delta: float | None = key(
-        "State (epsilon, delta) of documents at this delta, beside the pure figures; from 1e-10, as 1e-6.", None,
+        "State (epsilon, delta) of documents at this delta, beside the pure figures; from 1e-10, as 0.000001.", None,
         ge=1e-10, lt=1)
     distance: float = key(
         "For {budget.delta}: by how much each word of a document may differ, in the metric of the mechanism; inf: any "
@@ -313,7 +313,7 @@ class LedgerSettings(Section):
         "space is another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_delta: float | None = key(
         "Take {ledger.cap} as the epsilon of a document at this delta, composed over tokens, releases and metrics, "
-        "between documents whose words differ by a distance of at most 1; from 1e-10, as 1e-6.", None, ge=1e-10, lt=1)
+        "between documents whose words differ by a distance of at most 1; from 1e-10, as 0.000001.", None, ge=1e-10, lt=1)
     cap_token: float | None = key("The same for a single token; set {ledger.cap_ldp} as well.", None, gt=0)
     cap_ldp: float | None = key("The same in nats of plain LDP, over all metrics and tokens.", None, gt=0)
 
