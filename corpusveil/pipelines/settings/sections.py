@@ -313,7 +313,8 @@ class LedgerSettings(Section):
         "space is another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_delta: float | None = key(
         "Take {ledger.cap} as the epsilon of a document at this delta, composed over tokens, releases and metrics, "
-        "between documents whose words differ by a distance of at most 1; from 1e-10, as 0.000001.", None, ge=1e-10, lt=1)
+        "between documents whose words differ by a distance of at most 1; from 1e-10, as 0.000001.", None, ge=1e-10,
+        lt=1)
     cap_token: float | None = key("The same for a single token; set {ledger.cap_ldp} as well.", None, gt=0)
     cap_ldp: float | None = key("The same in nats of plain LDP, over all metrics and tokens.", None, gt=0)
 
