@@ -84,7 +84,7 @@ class Mechanism(abc.ABC):
     private: ClassVar[bool] = True
     """False where no guarantee holds: a release by such a mechanism has to accept that."""
     ranged: ClassVar[bool] = False
-    """True where log-ratios of two words at distance 1 lie in an interval of length epsilon (``BoundedRange``)."""
+    """True where, at any epsilon, log-ratios of two words at distance 1 lie in an interval of that length."""
 
     space: Space
 

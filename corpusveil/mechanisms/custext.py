@@ -38,7 +38,6 @@ class CusText(OnSets):
     name: ClassVar[str] = "custext"
     paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023), on a partition"
     summary: ClassVar[str] = "exponential mechanism within public groups of K words, smoothed: epsilon within a group"
-    ranged: ClassVar[bool] = True
 
     eta: float = 0.01
 

@@ -129,11 +129,12 @@ def test_what_a_ledger_takes_for_a_token_bounds_what_its_mechanism_says(name: st
     """A ledger knows names and epsilons only: its loss at distance 1 is never below the mechanism's own."""
     given = {"K": 5} if name == "custext" else {}
     mechanism = registry.make(name, space, **given)
-    taken = BoundedRange(0.8) if mechanism.ranged else Pure(0.8)
-    own = mechanism.privacy_loss(0.8, 1.0)
-    assert own is not None
-    for count in (1, 30):
-        assert epsilon_at([(own, count)], 1e-4) <= epsilon_at([(taken, count)], 1e-4) + 2.0**-18 * count
+    for epsilon in (0.8, 14.0):  # at the larger one words of two groups of custext are within distance 1
+        taken = BoundedRange(epsilon) if mechanism.ranged else Pure(epsilon)
+        own = mechanism.privacy_loss(epsilon, 1.0)
+        assert own is not None
+        for count in (1, 30):
+            assert epsilon_at([(own, count)], 1e-4) <= epsilon_at([(taken, count)], 1e-4) + 2.0**-18 * count
 
 
 class TestCaps:
