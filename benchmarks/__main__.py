@@ -14,6 +14,7 @@ from benchmarks import (
     diffractor,
     engines,
     formats,
+    ledger,
     lists,
     mechanisms,
     model,
@@ -52,10 +53,12 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "optimum": optimum.run,
     "utility": utility.run,
     "released": released.run,
+    "ledger": ledger.run,
 }
 
 ONLY_NAMED = {
     "denoise", "model", "quality", "scaling", "cost", "tiny", "strategies", "balance", "optimum", "utility", "released",
+    "ledger",
 }  # fmt: skip
 """Take between some minutes and an hour."""
 

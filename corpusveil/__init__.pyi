@@ -15,6 +15,8 @@ from corpusveil.errors import CorpusveilError as CorpusveilError
 from corpusveil.errors import NoClosedForm as NoClosedForm
 from corpusveil.errors import UserError as UserError
 from corpusveil.errors import WorkError as WorkError
+from corpusveil.evaluation.attacks.document_audit import DocumentAudit as DocumentAudit
+from corpusveil.evaluation.attacks.document_audit import audit_documents as audit_documents
 from corpusveil.evaluation.attacks.guarantee_audit import Audit as Audit
 from corpusveil.evaluation.attacks.guarantee_audit import audit as audit
 from corpusveil.evaluation.report.beside_original import evaluate_release as evaluate_release
@@ -62,7 +64,9 @@ from corpusveil.transforms.context_risk import ContextRisk as ContextRisk
 from corpusveil.transforms.context_risk import context_risk as context_risk
 from corpusveil.transforms.corpus import Outcome as Outcome
 from corpusveil.transforms.denoise_corpus import denoise as denoise
+from corpusveil.transforms.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
+from corpusveil.transforms.ledger import DocumentHistory as DocumentHistory
 from corpusveil.transforms.ledger import Ledger as Ledger
 from corpusveil.transforms.ledger import LedgerCheck as LedgerCheck
 from corpusveil.transforms.ledger import LedgerSummary as LedgerSummary
@@ -89,6 +93,9 @@ __all__ = [
     "CusTextPerWord",
     "DiffractorExponential",
     "DiffractorGeometric",
+    "DocumentAudit",
+    "DocumentFigure",
+    "DocumentHistory",
     "EpsilonAtRisk",
     "Findings",
     "Forecast",
@@ -126,6 +133,7 @@ __all__ = [
     "WorkError",
     "__version__",
     "audit",
+    "audit_documents",
     "build_space",
     "context_risk",
     "count_corpus",

@@ -6,6 +6,7 @@ import abc
 import decimal
 import html
 import itertools
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,9 +105,20 @@ class Shown(abc.ABC):
         return self.card().html()
 
 
+def round_up(bound: float, digits: int) -> float:
+    """Return a bound with so many digits, rounded up; infinity stays."""
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return bound if math.isinf(bound) else float(context.create_decimal(repr(float(bound))))
+
+
 def rounded_up(bound: float | None) -> str:
     """Write a bound with four digits, rounded up, so that "at most" stays true."""
     if bound is None:
         return "unbounded"
     context = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
     return f"{context.create_decimal(repr(bound)):g}"
+
+
+def figure(spent: float) -> str:
+    """Write what was spent for a person: three digits, rounded up, and none of them as a power of ten."""
+    return "inf" if math.isinf(spent) else f"{decimal.Decimal(repr(round_up(spent, 3))).normalize():,f}"

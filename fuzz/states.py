@@ -30,7 +30,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Vectors, build_space
 from corpusveil.storage import lease
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.ledger import ROWS, VERSION, Entry, Ledger, read_entry
+from corpusveil.storage.ledger import READINGS, ROWS, VERSION, Entry, Ledger, read_entry
 from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
@@ -39,9 +39,11 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms import corpus as runs
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
+from corpusveil.transforms.ledger_check import differences
+from corpusveil.transforms.ledger_summary import summary
 from corpusveil.transforms.pages import write_pages
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.spending import READINGS, differences, summary, worst
+from corpusveil.transforms.spending import worst
 from corpusveil.transforms.statement import statement
 from fuzz.containers import RAW, changed, one, pieces
 from fuzz.invariant import CANARY, Reader, need, refused

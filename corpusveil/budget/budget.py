@@ -161,6 +161,24 @@ class Budget:
         within = np.minimum(tokens, weights.size)
         return np.asarray(sums[within] + (tokens - within) * weights[-1], dtype=np.int64)
 
+    def of_words(self, words: int) -> dict[float, int]:
+        """Return the epsilons of a document's tokens, each with how many have it.
+
+        The document has so many ``words``, all of them known, replaced and units by themselves.
+        """
+        if words < 1:
+            raise BadValueError(f"words = {words}: a document has 1 word or more.")
+        if self.weights:
+            weights = self.weight(np.arange(min(words, len(self.weights)), dtype=np.int64))
+            of_each, counts = np.unique(weights, return_counts=True)
+            shares = self.shares(np.full(of_each.size, self.weight_before(np.array([words]))[0]), of_each)
+            found = dict(zip(shares.tolist(), counts.tolist(), strict=True))
+            if words > len(self.weights):
+                last = float(self.shares(self.weight_before(np.array([words])), np.array(self.weights[-1:]))[0])
+                found[last] = found.get(last, 0) + words - len(self.weights)
+            return found
+        return {float(self.shares(np.array([words]))[0]): words}
+
     def promises(self) -> tuple[str, ...]:
         """Say what holds for a whole document, in words: three readings of one bound."""
         whole = written(self.epsilon)

@@ -40,6 +40,15 @@ def audit_command(
         list[float] | None,
         typer.Option(help="With --curve: add the epsilon that 'privatize --risk' chooses for this share (repeatable)."),
     ] = None,
+    document: Annotated[
+        list[int] | None,
+        typer.Option(help="Check what documents of so many words are promised instead (repeatable).", metavar="WORDS"),
+    ] = None,
+    per: Annotated[str, typer.Option(help="With --document: what epsilon is for, token or document.")] = "token",
+    delta: Annotated[float, typer.Option(help="With --document: the delta of (epsilon, delta).")] = 1e-6,
+    distance: Annotated[
+        float, typer.Option(help="With --document: by how much each word differs; inf: any two words.")
+    ] = 1.0,
     output: Annotated[
         str | None, typer.Option(help="Write JSON there; with --curve a folder of JSON and a page.", metavar="URL")
     ] = None,
@@ -49,8 +58,12 @@ def audit_command(
     Example: corpusveil audit --space spaces/glove --mechanism santext --epsilon 5
 
     Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --mechanism santext --curve --output curve
+
+    Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --epsilon 10 --per document --document 500
     """
+    from corpusveil.budget import Budget
     from corpusveil.cli.progress import Shown
+    from corpusveil.evaluation.attacks.document_audit import audit_documents
     from corpusveil.evaluation.attacks.guarantee_audit import audit
     from corpusveil.evaluation.attacks.risk_curve import EPSILONS
     from corpusveil.evaluation.report.curve_report import risk_curve
@@ -62,6 +75,17 @@ def audit_command(
     opened = opened_space(space, Shown("auto"))
     given = mechanism_parameters(parameter or [])
     known = {name for one in mechanism for name in parameters(one)}
+    if document:
+        if curve or claim or risk or len(mechanism) != 1 or not epsilon:
+            raise ConflictError("--document is for one mechanism and its guarantee; give epsilon, and no --curve.")
+        budgets = [Budget(value, per) for value in epsilon]  # type: ignore[arg-type] # refused there
+        checked = audit_documents(make(mechanism[0], opened, **given), budgets, document, delta, distance, level=level)
+        print(checked)
+        if output is not None:
+            files.write_bytes(output, (json.dumps(checked.as_dict(), indent=1) + "\n").encode())
+        if checked.refuted:
+            raise typer.Exit(1)
+        return
     if curve:
         if unknown := sorted(set(given) - known):
             raise UnknownError(f"--parameter {unknown[0]}: none of these mechanisms has it.")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Annotated
 
 import typer
 
-from corpusveil.errors import LedgerDiffersError
+from corpusveil.errors import ConflictError, LedgerDiffersError
 
 app = typer.Typer(
     help="What was spent on which documents, release by release.",
@@ -17,17 +19,39 @@ app = typer.Typer(
 
 
 @app.command("show")
-def show(url: Annotated[str, typer.Argument(help="The ledger, or a release.", metavar="URL")]) -> None:
+def show(
+    url: Annotated[str, typer.Argument(help="The ledger, or a release.", metavar="URL")],
+    document: Annotated[
+        str | None,
+        typer.Option(help="Of one document only: its text, its id, or PATH:ROW; - reads the text.", metavar="TEXT|ID"),
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="Say it in (epsilon, delta), too; as 1e-6.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
+) -> None:
     """Show what releases spent on which corpus, and what the worst document has spent in each metric.
+
+    With --document it is what was spent on that one, by whatever text or id it is known again.
 
     Of a release it says what a ledger calls it, or that it is denoised, spends nothing, and which release it is of.
 
     Example: corpusveil ledger show s3://bucket/ledger
+
+    Example: corpusveil ledger show s3://bucket/ledger --document review-1742 --delta 1e-6
     """
     from corpusveil.transforms.ledger import Ledger
     from corpusveil.transforms.released import spends_of
 
-    print(spends_of(url) or Ledger(url).spent())
+    of_release = spends_of(url)
+    if of_release is not None:
+        if document is not None or delta is not None or as_json:
+            raise ConflictError(f"{url}: this is a release; --document, --delta and --json are for a ledger.")
+        print(of_release)
+        return
+    if document == "-":
+        document = sys.stdin.read().removesuffix("\n")
+    ledger = Ledger(url)
+    spent = ledger.spent(delta=delta) if document is None else ledger.spent_on(document, delta=delta)
+    print(json.dumps(spent.as_dict(), indent=1, ensure_ascii=False) if as_json else spent)
 
 
 @app.command("verify")

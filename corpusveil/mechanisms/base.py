@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import Card, Shown, rounded_up
 from corpusveil.errors import BadTypeError, BadValueError, ShapeError, UnknownError
 from corpusveil.sampling import grid, weights
@@ -82,6 +83,8 @@ class Mechanism(abc.ABC):
     summary: ClassVar[str]
     private: ClassVar[bool] = True
     """False where no guarantee holds: a release by such a mechanism has to accept that."""
+    ranged: ClassVar[bool] = False
+    """True where, at any epsilon, log-ratios of two words at distance 1 lie in an interval of that length."""
 
     space: Space
 
@@ -114,6 +117,18 @@ class Mechanism(abc.ABC):
     @abc.abstractmethod
     def guarantee(self, epsilon: float) -> Guarantee:
         """Return what holds for one token at this epsilon."""
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return a bound on what one replaced word can tell, when it changes by at most ``distance``.
+
+        ``distance`` is in the guarantee's metric; None stands for any two words. Returns None where nothing is
+        promised. Here: epsilon times the distance, or plain LDP, is all that is used. A mechanism that overrides this
+        says why its bound holds for every pair within the distance.
+        """
+        guarantee = self.guarantee(epsilon)
+        if guarantee.plain_ldp is None:
+            return None
+        return Pure(guarantee.plain_ldp if distance is None else min(epsilon * distance, guarantee.plain_ldp))
 
     @property
     @abc.abstractmethod

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
 from corpusveil.mechanisms.distances import discrete
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
@@ -76,6 +77,15 @@ class CusText(OnSets):
         """Return the largest log-ratio of any two rows, or more: of the largest weight and what every word has."""
         bound = math.log(float(self.own(epsilon).max()) * weights.TOTAL / self.table(epsilon).added)
         return min(bound, float(epsilon)) if int(self.sets.sizes[0]) == len(self.space) else bound
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return a bounded range within a group: scores lie between -1 and 0, and half of epsilon is in the exponent.
+
+        The uniform law is mixed in after that.
+        """
+        if distance is None or epsilon * distance >= self.plain_ldp(epsilon):
+            return OnSets.privacy_loss(self, epsilon, distance)
+        return BoundedRange(epsilon if distance >= 1 else 0.0)
 
     def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
         least = self.table(epsilon).added / weights.TOTAL

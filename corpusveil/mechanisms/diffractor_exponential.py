@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.compiled import compiled
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
 from corpusveil.mechanisms.on_lists import OnLists
@@ -132,6 +133,7 @@ class DiffractorExponential(OnLists):
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"
     summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realised away from the ends"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
+    ranged: ClassVar[bool] = True
 
     gamma: int | None = None
     beta: float = 0.001
@@ -212,6 +214,11 @@ class DiffractorExponential(OnLists):
         rule = default_gamma(table.n, epsilon / 2, self.beta, table.n - 1)
         share = outside / (inside + outside)
         return [f"Nearly uniform: {share:.0%} of draws lie beyond gamma = {table.gamma}; the rule gives {rule}."]
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return a bounded range, as for the exponential mechanisms on vectors: half of epsilon is in the exponent."""
+        most = max(self.table(epsilon, n).gamma for n in self.sizes)
+        return BoundedRange(epsilon * (most if distance is None else min(distance, most)))
 
     def guarantee(self, epsilon: float) -> Guarantee:
         tables = {n: self.table(epsilon, n) for n in self.sizes}

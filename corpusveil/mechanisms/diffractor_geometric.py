@@ -23,12 +23,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss, Pure
 from corpusveil.compiled import compiled
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
+MOST_STEPS, HIGHEST_LOSS = 4096, 600.0
+"""Words further apart are bounded by epsilon times the distance alone."""
 _FLOOR_BITS = weights.FLOOR.bit_length() - 1
 
 
@@ -143,6 +146,23 @@ class DiffractorGeometric(OnLists):
     @property
     def distance(self) -> str:
         return self.on_lists("path")
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return the loss of two words as many steps apart as the distance allows, on a path without ends.
+
+        Clamping is done after the step, so a path without ends bounds every pair on this one; so does one list several
+        of them, the divergence being convex. There, words more steps apart are never told apart less: the best event
+        for two-sided geometric steps is "at most k", whose probability falls with the distance of the other word. For
+        s steps the loss takes the values ``epsilon (s - 2k)``, k = 0 .. s.
+        """
+        steps = self.sizes[0] - 1 if distance is None else min(int(distance), self.sizes[0] - 1)
+        if steps == 0:
+            return Pure(0.0)
+        a = math.exp(-epsilon)
+        if steps > MOST_STEPS or epsilon * steps > HIGHEST_LOSS:
+            return OnLists.privacy_loss(self, epsilon, distance)
+        law = np.concatenate([[1.0], (1 - a) * a ** np.arange(1, steps), [a**steps]]) / (1 + a)
+        return OfLaws([(law, law[::-1].copy())], steps)
 
     def retention_on(self, epsilon: float, n: int) -> float:
         table = self.table(epsilon, n)

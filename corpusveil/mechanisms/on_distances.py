@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.mechanisms.base import Mechanism, levels
 from corpusveil.mechanisms.exponential_rows import ExponentialRows
 from corpusveil.mechanisms.on_vectors import diameter_bound
@@ -71,6 +72,18 @@ class OnDistances(Mechanism):
 
     def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
         return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return a bounded range, epsilon times the distance long.
+
+        With epsilon/2 in the exponent ``ln P[w, u] - ln P[w', u]`` is a constant plus ``(epsilon/2)(d(w', u) - d(w,
+        u))``, which lies within ``(epsilon/2) d(w, w')`` of 0 for every output u. Where the floor of the weights bounds
+        any log-ratio by less than half of the range, that bound is taken.
+        """
+        range_of_any = 2 * self.reach(epsilon)
+        if distance is None and 2 * self.plain_ldp(epsilon) < range_of_any:
+            return Mechanism.privacy_loss(self, epsilon, distance)
+        return BoundedRange(range_of_any if distance is None else min(epsilon * distance, range_of_any))
 
     def retention(self, epsilon: float) -> float:
         """Return the mean probability that a word comes back unchanged: exact up to 2,048 words.

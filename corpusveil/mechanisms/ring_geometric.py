@@ -24,12 +24,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss
 from corpusveil.compiled import compiled
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
+MOST_CELLS = 1 << 21
+"""Of the pairs of laws that a bound on the privacy loss is computed from."""
 _GUIDE_BITS = 10
 
 
@@ -187,6 +190,31 @@ class RingGeometric(OnLists):
     @property
     def distance(self) -> str:
         return self.on_lists("ring")
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return the loss of all pairs within the distance, from the integer weights that are sampled.
+
+        A turned or mirrored ring has the same law, so words s steps apart are told apart alike wherever they stand, and
+        there is one pair for each s; past 2 gamma steps the pairs are equal. Losses of different s are not ordered on a
+        truncated ring: the largest divergence counts. Of several lists the worst bounds the mixture, the divergence
+        being convex. Where there are too many pairs, epsilon times the distance is all that is used.
+        """
+        pairs: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
+        for n in self.sizes:
+            gamma = self.table(epsilon, n).gamma
+            near = n // 2 if distance is None or distance >= gamma else int(distance)
+            most = min(near, n // 2, 2 * gamma)
+            if most * (most + 2 * gamma) > MOST_CELLS:
+                return OnLists.privacy_loss(self, epsilon, distance)
+            law = self.ring_weights(epsilon, n).astype(np.float64) / weights.TOTAL
+            width = most + 2 * gamma - 1
+            around = np.arange(n) if width >= n else np.arange(1 - gamma, most + gamma)
+            rest = (n - around.size) * law[n // 2]  # farther ones are as probable for both
+            for steps in range(1, most + 1):
+                first, second = law[around % n], law[(around - steps) % n]
+                pairs.append((np.append(first, rest), np.append(second, rest)) if rest else (first, second))
+        top = max(min(self.table(epsilon, n).gamma, n // 2 if distance is None else int(distance)) for n in self.sizes)
+        return OfLaws(pairs, top) if pairs else OnLists.privacy_loss(self, epsilon, 0.0)
 
     def retention_on(self, epsilon: float, n: int) -> float:
         return self.table(epsilon, n).near[0] / weights.TOTAL

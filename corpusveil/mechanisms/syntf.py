@@ -39,6 +39,7 @@ class SynTf(OnDistances):
     name: ClassVar[str] = "syntf"
     paper: ClassVar[str] = "SynTF (Weggenmann, Kerschbaum 2018)"
     summary: ClassVar[str] = "exponential mechanism on cosine similarity: epsilon for any two words"
+    ranged: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         OnDistances.__post_init__(self)

@@ -44,6 +44,7 @@ class Tem(OnDistances):
     name: ClassVar[str] = "tem"
     paper: ClassVar[str] = "TEM (Carvalho, Vasiloudis, Feyisetan, Wang 2023)"
     summary: ClassVar[str] = "truncated exponential mechanism on vectors: epsilon times min(distance, gamma)"
+    ranged: ClassVar[bool] = True
 
     gamma: float | None = None
     beta: float = 0.001

@@ -27,6 +27,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, rows_of, steepest
@@ -133,6 +134,11 @@ class TightExponential(OnDistances):
 
     def reach(self, epsilon: float) -> float:
         return solution_of(self.space, check_epsilon(epsilon)).s * self.diameter()
+
+    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
+        """Return what any mechanism has: with all of epsilon in the exponent the range of losses is no narrower."""
+        bound = self.plain_ldp(epsilon)
+        return Pure(bound if distance is None else min(epsilon * distance, bound))
 
     def plain_ldp(self, epsilon: float) -> float:
         return min(epsilon * self.diameter(), math.log(weights.TOTAL / weights.FLOOR))

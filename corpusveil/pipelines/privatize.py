@@ -61,7 +61,8 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     budget = budget_of(settled.changed(budget={"epsilon": 1.0}) if asked else settled)
     release = Release(
         mechanism, budget, policy, Key.generate(), table, output.duplicates,
-        accept_no_guarantee=output.accept_no_guarantee,
+        accept_no_guarantee=output.accept_no_guarantee, delta=settings.value("budget.delta"),
+        distance=settings.value("budget.distance"),
     )  # fmt: skip
     if asked:  # a release that is refused chooses no epsilon
         risk = risk or at_risk(settings, mechanism, watch)
@@ -102,7 +103,9 @@ def budget_of(settled: Settings) -> Budget:
 
 def _spending(settings: Settings) -> Spending | None:
     ledger = settings.ledger
-    return None if ledger is None else Spending(ledger.path, Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp))
+    if ledger is None:
+        return None
+    return Spending(ledger.path, Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta))
 
 
 def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
@@ -136,6 +139,9 @@ def run(
     if caps.ldp is None and caps != Caps():
         watch.warn(
             "warning: cap and cap_token add up within one metric; cap_ldp, which is not set, holds over all of them."
+            if caps.delta is None
+            else "warning: cap holds for words that differ by a distance of at most 1, which each metric measures in "
+            "its own way; cap_ldp, which is not set, holds for any two words."
         )
     if settings.engine.name == "spark":
         watch.warn("starting Spark")

@@ -205,6 +205,20 @@ class Schedule:
             return None
         return f"{'refused' if noted[-1].status == UserError.exit_status else 'failed'}: {noted[-1].why}"
 
+    def last_failure(self) -> str | None:
+        """Return when and why the last start failed, and what to do; None where it did not."""
+        noted = metrics_of(self.state)
+        if not noted or noted[-1].status == 0:
+            return None
+        last = noted[-1]
+        if last.status == _INTERRUPTED:
+            return f"{last.time}: it was interrupted; the next start goes on where it stopped"
+        if last.why is not None:
+            return f"{last.time}: {last.why} Then start it again: it goes on where it stopped"
+        if last.run is None:
+            return f"{last.time}: shards were left out, as said above; all others are released"
+        return f"{last.time}: an error that has no sentence; start it again with --debug, which shows it"
+
     def _shards(self) -> Sequence[InputShard]:
         try:
             return find_shards(self.inputs, self.root)

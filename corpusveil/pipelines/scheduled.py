@@ -151,6 +151,9 @@ def status(document: Document) -> Iterator[str]:
             yield f"run-{number:05d}: {len(done.shards):,} shards, {done.documents:,} documents"
     for sentence in schedule.left_out():
         yield f"left out until it changes: {sentence}"
+    failure = schedule.last_failure()
+    if failure is not None:
+        yield f"the last start failed, {failure}"
     plan = schedule.due()
     if plan is None:
         yield "nothing is due"

@@ -20,7 +20,8 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
@@ -56,6 +57,8 @@ ROWS = pa.schema(
         ("ldp", pa.float64()),
     ]
 )
+READINGS = ("total", "largest", "ldp")
+"""What documents are compared by."""
 _ABOUT = b"corpusveil.ledger"
 _NAME = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
 _MARK = re.compile(r"([0-9a-f]{16})\.kept")
@@ -91,11 +94,12 @@ class Entry:
 
     ``about`` says of what: corpus, text column, shard, rows, release (its digest and its key's fingerprint), metric
     (mechanism and space, within which readings add up), budget. ``table`` has a row a document, ``ROWS``: noise that is
-    equal within a release was spent once.
+    equal within a release was spent once. ``name`` is that of its file, where it was read from one.
     """
 
     about: Mapping[str, Any]
     table: pa.Table = field(repr=False)
+    name: str = field(default="", compare=False)
 
     def digest(self, secret: bytes) -> str:
         """Return the keyed digest of all that the entry says: what its file is called by, and private records."""
@@ -251,11 +255,24 @@ class Ledger:
     def _there(self, name: str) -> Entry | None:
         """Return one entry, None when it is gone."""
         try:
-            return self.read(name)
+            return replace(self.read(name), name=name)
         except (CorpusveilError, OSError):
             if files.exists(self._address(ENTRIES, name)):
                 raise
             return None
+
+    def written_on(self, name: str) -> str:
+        """Return the day that an entry was written, by its store, in UTC, as 2026-11-22; empty where unknown."""
+        told = files.info(self._address(ENTRIES, name)) or {}
+        for key in ("mtime", "LastModified", "last_modified", "updated", "modified", "created"):
+            try:
+                when = told[key]
+                when = datetime.fromtimestamp(when, UTC) if isinstance(when, (int, float)) else when
+                when = datetime.fromisoformat(when) if isinstance(when, str) else when
+                return when.astimezone(UTC).date().isoformat()
+            except (LookupError, ValueError, TypeError, AttributeError, OSError, OverflowError):
+                continue
+        return ""
 
     def is_named_rightly(self, name: str) -> bool:
         """Say whether an entry is what its name says; only who has the secret can make one that is."""

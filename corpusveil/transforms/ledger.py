@@ -5,26 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-from corpusveil.budget.budget import written
-from corpusveil.display import Card, Shown, Table
+from corpusveil.budget.composition import check_delta
+from corpusveil.display import Card, Shown, Table, figure
 from corpusveil.errors import BadTypeError, BadValueError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address, addresses
+from corpusveil.storage.ledger import READINGS, Entry
 from corpusveil.storage.ledger import Ledger as Entries
 from corpusveil.storage.records import Records
-from corpusveil.transforms.spending import (
-    READINGS,
-    Caps,
-    Difference,
-    Spending,
-    differences,
-    summary,
-    worst,
-)
+from corpusveil.transforms.ledger_check import Difference, differences
+from corpusveil.transforms.ledger_summary import Names, of_document, summary, tags_of
+from corpusveil.transforms.spending import Caps, Spending, worst, worst_composed
 
-READING_NAMES = {"total": "sum of epsilons", "largest": "largest epsilon of a token", "ldp": "plain LDP, nats"}
+S = TypeVar("S", bound="LedgerSummary")
+
+READING_NAMES = {"total": "sum of epsilons", "largest": "epsilon of its dearest token", "ldp": "nats of plain LDP"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,10 @@ class Ledger:
 
     ``cap`` is the most that a document may spend, summed over tokens and releases, within one metric: another
     mechanism, parameter or space is another metric. ``cap_token`` is the same for its dearest token. ``cap_ldp`` holds
-    over all metrics, in nats of plain LDP. A release that would take a document further is refused before anything is
+    over all metrics, in nats of plain LDP. With ``cap_delta`` the ``cap`` is an epsilon at this delta, composed over
+    tokens, releases and metrics, between documents whose words differ by a distance of at most 1.
+
+    A release that would take a document further is refused before anything is
     drawn. Raises UserError for a cap that is not above 0.
     """
 
@@ -41,6 +41,7 @@ class Ledger:
     cap: float | None = field(default=None, kw_only=True)
     cap_token: float | None = field(default=None, kw_only=True)
     cap_ldp: float | None = field(default=None, kw_only=True)
+    cap_delta: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
@@ -50,16 +51,29 @@ class Ledger:
 
     def spending(self) -> Spending:
         """Return the ledger and its caps as a release takes them."""
-        return Spending(self.url, Caps(self.cap, self.cap_token, self.cap_ldp))
+        return Spending(self.url, Caps(self.cap, self.cap_token, self.cap_ldp, self.cap_delta))
 
-    def spent(self) -> LedgerSummary:
-        """Return what was spent, release by release. Raises UserError when there is no ledger, or a damaged entry."""
-        entries = Entries.existing(self.url)
-        most: dict[tuple[str, str], float] = {}
-        for one in worst(entries.entries(), READINGS):
-            place = one.reading, one.metric
-            most[place] = max(most.get(place, 0.0), one.value)
-        return LedgerSummary(self.url, tuple(summary(entries.entries())), dict(sorted(most.items())))
+    def spent(self, *, delta: float | None = None) -> LedgerSummary:
+        """Return what was spent, release by release.
+
+        With ``delta`` it is also said what the worst document has spent in (epsilon, delta), composed over everything.
+        Raises UserError when there is no ledger, or a damaged entry.
+        """
+        ledger = Entries.existing(self.url)
+        return _summed(LedgerSummary, ledger, list(ledger.entries()), delta)
+
+    def spent_on(self, document: str, *, delta: float | None = None) -> DocumentHistory:
+        """Return what was spent on one ``document``: its text, its id, or PATH:ROW where it was known by these.
+
+        An edited or moved document is recognised by the id, or the text, that it kept. The ledger holds keyed
+        fingerprints, so whoever asks needs its secret and the document; with both, anybody could check a guess.
+        Raises UserError as ``spent`` does.
+        """
+        ledger = Entries.existing(self.url)
+        entries = list(ledger.entries())
+        corpora = (str(entry.about["corpus"]) for entry in entries)
+        found = of_document(entries, *tags_of(ledger.secret, document, corpora))
+        return _summed(DocumentHistory, ledger, found, delta)
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
         """Check every entry against its name, and that they cover what the private ``records`` of releases say.
@@ -73,29 +87,78 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerSummary(Shown):
-    """What a ledger holds: ``releases``, one line a corpus, release and text column.
+    """What a ledger holds: ``releases``, one line a corpus, release and text column, with the day it was entered.
 
-    ``worst`` is the most that any document has spent, by reading (``total``, ``largest``, ``ldp``) and metric.
+    ``worst`` is the most that any document has spent, by reading (``total``, ``largest``, ``ldp``) and metric, and
+    ``names`` says what these metrics are called. ``composed`` is the most in (epsilon, ``delta``), over all metrics,
+    between documents whose words differ by a distance of at most 1; None where no delta was given. Numbers are exact
+    here, and rounded up to three digits where they are shown.
     """
 
     url: str
     releases: tuple[dict[str, Any], ...]
     worst: dict[tuple[str, str], float]
+    names: dict[str, str]
+    delta: float | None = None
+    composed: float | None = None
+    title: ClassVar[str] = "Ledger {url} (confidential)"
+    of_what: ClassVar[str] = "the worst document"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything by name, for JSON."""
+        called = {"": "all metrics", **self.names}
+        most = [
+            {"reading": reading, "metric": metric or None, "called": called[metric], "spent": spent}
+            for (reading, metric), spent in self.worst.items()
+        ]
+        told = {} if self.delta is None else {"delta": self.delta, "epsilon": self.composed}
+        return {"ledger": self.url, "releases": list(self.releases), "worst": most, **told}
 
     def card(self) -> Card:
         """Return a row a release, and what the worst document has spent."""
-        columns = ("corpus", "release", "column", "mechanism", "metric", "documents", "tokens", *READINGS)
+        columns = ("date", "corpus", "release", "column", "metric", "documents", "tokens", *READING_NAMES)
+        shown = {"total": "epsilons of a document", "largest": "of a token", "ldp": "nats of plain LDP"}
         rows = [
-            [f"{line[name]:,}" if isinstance(line[name], int) else str(line[name]) for name in columns]
+            [_cell(self.names[line["metric"]] if name == "metric" else line[name]) for name in columns]
             for line in self.releases
         ]
-        most = [
-            f"{written(value)} {READING_NAMES[reading]}{f' in metric {metric}' if metric else ' over all metrics'}"
-            for (reading, metric), value in self.worst.items()
+        most = []
+        if self.composed is not None:
+            most.append(
+                f"{figure(self.composed)} at delta = {self.delta:g} over everything, against a document in which each "
+                "known word differs by a distance of at most 1"
+            )
+        most += [
+            f"{figure(spent)} {READING_NAMES[reading]} {f'in {self.names[metric]}' if metric else 'over all metrics'}"
+            for (reading, metric), spent in self.worst.items()
         ]
-        return Card(
-            f"Ledger {self.url} (confidential)", [("the worst document", most or ["nothing"])], [Table(columns, rows)]
-        )
+        heads = [shown.get(name, name) for name in columns]
+        return Card(self.title.format(url=self.url), [(self.of_what, most or ["nothing"])], [Table(heads, rows)])
+
+
+class DocumentHistory(LedgerSummary):
+    """What was spent on one document: as ``LedgerSummary``, of that document and nothing else."""
+
+    __slots__ = ()
+    title = "One document in ledger {url} (confidential)"
+    of_what = "it has spent"
+
+
+def _summed(kind: type[S], ledger: Entries, entries: Sequence[Entry], delta: float | None) -> S:
+    most: dict[tuple[str, str], float] = {}
+    for one in worst(entries, READINGS):
+        place = one.reading, one.metric
+        most[place] = max(most.get(place, 0.0), one.value)
+    lines = summary(entries)
+    for line in lines:
+        line["date"] = ledger.written_on(line.pop("entry"))
+    found = None if delta is None else worst_composed(entries, check_delta(delta))
+    composed = None if delta is None else 0.0 if found is None else found.epsilon
+    return kind(ledger.url, tuple(lines), dict(sorted(most.items())), Names(entries).by_metric, delta, composed)
+
+
+def _cell(value: Any) -> str:
+    return figure(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 
 from corpusveil.budget.budget import written
+from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
@@ -57,7 +58,7 @@ def render_public(manifest: dict[str, Any]) -> str:
         words += f", shared {budget['allocation']}"
     keep = manifest["configuration"]["columns"]["keep"]
     page = environment(__package__, "public.html").get_template("public.html")
-    return page.render(m=manifest, budget=words, keep=keep, shown=SHOWN_FILES)
+    return page.render(m=manifest, budget=words, keep=keep, shown=SHOWN_FILES, figure=figure)
 
 
 def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]) -> str:

@@ -18,23 +18,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import OnBadRows
-from corpusveil.display import Card, Shown
+from corpusveil.display import Card, Shown, figure
 from corpusveil.errors import UserError
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard, find_shards
-from corpusveil.storage.ledger import Entry, Ledger, read_entry
+from corpusveil.storage.ledger import READINGS, Entry, Ledger, read_entry
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.transforms.copies import Copies, content_tags, count
 from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.document_figures import DocumentFigure, figure_of, sentences
 from corpusveil.transforms.job import ShardJob
+from corpusveil.transforms.ledger_summary import Names
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.released import refuse_denoised
 from corpusveil.transforms.spending import (
-    READINGS,
     Spending,
     SpendingPass,
     name_of_corpus,
@@ -55,7 +56,8 @@ class Forecast(Shown):
     """What a release takes. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
 
     ``readings`` has for each reading its mean and its largest value among the sampled documents. ``refused`` says why
-    the ledger's caps refuse the release, and ``copies`` is known where all documents were compared.
+    the ledger's caps refuse the release, ``spent`` what the ledger's worst document has spent by metric, and ``copies``
+    is known where all documents were compared.
     """
 
     shards: int
@@ -70,6 +72,8 @@ class Forecast(Shown):
     refused: str | None
     spent: dict[str, float]
     copies: Copies | None = None
+    composed: DocumentFigure | None = None
+    """What the dearest sampled document spends in (epsilon, delta), where the release has a delta."""
 
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for so many processes."""
@@ -82,8 +86,10 @@ class Forecast(Shown):
         names = {"total": "epsilons in all", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():
             told.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
+        if self.composed is not None:
+            told += sentences([self.composed], "of the dearest document in the sample")
         for place, value in self.spent.items():
-            told.append(f"the ledger's worst document has spent {value:.6g} {place}")
+            told.append(f"the ledger's worst document has spent {figure(value)} {place}")
         if self.refused is not None:
             told.append(f"it would be refused: {self.refused}")
         if self.copies is not None:
@@ -159,6 +165,7 @@ def forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(entries), refused, spent,
+        composed=_dearest(release, entries),
     )  # fmt: skip
 
 
@@ -192,6 +199,23 @@ def _readings(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
     return found
 
 
+def _dearest(release: Release, entries: Sequence[Entry]) -> DocumentFigure | None:
+    """Return what the document that spends most at the release's delta spends; None without a delta."""
+    if release.delta is None or not release.mechanism.private:
+        return None
+    tokens: dict[float, int] = {}  # of equal shares more tokens spend more
+    for entry in entries:
+        spent = (entry.table[name].to_pylist() for name in ("largest", "tokens"))
+        for largest, length in zip(*spent, strict=True):
+            tokens[largest] = max(tokens.get(largest, 0), length)
+    figures = [
+        figure_of(release.mechanism, {largest: length}, release.delta, release.distance)
+        for largest, length in tokens.items()
+        if length
+    ]
+    return max(figures, key=lambda one: one.epsilon, default=None)
+
+
 def _told(spending: Spending | None, planned: Sequence[Entry]) -> tuple[str | None, dict[str, float]]:
     """Return why the sample would be refused, and the most that a document has spent by the ledger, by metric."""
     if spending is None:
@@ -205,8 +229,9 @@ def _told(spending: Spending | None, planned: Sequence[Entry]) -> tuple[str | No
     except UserError as error:
         refused = str(error)
     spent: dict[str, Any] = {}
+    called = Names(before)
     for one in worst(before, ["total"]):
-        place = f"in metric {one.metric}"
+        place = f"in {called.metric(one.metric)}"
         spent[place] = max(spent.get(place, 0.0), one.value)
     return refused, spent
 

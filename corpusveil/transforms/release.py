@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING, Any, overload
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import written
+from corpusveil.budget.composition import check_delta
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, Shown
-from corpusveil.errors import BadTypeError, BadValueError, ConflictError, MismatchError, NoGuaranteeError, NotMadeError
+from corpusveil.errors import (
+    BadTypeError,
+    BadValueError,
+    ConflictError,
+    MismatchError,
+    NoGuaranteeError,
+    NotMadeError,
+    UnsetError,
+)
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
 from corpusveil.transforms.risk import EpsilonAtRisk
 from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
@@ -41,6 +51,10 @@ class Release(Shown):
     """Needed for a mechanism that has no guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
     """What chose epsilon, where a risk did (``epsilon_for_risk``): for the manifest, and in no digest."""
+    delta: float | None = field(default=None, kw_only=True, compare=False)
+    """State what documents are promised in (epsilon, delta) at this delta, beside the pure figures; in no digest."""
+    distance: float = field(default=1.0, kw_only=True, compare=False)
+    """By how much each word may differ there, in the metric of the mechanism; ``math.inf``: any two words."""
 
     if TYPE_CHECKING:  # a key has no default, although it may stand behind a policy that has one
 
@@ -48,14 +62,14 @@ class Release(Shown):
         def __init__(
             self, mechanism: Mechanism, budget: Budget, policy: TextPolicy, key: Key,
             collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, accept_no_guarantee: bool = ...,
-            risk: EpsilonAtRisk | None = ...,
+            risk: EpsilonAtRisk | None = ..., delta: float | None = ..., distance: float = ...,
         ) -> None: ...  # fmt: skip
 
         @overload
         def __init__(
             self, mechanism: Mechanism, budget: Budget, policy: TextPolicy = ..., *, key: Key,
             collocations: Collocations | None = ..., duplicates: Duplicates = ..., accept_no_guarantee: bool = ...,
-            risk: EpsilonAtRisk | None = ...,
+            risk: EpsilonAtRisk | None = ..., delta: float | None = ..., distance: float = ...,
         ) -> None: ...  # fmt: skip
 
         def __init__(self, *_: Any, **__: Any) -> None: ...
@@ -92,6 +106,9 @@ class Release(Shown):
                 f"risk: it chose epsilon {written(self.risk.epsilon)} a token, and the budget is epsilon "
                 f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk out."
             )
+        if self.delta is not None:
+            check_delta(self.delta)
+        check_distance(self.distance)
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
 
@@ -145,6 +162,21 @@ class Release(Shown):
         in words what a token and a document are promised, on which conditions, and what holds for unknown words.
         """
         return guarantee_of(self)
+
+    def document_figure(self, words: int) -> DocumentFigure:
+        """Return what a document of so many replaced words is promised, pure and in (epsilon, delta).
+
+        Raises UserError for a release without ``delta``, and for a mechanism that promises nothing.
+        """
+        if self.delta is None:
+            raise UnsetError("delta: none is given; make the release with delta=1e-6, for example.")
+        return document_figure(self.mechanism, self.budget, words, self.delta, self.distance)
+
+    def document_figures(self) -> tuple[DocumentFigure, ...]:
+        """Return the figures of documents of some lengths, none without ``delta`` or where nothing is promised."""
+        if self.delta is None or not self.mechanism.private:
+            return ()
+        return tuple(self.document_figure(words) for words in LENGTHS)
 
     @property
     def digest(self) -> str:

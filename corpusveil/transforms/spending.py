@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -27,35 +27,50 @@ import pyarrow.compute as pc
 
 from corpusveil.budget.accounting import added
 from corpusveil.budget.budget import written
-from corpusveil.errors import BadValueError, CapError, NotMadeError, UnsetError, UserError, VersionError
+from corpusveil.budget.composition import check_delta
+from corpusveil.display import figure
+from corpusveil.errors import BadValueError, CapError, UnsetError
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import InputShard, folder_of
-from corpusveil.storage.ledger import FINGERPRINT, ROWS, VERSION, Entry, Ledger, Refuse, read_entry
-from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
+from corpusveil.storage.ledger import FINGERPRINT, READINGS, ROWS, VERSION, Entry, Ledger, Refuse, read_entry
+from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.composed_spending import Composed, Told, largest_composed
 from corpusveil.transforms.copies import Drops
 from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.ledger_summary import Names
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.shard_notes import Pass, look
 
-READINGS = ("total", "largest", "ldp")
+PART_ROWS = 1 << 20
+"""Documents are compared in parts of about so many rows: beyond the entries themselves memory does not grow."""
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
+_COMPOSED = ("total", False)
+"""The reading that is composed instead, where a cap has a delta."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most that a document may have spent: ``total`` and ``largest`` in one metric, ``ldp`` over all metrics."""
+    """The most that a document may have spent: ``total`` and ``largest`` in one metric, ``ldp`` over all metrics.
+
+    With ``delta`` the ``total`` is an epsilon at this delta, over all metrics (``composed_spending.py``).
+    """
 
     total: float | None = None
     largest: float | None = None
     ldp: float | None = None
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         for name, option in CAPS.items():
             cap = getattr(self, name)
             if cap is not None and not cap > 0:
                 raise BadValueError(f"{option} {cap}: it has to be a number above 0.")
+        if self.delta is not None:
+            check_delta(self.delta, "cap_delta")
+            if self.total is None:
+                raise UnsetError("cap_delta: it says at which delta the cap holds; give a cap, too.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,18 +252,39 @@ class Spent:
 
 def refuse_over(caps: Caps, entries: Iterable[Entry], planned: Sequence[Entry]) -> None:
     """Raise UserError when a document of ``planned`` would have spent more than a cap, with what is in the ledger."""
-    wanted = [name for name in READINGS if getattr(caps, name) is not None]
+    wanted = [name for name in READINGS if getattr(caps, name) is not None and (name, caps.delta is None) != _COMPOSED]
+    entries = list(entries)
     for spent in worst(entries, wanted, planned):
         cap = getattr(caps, spent.reading)
         if spent.value > cap:
-            before = sorted(spent.before.items())
-            told = ", ".join(f"{written(value)} by release {name}" for name, value in before) or "none"
-            unit = "nats of plain LDP" if spent.reading == "ldp" else f"in metric {spent.metric}"
-            raise CapError(
-                f"{CAPS[spent.reading]} {written(cap)}: a document would have spent {written(spent.value)} {unit}; "
-                f"spent so far: {told}; this run: {written(spent.now)}. Raise the cap, lower the budget or leave "
-                "documents out."
-            )
+            called = Names([*entries, *planned])
+            unit = "nats of plain LDP" if spent.reading == "ldp" else f"in {called.metric(spent.metric)}"
+            _refuse(CAPS[spent.reading], cap, unit, spent.value, spent.before, spent.now)
+    if caps.delta is not None and caps.total is not None:
+        found = worst_composed(entries, caps.delta, planned, above=caps.total)
+        if found is not None:
+            over = "" if found.metrics == 1 else f", over {found.metrics} metrics"
+            unit = f"at delta = {caps.delta:g}{over}"
+            _refuse("cap", caps.total, unit, found.epsilon, found.before, found.now)
+
+
+def _refuse(option: str, cap: float, unit: str, spent: float, before: Mapping[str, float], now: float) -> NoReturn:
+    told = ", ".join(f"{figure(value)} by release {name}" for name, value in sorted(before.items())) or "none"
+    raise CapError(
+        f"{option} {written(cap)}: a document would have spent {figure(spent)} {unit}; spent so far: {told}; this run: "
+        f"{figure(now)}. Raise the cap, lower the budget or leave documents out."
+    )
+
+
+def worst_composed(
+    entries: Iterable[Entry], delta: float, planned: Sequence[Entry] | None = None, above: float = 0.0
+) -> Composed | None:
+    """Return the document that has spent most at δ, by content or by identity; None where none is ``above``."""
+    best: Composed | None = None
+    for key, rows, tolds in _documents(entries, planned):
+        found = largest_composed(rows, tolds, key, delta, above if best is None else best.epsilon)
+        best = best if found is None else found
+    return best
 
 
 def worst(entries: Iterable[Entry], readings: Sequence[str], planned: Sequence[Entry] | None = None) -> Iterator[Spent]:
@@ -257,41 +293,65 @@ def worst(entries: Iterable[Entry], readings: Sequence[str], planned: Sequence[E
     A document is told by its content, and by its identity in its corpus. With ``planned`` entries these count too, and
     only their documents are looked at.
     """
-    table = _joined(entries, planned or ())
-    asked = table if planned is None else table.filter(table["planned"])
-    for key in ("content", "identity"):
-        rows = table.filter(pc.is_in(table[key], value_set=pc.unique(asked[key])))
-        kinds = [(name, "max") for name in (*READINGS, "planned")]
-        rows = rows.group_by(["release", "metric", "noise", key]).aggregate(kinds)
-        rows = rows.rename_columns([name.removesuffix("_max") for name in rows.column_names])
+    for key, rows, tolds in _documents(entries, planned):
+        metrics = np.array([told.metric for told in tolds])[rows["told"].to_numpy()]
         for reading in readings:
-            metrics = [""] if reading == "ldp" else pc.unique(rows["metric"]).to_pylist()
-            for metric in metrics:
-                part = rows if reading == "ldp" else rows.filter(pc.equal(rows["metric"], metric))
+            for metric in [""] if reading == "ldp" else sorted(set(metrics.tolist())):
+                part = rows if reading == "ldp" else rows.filter(pa.array(metrics == metric))
                 if part.num_rows:
-                    yield _largest(part, key, reading, str(metric))
+                    yield _largest(part, tolds, key, reading, metric)
 
 
-def _joined(entries: Iterable[Entry], planned: Iterable[Entry]) -> pa.Table:
-    schema = ROWS.append(pa.field("release", pa.string())).append(pa.field("metric", pa.string()))
-    tables = [schema.append(pa.field("planned", pa.bool_())).empty_table()]
+def _documents(
+    entries: Iterable[Entry], planned: Sequence[Entry] | None
+) -> Iterator[tuple[str, pa.Table, Sequence[Told]]]:
+    """Yield what tells documents, and a row for each noise and document: what it spent, and whether it is planned.
+
+    Its column ``told`` says which of the releases that are yielded, too, a row is of.
+    """
+    table, tolds = _joined(entries, planned or ())
+    asked = table if planned is None else table.filter(table["planned"])
+    kinds = [(name, "max") for name in ("tokens", *READINGS, "planned")]
+    parts = -(-table.num_rows // PART_ROWS)
+    for key in ("content", "identity"):
+        by_key = table.drop_columns("identity" if key == "content" else "content")
+        wanted = pc.unique(asked[key])
+        for part in range(parts):
+            rows = by_key.filter(pa.array(_first_bytes(table[key]) % parts == part)) if parts > 1 else by_key
+            rows = rows if planned is None else rows.filter(pc.is_in(rows[key], value_set=wanted))
+            rows = rows.group_by(["told", "noise", key], use_threads=False).aggregate(kinds)
+            yield key, rows.rename_columns([name.removesuffix("_max") for name in rows.column_names]), tolds
+
+
+def _first_bytes(tags: pa.ChunkedArray) -> npt.NDArray[np.uint16]:
+    """Return two bytes of each fingerprint, which are as good as random; uint16 [N]."""
+    chunks = [np.frombuffer(one.buffers()[1], dtype=np.uint16).reshape(-1, 8)[one.offset :][: len(one), 0]
+              for one in tags.chunks if len(one)]  # fmt: skip
+    return np.concatenate(chunks)
+
+
+def _joined(entries: Iterable[Entry], planned: Iterable[Entry]) -> tuple[pa.Table, list[Told]]:
+    more = (("told", pa.int32()), ("planned", pa.bool_()))
+    tables = [pa.schema([*ROWS, *more]).empty_table()]
+    tolds: dict[Told, int] = {}
     for group, flag in ((entries, False), (planned, True)):
         for entry in group:
-            table = entry.table
-            for name, value in (("release", entry.about["release"]), ("metric", entry.about["metric"])):
-                table = table.append_column(name, pa.repeat(pa.scalar(str(value)), table.num_rows))
-            tables.append(table.append_column("planned", pa.repeat(pa.scalar(flag), table.num_rows)))
-    return pa.concat_tables(tables)
+            told = Told(*(str(entry.about[name]) for name in Told._fields))
+            table, values = entry.table, (tolds.setdefault(told, len(tolds)), flag)
+            for (name, kind), value in zip(more, values, strict=True):
+                table = table.append_column(name, pa.repeat(pa.scalar(value, kind), table.num_rows))
+            tables.append(table)
+    return pa.concat_tables(tables), list(tolds)
 
 
-def _largest(rows: pa.Table, key: str, reading: str, metric: str) -> Spent:
+def _largest(rows: pa.Table, tolds: Sequence[Told], key: str, reading: str, metric: str) -> Spent:
     sums = rows.group_by(key).aggregate([(reading, "sum")])
     values = sums[f"{reading}_sum"].to_numpy()
     near = sums[key].filter(pa.array(values >= values.max() * (1 - 1e-9))).combine_chunks()[:1000]
     found = rows.filter(pc.is_in(rows[key], value_set=near))
     by_document: dict[bytes, dict[tuple[bool, str], list[float]]] = defaultdict(lambda: defaultdict(list))
-    for one in found.select([key, "planned", "release", reading]).to_pylist():
-        by_document[one[key]][one["planned"], one["release"]].append(one[reading])
+    for one in found.select([key, "planned", "told", reading]).to_pylist():
+        by_document[one[key]][one["planned"], tolds[one["told"]].release].append(one[reading])
     exact = {
         document: added(value for values in spent.values() for value in values)
         for document, spent in by_document.items()
@@ -301,85 +361,3 @@ def _largest(rows: pa.Table, key: str, reading: str, metric: str) -> Spent:
     before = {release: added(values) for (is_planned, release), values in spent.items() if not is_planned}
     now = added(value for (is_planned, _), values in spent.items() if is_planned for value in values)
     return Spent(reading, metric, exact[document], before, now)
-
-
-def summary(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Return for each corpus, release and text column: documents, tokens, and the largest readings of one document."""
-    groups: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        groups[str(entry.about["corpus"]), str(entry.about["release"]), str(entry.about["column"])].append(entry)
-    lines = []
-    for (corpus, release, column), group in sorted(groups.items()):
-        rows = distinct(group)
-        about = group[0].about
-        line = {"corpus": corpus, "release": release, "column": column, "mechanism": about["mechanism"]}
-        line |= {"metric": about["metric"], "documents": rows.num_rows, "tokens": pc.sum(rows["tokens"]).as_py() or 0}
-        lines.append(line | {name: written(pc.max(rows[name]).as_py() or 0.0) for name in READINGS})
-    return lines
-
-
-def distinct(entries: Sequence[Entry]) -> pa.Table:
-    """Return the rows of one release's entries, each document (noise and identity) once."""
-    rows = pa.concat_tables([entry.table for entry in entries] or [ROWS.empty_table()])
-    grouped = rows.group_by(["noise", "identity"]).aggregate([(name, "max") for name in ("tokens", *READINGS)])
-    return grouped.rename_columns([name.removesuffix("_max") for name in grouped.column_names])
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What a ledger and records say otherwise; ``too_low`` when more may have been spent than the ledger says."""
-
-    sentence: str
-    too_low: bool
-
-
-def differences(ledger: Ledger, records: Sequence[Records]) -> Iterator[Difference]:
-    """Yield entries that are not what their names say, and shards that the entries named in their records don't cover.
-
-    Raises UserError for records of no run, or of a run of another version.
-    """
-    secret = ledger.secret
-    held: dict[str, tuple[int, int]] = {}
-    for name in ledger.names():
-        try:
-            entry = ledger.read(name)
-        except UserError as error:
-            yield Difference(str(error), too_low=True)
-            continue
-        digest = entry.digest(secret)
-        if not name.startswith(f"{digest}."):
-            yield Difference(f"Entry {name} was changed, or is another ledger's.", too_low=True)
-        held[digest] = entry.table.num_rows, int(pc.sum(entry.table["tokens"]).as_py() or 0)
-    for folder in records:
-        run = folder.read("run.json", Run)
-        if run is None:
-            raise NotMadeError(f"{folder.url}: there are no records of a run here (no run.json).")
-        if run.version != RUN_VERSION:
-            raise VersionError(
-                f"{folder.url}: these records are of another version of corpusveil; verify them with that."
-            )
-        for name in folder.names("shards"):
-            record = folder.read(f"shards/{name}", Shard)
-            if record is not None and ".piece-" not in name:
-                yield from _uncovered(f"{folder.url}, shard {record.input.path}", record, held)
-
-
-def _uncovered(where: str, record: Shard, held: Mapping[str, tuple[int, int]]) -> Iterator[Difference]:
-    """Yield what of a shard's record the entries do not cover."""
-    names = record.ledger
-    if names is None:
-        yield Difference(f"{where}: this was privatized without a ledger.", too_low=True)
-        return
-    missing = [name for name in names if name not in held]
-    for name in missing:
-        yield Difference(f"{where}: the ledger's entry {name} is missing, which covers it.", too_low=True)
-    if missing:
-        return
-    found = tuple(sum(held[name][place] for name in names) for place in (0, 1))
-    expected = record.counts.documents, record.counts.privatized
-    if found != expected:
-        yield Difference(
-            f"{where}: {expected[0]:,} documents, {expected[1]:,} tokens were privatized, the ledger has {found[0]:,} "
-            f"and {found[1]:,}.",
-            too_low=found[0] < expected[0] or found[1] < expected[1],
-        )

@@ -11,6 +11,7 @@ from corpusveil.display import rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
+from corpusveil.transforms.document_figures import sentences
 from corpusveil.transforms.kernel import public_weights
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ KEY_ASSUMPTION = "The key was not disclosed, and nobody can have texts of their 
 def statement(release: Release) -> dict[str, Any]:
     """Return the guarantee of a release as JSON-able fields, and in words."""
     guarantee = guarantee_of(release)
-    return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes)}
+    figures = [one.as_dict() for one in release.document_figures()]
+    documents = {"documents_in_epsilon_delta": figures} if figures else {}
+    return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), **documents}
 
 
 def in_brief(guarantee: Guarantee, budget: Budget) -> str:
@@ -70,6 +73,8 @@ def guarantee_of(release: Release) -> Guarantee:
                 f"rounded down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
+        shares = ", with shares rounded down to the grid" if budget.per == "document" else ""
+        lines += sentences(release.document_figures(), f"by the number of replaced words{shares}")
         if policy.tokenizer != "word":
             words = ", each of as many words" if budget.by_words else ""
             lines.append(

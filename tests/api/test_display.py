@@ -71,7 +71,7 @@ SAID = {
     "outcome": ["2 shards, 10 documents", "sha256 ", "out.records (do not publish)"],
     "plan": ["private", "2 shards", "a document spends 6 epsilons in all"],
     "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
-    "spent": ["confidential", "reviews", "6 sum of epsilons in metric"],
+    "spent": ["confidential", "reviews", "6 sum of epsilons in ring-geometric on space"],
     "check": ["2 entries are whole, the records agree."],
     "findings": ["private: figures of original text", "words unchanged"],
     "curve": ["known words recovered", "guessing without looking"],

@@ -19,7 +19,8 @@ from corpusveil.storage import files, lease
 from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.records import Records
 from corpusveil.transforms import corpus
-from corpusveil.transforms.spending import differences, distinct
+from corpusveil.transforms.ledger_check import differences
+from corpusveil.transforms.ledger_summary import distinct
 from tests.cli.test_run import save
 from tests.engines.corpora import COMMAND, WORDS, make_space, release_files
 
@@ -291,7 +292,30 @@ class TestRefused:
             assert metrics(ground)[-1]["status"] == 1
             capsys.readouterr()
             assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-            assert f"run-00001: {said}" in capsys.readouterr().out
+            told = capsys.readouterr().out
+            assert f"run-00001: {said}" in told
+            assert "the last start failed, " in told
+            assert ("Then start it again" in told) == isinstance(error, WorkError)
+            assert ("start it again with --debug" in told) == isinstance(error, KeyError)
+
+    def test_a_start_that_failed_before_any_run_says_why(
+        self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where nothing could be planned there is no run that could say it."""
+
+        def fail(*_: object, **__: object) -> None:
+            raise WorkError("The store is away.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("corpusveil.pipelines.schedule.find_shards", fail)
+            start(ground, 1)
+        capsys.readouterr()
+        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
+        assert "The store is away. Then start it again: it goes on where it stopped" in capsys.readouterr().out
+        start(ground)
+        capsys.readouterr()
+        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
+        assert "the last start failed" not in capsys.readouterr().out
 
     @pytest.mark.parametrize(("section", "said"), [("key", "[key]"), ("output", "[output]")])
     def test_without_what_it_needs(

@@ -18,7 +18,8 @@ import psutil
 
 from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.records import Records
-from corpusveil.transforms.spending import differences, summary
+from corpusveil.transforms.ledger_check import differences
+from corpusveil.transforms.ledger_summary import summary
 from tests.engines.corpora import COMMAND, Ground, data_files, release_files
 from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
 

@@ -16,7 +16,8 @@ from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.storage.ledger import Ledger
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.spending import Spending, differences, worst
+from corpusveil.transforms.ledger_check import differences
+from corpusveil.transforms.spending import Spending, worst
 from tests.engines.corpora import TEST_KEY, WORDS
 
 

@@ -20,7 +20,8 @@ from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms import copies
 from corpusveil.transforms.corpus import Outcome, privatize_corpus
-from corpusveil.transforms.spending import Spending, differences
+from corpusveil.transforms.ledger_check import differences
+from corpusveil.transforms.spending import Spending
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, release_files
 
 TEXTS = tuple(f"{WORDS[k]} {WORDS[k + 7]} {WORDS[2 * k]}" for k in range(12))

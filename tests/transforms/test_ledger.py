@@ -31,8 +31,10 @@ from corpusveil.storage.ledger import ENTRIES, ROWS, VERSION, Entry, Ledger
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.ledger_check import differences
+from corpusveil.transforms.ledger_summary import summary
 from corpusveil.transforms.planning import forecast
-from corpusveil.transforms.spending import Caps, Spending, differences, reserve_table, summary, worst
+from corpusveil.transforms.spending import Caps, Spending, reserve_table, worst
 from corpusveil.transforms.statement import statement
 from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, write_shard
 from tests.transforms.histories import STEPS, beyond_what_is_owed, release_of
@@ -541,7 +543,7 @@ class TestTheCommand:
         assert run(["ledger", "show", str(done)]) == 0
         said = capsys.readouterr().out
         assert "ring-geometric" in said
-        assert "sum of epsilons in metric" in said
+        assert "sum of epsilons in ring-geometric on space " in said
         assert UNKNOWN not in said
 
     def test_verifies_records(self, done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what settings do not go together."""
-    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _text, _engine):
+    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _ledger, _text, _engine):
         yield from rule(settings)
 
 
@@ -104,6 +104,8 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     if budget is None:
         return
+    if budget.delta is None and budget.distance != 1:
+        yield "budget.distance", "it is for {budget.delta}; add that or leave this out"
     multiplied = budget.strategy is not None or budget.allocation == "dataset"
     if multiplied and budget.average_words is None:
         by = "{budget.strategy}" if budget.strategy is not None else "{budget.allocation} dataset"
@@ -118,6 +120,12 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
         if filled.field_weights is not None:
             yield "budget.field_weights", "they share a document's budget; add {budget.per} document"
+
+
+def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
+    ledger = settings.ledger
+    if ledger is not None and ledger.cap_delta is not None and ledger.cap is None:
+        yield "ledger.cap_delta", "it says at which delta {ledger.cap} holds; add that or leave this out"
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:

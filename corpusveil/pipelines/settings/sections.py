@@ -254,6 +254,12 @@ class BudgetSettings(Section):
         "of [model].", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
+    delta: float | None = key(
+        "State (epsilon, delta) of documents at this delta, beside the pure figures; from 1e-10, as 0.000001.", None,
+        ge=1e-10, lt=1)
+    distance: float = key(
+        "For {budget.delta}: by how much each word of a document may differ, in the metric of the mechanism; inf: any "
+        "two words.", 1.0, gt=0)
     allocation: Literal[Allocation, "dataset"] = key(
         "How a document's budget is shared; dataset: uniform, and epsilon times {budget.average_words}.", "uniform")
     weights: Annotated[list[int], BeforeValidator(_weights)] = key(
@@ -319,6 +325,10 @@ class LedgerSettings(Section):
     cap: float | None = key(
         "The most that a document may spend over tokens and releases in one metric; another mechanism, parameter or "
         "space is another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
+    cap_delta: float | None = key(
+        "Take {ledger.cap} as the epsilon of a document at this delta, composed over tokens, releases and metrics, "
+        "between documents whose words differ by a distance of at most 1; from 1e-10, as 0.000001.", None, ge=1e-10,
+        lt=1)
     cap_token: float | None = key("The same for a single token; set {ledger.cap_ldp} as well.", None, gt=0)
     cap_ldp: float | None = key("The same in nats of plain LDP, over all metrics and tokens.", None, gt=0)
 

@@ -1,0 +1,222 @@
+"""Audits of whole documents: is what is stated for so many words exceeded, and by how much is it too large.
+
+Two words that the change allows are taken, and two documents that consist of one of them each. *By law*: the losses of
+the pair, rounded down, are composed as often as the document has tokens: an ε at δ that the pair really needs. *By
+samples*: both documents go through the release's own kernel, many times; what is stated for them is computed from the
+readings that a ledger would get. A first batch chooses a threshold for the sum of log-ratios, a fresh batch counts it,
+and Clopper-Pearson bounds p, p' at level α/2 each show ``p - e^ε p'``, which δ has to cover. So a token that is drawn
+and not counted shows, whichever of the two parts is wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy import stats
+
+from corpusveil.budget import Budget
+from corpusveil.budget.accounting import Readings
+from corpusveil.budget.composition import epsilon_at
+from corpusveil.display import Card, Shown, Table, figure
+from corpusveil.errors import NoClosedForm, NoGuaranteeError
+from corpusveil.evaluation.defaults import LEVEL
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.keys import Key
+from corpusveil.transforms.document_figures import DocumentFigure, document_figure
+from corpusveil.transforms.release import Release
+
+Floats = npt.NDArray[np.float64]
+LOOKED_AT = 64
+"""Words among which a pair is sought: from a fixed public seed."""
+TOKENS, FEWEST, MOST = 1 << 16, 64, 1 << 13
+"""Tokens that are drawn for each document of a pair, and bounds of how many documents these are."""
+TOLERANCE = 1e-4
+"""Of ε: rounding of sums, and the 2^-19 of integer weights a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCheck:
+    """One length: what is ``stated``, what a pair of documents shows, and why it is refuted, if it is.
+
+    ``needed`` is the ε that the pair needs by its laws, None without laws or without a pair; ``shown`` is a δ that
+    samples show, with confidence, at the ε of what was counted.
+    """
+
+    stated: DocumentFigure
+    budget: Budget
+    needed: float | None
+    shown: float | None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DocumentAudit(Shown):
+    """What is stated for documents of some lengths, and what a pair of them shows."""
+
+    mechanism: str
+    checks: tuple[DocumentCheck, ...]
+
+    @property
+    def refuted(self) -> bool:
+        return any(check.reasons for check in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything by name, for JSON."""
+        checks = [
+            {**one.stated.as_dict(), "budget": one.budget.as_dict(), "needed": one.needed, "shown": one.shown,
+             "reasons": list(one.reasons)}
+            for one in self.checks
+        ]  # fmt: skip
+        return {"mechanism": self.mechanism, "documents": checks, "refuted": self.refuted}
+
+    def card(self) -> Card:
+        """Return a row a budget and length."""
+        first = self.checks[0].stated
+        apart = "by any distance" if math.isinf(first.distance) else f"by at most {first.distance:g}"
+        heads = ("budget", "words", "pure", f"epsilon at delta = {first.delta:g}", "a pair needs", "verdict")
+        rows = [
+            [f"{one.budget.epsilon:.6g} a {one.budget.per}", f"{one.stated.words:,}", figure(one.stated.pure),
+             figure(one.stated.epsilon), _needs(one.needed),
+             "REFUTED" if one.reasons else "not refuted"]
+            for one in self.checks
+        ]  # fmt: skip
+        reasons = [f"{one.stated.words:,} words: {reason}" for one in self.checks for reason in one.reasons]
+        fields = [("between", f"documents of as many words, of which each differs {apart}")]
+        fields += [("REFUTED", reason) for reason in reasons]
+        return Card(f"Documents by {self.mechanism}", fields, [Table(heads, rows)])
+
+
+def _needs(epsilon: float | None) -> str:
+    return "" if epsilon is None else f"{epsilon:,.0f}" if epsilon >= 100 else f"{epsilon:.3g}"
+
+
+def audit_documents(
+    mechanism: Mechanism,
+    budgets: Sequence[Budget],
+    lengths: Sequence[int],
+    delta: float,
+    distance: float = 1.0,
+    *,
+    level: float = LEVEL,
+    key: Key | None = None,
+) -> DocumentAudit:
+    """Check what documents of these lengths are promised at each budget.
+
+    ``level`` is the chance to refute what holds, over all of them; ``key`` (default: a fresh one) what is drawn with.
+    Raises UserError for a mechanism that promises nothing, and for numbers out of range.
+    """
+    if not mechanism.private:
+        raise NoGuaranteeError(f"{mechanism.name} has no guarantee, so there is nothing to check for a document.")
+    release = Release(mechanism, budgets[0], key=key or Key.generate())
+    each = level / (len(budgets) * len(lengths))
+    return DocumentAudit(
+        mechanism.name,
+        tuple(
+            _check(dataclasses.replace(release, budget=budget), words, delta, distance, each)
+            for budget in budgets
+            for words in lengths
+        ),
+    )
+
+
+def _check(release: Release, words: int, delta: float, distance: float, level: float) -> DocumentCheck:
+    mechanism, budget = release.mechanism, release.budget
+    stated = document_figure(mechanism, budget, words, delta, distance)
+    shares = budget.of_words(words)
+    pair = _pair(mechanism, max(shares), distance)
+    if pair is None:
+        return DocumentCheck(stated, budget, None, None)
+    reasons = []
+    needed = _needed(mechanism, pair, shares, delta)
+    if needed is not None and needed > stated.epsilon * (1 + TOLERANCE) + TOLERANCE:
+        reasons.append(f"{needed:.6g} is needed at delta = {delta:g}, and {stated.epsilon:.6g} is stated")
+    shown, counted = _shown(release, pair, words, delta, distance, level)
+    if shown > delta:
+        reasons.append(f"at epsilon {counted:.6g}, by what is counted, samples show a delta of {shown:.3g}")
+    return DocumentCheck(stated, budget, needed, shown, tuple(reasons))
+
+
+def _pair(mechanism: Mechanism, epsilon: float, distance: float) -> tuple[int, int] | None:
+    """Return two words as far apart as the change allows, of some; None where all are further apart."""
+    size, best = len(mechanism.space), (0.0, -1, -1)
+    for word in np.random.default_rng(0).permutation(size)[:LOOKED_AT].tolist():
+        apart = mechanism.distances(word, epsilon)
+        if apart is not None:
+            within = np.where(apart <= distance, apart, 0.0)
+            other = int(within.argmax())
+            best = max(best, (float(within[other]), word, other))
+    return None if best[0] == 0 else best[1:]
+
+
+def _needed(mechanism: Mechanism, pair: tuple[int, int], shares: dict[float, int], delta: float) -> float | None:
+    """Return the ε at δ of the pair's own laws, every loss rounded down; None without laws."""
+    from dp_accounting.pld import pld_pmf
+
+    step = min(shares) * (1 - 2.0**-20) / 128  # losses of whole shares stay whole steps, whatever their last bits
+    whole: Any = None
+    for share, count in shares.items():
+        try:
+            first, second = (mechanism.distribution(word, share) for word in pair)
+        except NoClosedForm:
+            return None
+        places = np.floor(np.log(first / second) / step).astype(np.int64)
+        law = np.bincount(places - places.min(), weights=first)
+        each = pld_pmf.DensePLDPmf(step, int(places.min()), law, 0.0, pessimistic_estimate=False)
+        some = each.self_compose(count, 0.0) if count > 1 else each
+        whole = some if whole is None else whole.compose(some)
+    return float(whole.get_epsilon_for_delta(delta))
+
+
+def _shown(
+    release: Release, pair: tuple[int, int], words: int, delta: float, distance: float, level: float
+) -> tuple[float, float]:
+    """Return the δ that samples show with confidence, and the ε at which: what the readings of the kernel come to."""
+    kernel, space = release.kernel(), release.mechanism.space
+    count = min(MOST, max(FEWEST, TOKENS // words))
+    scores = _scores(release.mechanism, pair, max(release.budget.of_words(words)))
+    sums = []
+    epsilon = math.inf
+    for word in pair:
+        text = " ".join([space.word(word)] * words)
+        texts = pa.array([text] * (2 * count), pa.large_string())
+        ids = [f"{word} {number}" for number in range(2 * count)]
+        _, found = kernel.account(texts[:1], ids[:1], "text", "audit", bytes(32))
+        epsilon = min(epsilon, _counted(release.mechanism, found, delta, distance))
+        out, _ = kernel.privatize(texts, ids, "text")
+        sums.append(np.array([sum(scores.get(one, 0.0) for one in told.split()) for told in out.to_pylist()]))
+    choose, test = (np.stack([one[half] for one in sums]) for half in (slice(None, count), slice(count, None)))
+    places = np.unique(choose[0])
+    hits = [np.searchsorted(np.sort(one), places, side="left") for one in choose]
+    excess = (count - hits[0]) - math.exp(min(epsilon, 700.0)) * (count - hits[1])
+    threshold = places[int(excess.argmax())]
+    low, high = (int((one >= threshold).sum()) for one in test)
+    least = float(stats.beta.ppf(level / 2, low, count - low + 1)) if low else 0.0
+    most = float(stats.beta.ppf(1 - level / 2, high + 1, count - high)) if high < count else 1.0
+    return least - math.exp(min(epsilon, 700.0)) * most, epsilon
+
+
+def _counted(mechanism: Mechanism, found: Readings, delta: float, distance: float) -> float:
+    """Return the ε at δ of a document by its readings, as a ledger takes them."""
+    largest, total = float(found.largest[0]), float(found.total[0])
+    loss = mechanism.privacy_loss(largest, None if math.isinf(distance) else distance) if largest else None
+    if loss is None:
+        return 0.0
+    composed = epsilon_at([(loss, int(found.tokens[0]))], delta)
+    return composed if math.isinf(distance) else min(composed, total * distance)
+
+
+def _scores(mechanism: Mechanism, pair: tuple[int, int], epsilon: float) -> dict[str, float]:
+    """Return what each output word says for the first word of the pair: its log-ratio, where there are laws."""
+    names = [mechanism.space.word(number) for number in range(len(mechanism.space))]
+    try:
+        first, second = (np.log(mechanism.distribution(word, epsilon)) for word in pair)
+    except NoClosedForm:
+        return {names[pair[0]]: 1.0, names[pair[1]]: -1.0}
+    return dict(zip(names, np.round(first - second, 6).tolist(), strict=True))

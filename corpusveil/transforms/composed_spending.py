@@ -1,0 +1,183 @@
+"""What documents have spent in (ε, δ), over releases: the largest of all, exactly composed within a metric.
+
+It holds between documents in which each known word differs by a distance of at most 1, in every metric that spent.
+Within a metric the tokens of all releases compose (``budget/composition.py``); of K metrics each gets δ/K, and their
+ε's add up. An entry says how many tokens a document has, their largest epsilon and the sum: every token is taken to
+have the largest, unless the sum bounds them better.
+
+Few documents are composed at all. Bounds that cost nothing, the sum of epsilons and the zero-concentrated one, are
+computed of all; then documents are composed in falling order of these, each history once, until no bound exceeds what
+was found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.budget.accounting import added
+from corpusveil.budget.composition import SMALLEST_DELTA, concentrated, epsilon_at
+from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss, Pure
+from corpusveil.errors import UnknownError
+from corpusveil.mechanisms import registry
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+RANGED = 4.0
+"""By how much less a token of bounded range costs, zero-concentrated (η²/8 for ε²/2)."""
+
+
+class Told(NamedTuple):
+    """Of which release a row of a ledger is."""
+
+    release: str
+    metric: str
+    mechanism: str
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The document that spent most: ``epsilon`` at ``delta``, in how many ``metrics``, and by each release alone.
+
+    ``before`` are releases of the ledger, ``now`` is what is planned by itself; 0 where nothing is.
+    """
+
+    epsilon: float
+    delta: float
+    metrics: int
+    before: Mapping[str, float]
+    now: float
+
+
+def is_ranged(mechanism: str) -> bool:
+    """Say whether a mechanism's tokens are of bounded range at distance 1; an unknown one's are not."""
+    try:
+        return registry.find(mechanism).ranged
+    except UnknownError:
+        return False
+
+
+def composed_epsilon(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
+    """Return the ε at δ of what one document spent: rows with ``metric``, ``mechanism`` and readings."""
+    by_metric: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["tokens"] and row["total"]:
+            by_metric[row["metric"]].append(row)
+    return added(_in_metric(some, delta / len(by_metric)) for some in by_metric.values())
+
+
+def _in_metric(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
+    pure = added(row["total"] for row in rows)
+    if math.isinf(pure) or delta < SMALLEST_DELTA:  # a share of a delta may be too small to compose at
+        return pure
+    kinds = [BoundedRange if is_ranged(row["mechanism"]) else Pure for row in rows]
+    counts: dict[PrivacyLoss, int] = defaultdict(int)
+    for kind, row in zip(kinds, rows, strict=True):
+        counts[kind(row["largest"])] += row["tokens"]
+    rho = sum(
+        row["total"] * row["largest"] / 2 / (RANGED if kind is BoundedRange else 1)
+        for kind, row in zip(kinds, rows, strict=True)
+    )
+    return min(pure, epsilon_at(sorted(counts.items(), key=repr), delta), concentrated(rho, delta))
+
+
+def largest_composed(
+    rows: pa.Table, tolds: Sequence[Told], key: str, delta: float, above: float = 0.0
+) -> Composed | None:
+    """Return the document of ``rows`` that spent most at δ; None where none spent more than ``above``.
+
+    ``rows`` has a row for each noise and document: ``key``, ``told`` (its place in ``tolds``), ``planned``, readings.
+    """
+    if not rows.num_rows:
+        return None
+    rows = rows.combine_chunks()
+    documents = np.asarray(pc.dictionary_encode(rows[key].combine_chunks()).indices, dtype=np.int64)
+    metrics, names = _of_rows(rows, [told.metric for told in tolds])
+    ranged = np.array([is_ranged(told.mechanism) for told in tolds])[rows["told"].to_numpy()]
+    bound = _bounds(rows, documents, (metrics, len(names)), ranged, delta)
+    histories = _histories(rows, documents, metrics, ranged)
+    order = np.argsort(documents, kind="stable")
+    begins = np.searchsorted(documents[order], np.arange(bound.size + 1))
+
+    def rows_of(document: int) -> list[dict[str, Any]]:
+        found = rows.take(pa.array(order[begins[document] : begins[document + 1]])).to_pylist()
+        return [{**row, **tolds[row["told"]]._asdict()} for row in found]
+
+    best, worst = above, -1
+    seen: set[bytes] = set()
+    candidates = np.flatnonzero(bound > above)
+    for document in candidates[np.argsort(-bound[candidates], kind="stable")].tolist():
+        if bound[document] <= best:
+            break
+        history = histories[document].tobytes()
+        if history not in seen:
+            seen.add(history)
+            epsilon = composed_epsilon(rows_of(document), delta)
+            best, worst = (epsilon, document) if epsilon > best else (best, worst)
+    if worst < 0:
+        return None
+    found = rows_of(worst)
+    before = {
+        name: composed_epsilon([row for row in found if row["release"] == name and not row["planned"]], delta)
+        for name in sorted({row["release"] for row in found if not row["planned"]})
+    }
+    now = composed_epsilon([row for row in found if row["planned"]], delta)
+    return Composed(best, delta, len({row["metric"] for row in found if row["total"]}), before, now)
+
+
+def _of_rows(rows: pa.Table, names: Sequence[str]) -> tuple[Ints, list[str]]:
+    """Return for each row the number of its release's name among the different ones, and these."""
+    different, which = np.unique(np.array(names), return_inverse=True)
+    return which[rows["told"].to_numpy()].astype(np.int64), different.tolist()
+
+
+def _bounds(
+    rows: pa.Table, documents: Ints, metrics: tuple[Ints, int], ranged: npt.NDArray[np.bool_], delta: float
+) -> Floats:
+    """Return what no document's ε exceeds, without composing: the cheaper of two bounds in each metric, summed."""
+    size = int(documents.max()) + 1
+    metric_of, count_of_metrics = metrics
+    total, largest = rows["total"].to_numpy(), rows["largest"].to_numpy()
+    rho = np.minimum(total * largest, np.finfo(float).max) / 2 / np.where(ranged, RANGED, 1.0)
+    held = np.zeros((count_of_metrics, size), dtype=bool)
+    held[metric_of[total > 0], documents[total > 0]] = True
+    each: Floats = (delta / np.maximum(held.sum(axis=0), 1)).astype(np.float64)
+    out = np.zeros(size)
+    for metric in range(count_of_metrics):
+        at = metric_of == metric
+        pure = np.bincount(documents[at], weights=total[at], minlength=size)
+        whole: Floats = np.bincount(documents[at], weights=rho[at], minlength=size).astype(np.float64)
+        out += np.minimum(pure, _concentrated(whole, each))
+    return out * (1 + 2.0**-30)
+
+
+def _concentrated(rho: Floats, delta: Floats) -> Floats:
+    """Return the zero-concentrated ε of many: ``ρ + 2 sqrt(ρ ln(1/δ))`` (Bun, Steinke 2016), never below the best."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = rho + 2 * np.sqrt(rho * np.log(1 / (delta * (1 - 1e-9))))
+    return np.where(np.isnan(found), np.inf, found).astype(np.float64)
+
+
+def _histories(rows: pa.Table, documents: Ints, metrics: Ints, ranged: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Return 128 bits for each document that are equal where its rows are, in any order; uint64 [D, 2]."""
+    out = np.zeros((int(documents.max()) + 1, 2), dtype=np.uint64)
+    parts = [metrics.astype(np.uint64), ranged.astype(np.uint64), rows["tokens"].to_numpy().astype(np.uint64)]
+    parts += [np.ascontiguousarray(rows[name].to_numpy()).view(np.uint64) for name in ("total", "largest")]
+    for half, start in enumerate((0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)):
+        mixed = np.full(rows.num_rows, start, dtype=np.uint64)
+        for part in parts:
+            mixed = (mixed ^ part) * np.uint64(0xBF58476D1CE4E5B9)
+            mixed ^= mixed >> np.uint64(29)
+            mixed *= np.uint64(0x94D049BB133111EB)
+            mixed ^= mixed >> np.uint64(32)
+        np.add.at(out[:, half], documents, mixed)
+    return out

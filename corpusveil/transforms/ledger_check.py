@@ -1,0 +1,72 @@
+"""Whether a ledger is whole: its entries against their names, and against what the records of releases say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from corpusveil.errors import NotMadeError, UserError, VersionError
+from corpusveil.storage.ledger import Ledger
+from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a ledger and records say otherwise; ``too_low`` when more may have been spent than the ledger says."""
+
+    sentence: str
+    too_low: bool
+
+
+def differences(ledger: Ledger, records: Sequence[Records]) -> Iterator[Difference]:
+    """Yield entries that are not what their names say, and shards that the entries named in their records don't cover.
+
+    Raises UserError for records of no run, or of a run of another version.
+    """
+    secret = ledger.secret
+    held: dict[str, tuple[int, int]] = {}
+    for name in ledger.names():
+        try:
+            entry = ledger.read(name)
+        except UserError as error:
+            yield Difference(str(error), too_low=True)
+            continue
+        digest = entry.digest(secret)
+        if not name.startswith(f"{digest}."):
+            yield Difference(f"Entry {name} was changed, or is another ledger's.", too_low=True)
+        held[digest] = entry.table.num_rows, int(pc.sum(entry.table["tokens"]).as_py() or 0)
+    for folder in records:
+        run = folder.read("run.json", Run)
+        if run is None:
+            raise NotMadeError(f"{folder.url}: there are no records of a run here (no run.json).")
+        if run.version != RUN_VERSION:
+            raise VersionError(
+                f"{folder.url}: these records are of another version of corpusveil; verify them with that."
+            )
+        for name in folder.names("shards"):
+            record = folder.read(f"shards/{name}", Shard)
+            if record is not None and ".piece-" not in name:
+                yield from _uncovered(f"{folder.url}, shard {record.input.path}", record, held)
+
+
+def _uncovered(where: str, record: Shard, held: Mapping[str, tuple[int, int]]) -> Iterator[Difference]:
+    """Yield what of a shard's record the entries do not cover."""
+    names = record.ledger
+    if names is None:
+        yield Difference(f"{where}: this was privatized without a ledger.", too_low=True)
+        return
+    missing = [name for name in names if name not in held]
+    for name in missing:
+        yield Difference(f"{where}: the ledger's entry {name} is missing, which covers it.", too_low=True)
+    if missing:
+        return
+    found = tuple(sum(held[name][place] for name in names) for place in (0, 1))
+    expected = record.counts.documents, record.counts.privatized
+    if found != expected:
+        yield Difference(
+            f"{where}: {expected[0]:,} documents, {expected[1]:,} tokens were privatized, the ledger has {found[0]:,} "
+            f"and {found[1]:,}.",
+            too_low=found[0] < expected[0] or found[1] < expected[1],
+        )
