@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, inlined
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
@@ -81,7 +81,7 @@ def _copy(source: Any, start: int, end: int, out: Any, at: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def _copy_wide(source: Any, start: int, end: int, out: Any, at: int) -> int:
     """Copy, and a few bytes more: both arrays have ``WIDTH`` bytes to spare."""
     for k in range(0, end - start, WIDTH):

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, inlined
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
@@ -128,7 +128,7 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
     return useful
 
 
-@compiled
+@inlined
 def _plain_end(data: Any, at: int, end: int, byte_kinds: Any) -> int:
     """Return the end of the ASCII letters and digits from ``at`` on."""
     while at + WIDTH <= data.size:

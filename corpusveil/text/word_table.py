@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, inlined
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 from corpusveil.text.wide import load_eight
 
@@ -25,7 +25,7 @@ HEAD_BYTES = 16
 """What the table holds of a word beside its slot: most words are no longer."""
 
 
-@compiled
+@inlined
 def _lower_eight(eight: Any) -> Any:
     """Make small letters of the ASCII capitals among eight bytes; every other byte stays."""
     low = eight & _LOW_BITS
@@ -35,26 +35,30 @@ def _lower_eight(eight: Any) -> Any:
 
 
 @compiled
+def _at_the_end(data: Any, at: int, size: int) -> Any:
+    eight = np.uint64(0)
+    for k in range(size):
+        eight |= np.uint64(data[at + k]) << np.uint64(8 * k)
+    return eight
+
+
+@inlined
 def _eight(data: Any, at: int, end: int) -> Any:
     """Return the first eight bytes of ``data[at:end]``, ASCII in lower case, with zeros where there are fewer."""
     size = max(min(end - at, 8), 0)
     if at + 8 <= data.size:
-        unused = np.uint64(64 - 8 * size)
-        eight = load_eight(data, at) & (_ALL >> unused if size > 0 else np.uint64(0))
-    else:
-        eight = np.uint64(0)
-        for k in range(size):
-            eight |= np.uint64(data[at + k]) << np.uint64(8 * k)
-    return _lower_eight(eight)
+        used = _ALL >> np.uint64(64 - 8 * size) if size > 0 else np.uint64(0)
+        return _lower_eight(load_eight(data, at) & used)
+    return _lower_eight(_at_the_end(data, at, size))
 
 
-@compiled
+@inlined
 def _step(state: Any, eight: Any) -> Any:
     state = (state ^ eight) * _MULTIPLIER
     return state ^ (state >> _SHIFT)
 
 
-@compiled
+@inlined
 def hashed(data: Any, start: int, end: int) -> Any:
     """Return the hash of ``data[start:end]`` in lower case, uint32; ``found`` wants it."""
     state = _step(_step(SEED, _eight(data, start, end)), _eight(data, start + 8, end))
@@ -63,13 +67,13 @@ def hashed(data: Any, start: int, end: int) -> Any:
     return np.uint32(state * _MULTIPLIER >> _SHIFT)
 
 
-@compiled
+@inlined
 def place(code: Any, slots: Any) -> Any:
     """Return the first slot to look at for a hash."""
     return np.int64(code) & (slots.size - 1)
 
 
-@compiled
+@inlined
 def found(code: Any, data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, offsets: Any) -> Any:
     """Return the id of the word ``data[start:end]``, whose hash is ``code``, or -1.
 

@@ -38,8 +38,8 @@ from corpusveil.transforms.surrogates import NONE, Surrogates, surrogates
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
 
-CHUNK_BYTES = 1 << 20
-"""Documents are worked on in runs of about this many bytes, so that the arrays stay in the cache."""
+CHUNK_BYTES = 1 << 21
+"""Documents are worked on in runs of about this many bytes, so that arrays stay in the cache, and tables too."""
 
 
 @compiled
