@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.text.policy import MASKS
-from corpusveil.text.wide import WIDTH
+from corpusveil.wide import WIDTH
 
 
 def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -11,7 +11,7 @@ from corpusveil.compiled import compiled, inlined
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.text.wide import WIDTH, copy_sixteen
+from corpusveil.wide import WIDTH, copy_sixteen
 
 _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
     policy.PRIVATIZE,

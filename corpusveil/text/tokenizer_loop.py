@@ -26,8 +26,8 @@ from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
 from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.text.wide import WIDTH, fetch, plain_run
 from corpusveil.text.word_table import find, found, hashed, place
+from corpusveil.wide import WIDTH, fetch, plain_run
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 _CONTACT, _OTHER = classes.CONTACT, classes.OTHER

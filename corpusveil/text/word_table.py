@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from corpusveil.compiled import compiled, inlined
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
-from corpusveil.text.wide import load_eight
+from corpusveil.wide import load_eight
 
 SEED = np.uint64(0x243F6A8885A308D3)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

@@ -39,7 +39,8 @@ KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
 
 CHUNK_BYTES = 1 << 21
-"""Documents are worked on in runs of about this many bytes, so that arrays stay in the cache, and tables too."""
+"""Documents are worked on in runs of about this many bytes: the fewer runs, the more seldom each step has to bring its
+table into the cache again."""
 
 
 @compiled

@@ -5,6 +5,7 @@ None of them looks at the size of the array: who calls knows that so many bytes 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numba.types as nt
@@ -67,6 +68,13 @@ def copy_sixteen(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # 
     return nt.void(source, nt.int64, out, nt.int64), generate
 
 
+def _before(builder: Any, wanted: Any) -> Any:
+    """Return how many of sixteen bits stand before the first that is not set."""
+    others = builder.zext(builder.not_(builder.bitcast(wanted, ir.IntType(WIDTH))), _EIGHT)
+    stop = builder.or_(others, ir.Constant(_EIGHT, 1 << WIDTH))
+    return builder.cttz(stop, ir.Constant(ir.IntType(1), 1))
+
+
 @intrinsic
 def plain_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     """Return how many of the bytes ``array[at:at + 16]`` come before the first that is no ASCII letter or digit."""
@@ -75,11 +83,36 @@ def plain_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         found = builder.load(_place(context, builder, signature.args[0], *arguments, _VECTOR), align=1)
         letter = builder.sub(builder.or_(found, _filled(0x20)), _filled(0x61))
         digit = builder.sub(found, _filled(0x30))
-        plain = builder.or_(
-            builder.icmp_unsigned("<", letter, _filled(26)), builder.icmp_unsigned("<", digit, _filled(10))
-        )
-        others = builder.zext(builder.not_(builder.bitcast(plain, ir.IntType(WIDTH))), ir.IntType(64))
-        stop = builder.or_(others, ir.Constant(_EIGHT, 1 << WIDTH))
-        return builder.cttz(stop, ir.Constant(ir.IntType(1), 1))
+        is_letter = builder.icmp_unsigned("<", letter, _filled(26))
+        return _before(builder, builder.or_(is_letter, builder.icmp_unsigned("<", digit, _filled(10))))
+
+    return nt.int64(array, nt.int64), generate
+
+
+def _but_for(builder: Any, found: Any, marks: str) -> Any:
+    """Say of each byte whether it is none of these marks."""
+    others = (builder.icmp_unsigned("!=", found, _filled(ord(mark))) for mark in marks)
+    return functools.reduce(builder.and_, others)
+
+
+@intrinsic
+def quoted_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+    """Return how many of the bytes ``array[at:at + 16]`` come before the first that JSON escapes in a string."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = builder.load(_place(context, builder, signature.args[0], *arguments, _VECTOR), align=1)
+        printed = builder.icmp_unsigned(">=", found, _filled(0x20))
+        return _before(builder, builder.and_(printed, _but_for(builder, found, '"\\')))
+
+    return nt.int64(array, nt.int64), generate
+
+
+@intrinsic
+def cell_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+    """Return how many of the bytes ``array[at:at + 16]`` come before the first that puts a cell of CSV in quotes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = builder.load(_place(context, builder, signature.args[0], *arguments, _VECTOR), align=1)
+        return _before(builder, _but_for(builder, found, '",\r\n'))
 
     return nt.int64(array, nt.int64), generate
