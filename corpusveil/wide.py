@@ -20,8 +20,9 @@ _BYTE, _EIGHT = ir.IntType(8), ir.IntType(64)
 _VECTOR = ir.VectorType(_BYTE, WIDTH)
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, width: Any) -> Any:
-    """Return a pointer to ``array[at]`` as to something of a width."""
+def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any:
+    """Return a pointer to ``array[at]``, ``where`` being these two, as to something of a width."""
+    array, at = where
     start = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(start, [at], inbounds=True), width.as_pointer())
 
@@ -35,7 +36,7 @@ def load_eight(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001 - numba type
     """Return ``array[at:at + 8]`` of a uint8 array as one uint64, the first byte lowest."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_place(context, builder, signature.args[0], *arguments, _EIGHT), align=1)
+        return builder.load(_place(context, builder, signature.args[0], arguments, _EIGHT), align=1)
 
     return nt.uint64(array, nt.int64), generate
 
@@ -48,7 +49,7 @@ def fetch(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), number, number, number])
         instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        place = _place(context, builder, signature.args[0], *arguments, _BYTE)
+        place = _place(context, builder, signature.args[0], arguments, _BYTE)
         builder.call(instruction, [place, *(ir.Constant(number, one) for one in (0, 3, 1))])  # to read, keep, data
         return context.get_dummy_value()
 
@@ -61,8 +62,8 @@ def copy_sixteen(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, start, out, at = arguments
-        value = builder.load(_place(context, builder, signature.args[0], source, start, _VECTOR), align=1)
-        builder.store(value, _place(context, builder, signature.args[2], out, at, _VECTOR), align=1)
+        value = builder.load(_place(context, builder, signature.args[0], (source, start), _VECTOR), align=1)
+        builder.store(value, _place(context, builder, signature.args[2], (out, at), _VECTOR), align=1)
         return context.get_dummy_value()
 
     return nt.void(source, nt.int64, out, nt.int64), generate
@@ -80,7 +81,7 @@ def plain_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     """Return how many of the bytes ``array[at:at + 16]`` come before the first that is no ASCII letter or digit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], *arguments, _VECTOR), align=1)
+        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
         letter = builder.sub(builder.or_(found, _filled(0x20)), _filled(0x61))
         digit = builder.sub(found, _filled(0x30))
         is_letter = builder.icmp_unsigned("<", letter, _filled(26))
@@ -100,7 +101,7 @@ def quoted_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     """Return how many of the bytes ``array[at:at + 16]`` come before the first that JSON escapes in a string."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], *arguments, _VECTOR), align=1)
+        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
         printed = builder.icmp_unsigned(">=", found, _filled(0x20))
         return _before(builder, builder.and_(printed, _but_for(builder, found, '"\\')))
 
@@ -112,7 +113,7 @@ def cell_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     """Return how many of the bytes ``array[at:at + 16]`` come before the first that puts a cell of CSV in quotes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], *arguments, _VECTOR), align=1)
+        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
         return _before(builder, _but_for(builder, found, '",\r\n'))
 
     return nt.int64(array, nt.int64), generate

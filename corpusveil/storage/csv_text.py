@@ -89,4 +89,4 @@ def cells(texts: pa.Array, *, alone: bool, escapes: bool) -> tuple[memoryview, n
     out = np.empty(int(offsets[-1] - offsets[0]) + quotes + 4 * len(texts) + WIDTH, dtype=np.uint8)
     ends = np.empty(len(texts), dtype=np.int64)
     _write(data, offsets, alone, escapes, alone, out, ends)
-    return memoryview(out)[: int(ends[-1]) if len(texts) else 0], ends
+    return out[: int(ends[-1]) if len(texts) else 0].data, ends

@@ -135,7 +135,7 @@ def _written(row: Sequence[str]) -> bytes:
 def _rows(columns: Sequence[tuple[memoryview, npt.NDArray[np.int64]]]) -> list[Any]:
     """Return the cells of several columns row by row, and what stands between them."""
     pieces: list[Any] = []
-    starts = [0] * len(columns)
+    starts: tuple[int, ...] = (0,) * len(columns)
     whole = [cells for cells, _ in columns]
     for ends in zip(*(ends.tolist() for _, ends in columns), strict=True):
         for cells_, first, last in zip(whole, starts, ends, strict=True):

@@ -29,7 +29,7 @@ def _escapes(data: Any, first: int, last: int) -> int:
 
 
 @compiled
-def _copied(source: Any, out: Any, at: int) -> int:
+def _copied(source: Any, out: Any, at: int) -> Any:
     for k in range(source.size):
         out[at + k] = source[k]
     return at + source.size
@@ -102,4 +102,4 @@ def quoted(texts: pa.Array, before: bytes, behind: bytes) -> tuple[memoryview, n
     ends = np.empty(len(texts), dtype=np.int64)
     first, last = (np.frombuffer(piece, dtype=np.uint8) for piece in (before, behind))
     _write(data, offsets, valid, first, last, out, ends)
-    return memoryview(out)[: int(ends[-1]) if len(texts) else 0], ends
+    return out[: int(ends[-1]) if len(texts) else 0].data, ends

@@ -11,7 +11,7 @@ from corpusveil.compiled import compiled, inlined
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.wide import WIDTH, copy_sixteen
+from corpusveil.wide import WIDTH, copy_sixteen, fetch
 
 _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
     policy.PRIVATIZE,
@@ -23,6 +23,9 @@ _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
 )
 _PUNCTUATION_CLASS = classes.PUNCTUATION
 _LETTER_CLASSES = (classes.WORD, classes.NUMBER, classes.CONTACT)
+
+_AHEAD = 6
+"""So many tokens before it is written a word is brought into the cache, and before that its place."""
 
 LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 
@@ -153,7 +156,11 @@ def write_text(
         dropped = False
         wordlike = False
         letters = False
-        for t in range(token_offsets[document], token_offsets[document + 1]):
+        last = token_offsets[document + 1]
+        for t in range(token_offsets[document], last):
+            if t + 2 * _AHEAD < last:
+                fetch(word_offsets, np.int64(drawn[t + 2 * _AHEAD]))
+                fetch(words, word_offsets[min(np.int64(drawn[t + _AHEAD]), word_offsets.size - 1)])
             start = np.int64(starts[t])
             end = np.int64(ends[t])
             if start > edge:

@@ -26,7 +26,7 @@ from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
 from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.text.word_table import find, found, hashed, place
+from corpusveil.text.word_table import fetch_head, find, found, hashed, place
 from corpusveil.wide import WIDTH, fetch, plain_run
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
@@ -314,6 +314,9 @@ def scan(
                     i = _other_end(data, i, end, kinds)
             ends[n] = i
             n += 1
+        for t in range(first, n):
+            if token_classes[t] == _PENDING:
+                fetch_head(np.uint32(ids[t]), slots, heads)
         for t in range(first, n):
             if token_classes[t] == _PENDING:
                 token_classes[t] = _WORD

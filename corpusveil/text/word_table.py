@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from corpusveil.compiled import compiled, inlined
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
-from corpusveil.wide import load_eight
+from corpusveil.wide import fetch, load_eight
 
 SEED = np.uint64(0x243F6A8885A308D3)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -71,6 +71,12 @@ def hashed(data: Any, start: int, end: int) -> Any:
 def place(code: Any, slots: Any) -> Any:
     """Return the first slot to look at for a hash."""
     return np.int64(code) & (slots.size - 1)
+
+
+@inlined
+def fetch_head(code: Any, slots: Any, heads: Any) -> None:
+    """Have what ``found`` compares first brought into the cache; the slot should be there by now."""
+    fetch(heads, np.int64(slots[place(code, slots)] & np.uint32((slots.size - 1) >> 1)) * 2)
 
 
 @inlined

@@ -245,7 +245,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, KEY).kernel()
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
-    tokens, roles, words = kernel._parsed(prepared, data, documents)
+    tokens, roles, _, words = kernel._parsed(prepared, data, documents)
     known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
     drawn, at_drawn, _ = _picked(prepared, tokens, roles, RESAMPLE)
     spent = kernel._shares(tokens, known, at_known, drawn, at_drawn, words)
