@@ -313,10 +313,10 @@ def drawn_and_read(made: Denoiser, release: cv.Release, texts: list[str]) -> tup
     drawn: list[list[int]] = []
 
     def draw(kernel: Kernel, prepared: Any, tokens: Tokens, roles: Any, *more: Any) -> Any:
-        out = plain(kernel, prepared, tokens, roles, *more)
+        out, size = plain(kernel, prepared, tokens, roles, *more)
         replaced = prepared.actions[roles] <= RESAMPLE
         drawn.extend(out[a:b][replaced[a:b]].tolist() for a, b in itertools.pairwise(tokens.offsets.tolist()))
-        return out
+        return out, size
 
     plain = Kernel._draw
     with pytest.MonkeyPatch.context() as patch:
