@@ -156,9 +156,9 @@ def write_text(
         dropped = False
         wordlike = False
         letters = False
-        last = token_offsets[document + 1]
-        for t in range(token_offsets[document], last):
-            if t + 2 * _AHEAD < last:
+        behind = token_offsets[document + 1]
+        for t in range(token_offsets[document], behind):
+            if t + 2 * _AHEAD < behind:
                 fetch(word_offsets, np.int64(drawn[t + 2 * _AHEAD]))
                 fetch(words, word_offsets[min(np.int64(drawn[t + _AHEAD]), word_offsets.size - 1)])
             start = np.int64(starts[t])
