@@ -8,18 +8,18 @@ from typing import Any
 from isal import igzip
 
 from corpusveil.mechanisms.ring_geometric import RingGeometric
-from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.storage import compression, jsonlines, tasks
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms import job, kernel
+from corpusveil.transforms import copies, job, kernel
 
 REST = "lines, records, the rest"
 STAGES: dict[str, list[tuple[Any, str]]] = {
     "gunzip": [(igzip.IGzipFile, "read")],
     "parse JSON to Arrow": [(jsonlines, "_parse")],
     "tokenise, look up": [(Tokenizer, "tokens")],
-    "document tags (BLAKE2b)": [(DrawKey, "tags")],
+    "document tags (BLAKE2b)": [(kernel, "keyed_tags"), (copies, "keyed_tags")],
     "roles, choice of tokens": [(kernel, "assign_roles"), (kernel.Kernel, "_select")],
     "draws (AES)": [(Draws, "uint64"), (Draws, "pair")],
     "sample": [(RingGeometric, "privatize"), (WeightTable, "cells")],

@@ -19,3 +19,6 @@ compiled: Any = numba.njit(cache=True, nogil=True, _nrt=False)
 Without numba's reference counting: it counts every array that one compiled function hands to another, which took up to
 three quarters of the time of loops that call small functions for each token.
 """
+
+inlined: Any = numba.njit(cache=True, nogil=True, _nrt=False, forceinline=True)
+"""Compile a function of a few instructions into its callers, where it runs for each word."""

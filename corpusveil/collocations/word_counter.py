@@ -13,10 +13,11 @@ from corpusveil.compiled import compiled
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import ASCII_LOWER, KINDS, LOWER, lower_into
-from corpusveil.text.word_table import SEED, hash_step
+from corpusveil.text.word_table import SEED
 
 _FIRST_SLOTS = 1 << 16
 _FIRST_BYTES = 1 << 20
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -36,8 +37,13 @@ def _same(keys: Any, first: int, last: int, word: Any, size: int) -> bool:
 
 
 @compiled
+def _hash_step(state: Any, byte: Any) -> Any:
+    return (state ^ np.uint64(byte)) * _MULTIPLIER
+
+
+@compiled
 def _mixed(state: Any) -> Any:
-    return (state ^ (state >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return (state ^ (state >> np.uint64(32))) * _MULTIPLIER
 
 
 @compiled
@@ -46,7 +52,7 @@ def _add(word: Any, size: int, state: Any, slots: Any, keys: Any, offsets: Any, 
     mask = slots.size - 1
     hashed = SEED
     for k in range(size):
-        hashed = hash_step(hashed, word[k])
+        hashed = _hash_step(hashed, word[k])
     hashed = _mixed(hashed)
     tag = hashed & _LOW
     at = np.int64(hashed >> _SHIFT) & mask

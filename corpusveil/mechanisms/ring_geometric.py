@@ -53,6 +53,7 @@ class RingTable:
     guide: npt.NDArray[np.int64]
 
 
+@functools.lru_cache(maxsize=512)
 def default_gamma(n: int, epsilon: float, beta: float, most: int | None = None) -> int:
     """Return gamma by the rule, at most ``most`` (n // 2); in decimals, since logarithms of two machines may differ."""
     most = n // 2 if most is None else most

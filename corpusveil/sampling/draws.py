@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import functools
 import hashlib
+import itertools
 import struct
 import uuid
 from collections.abc import Sequence
@@ -27,6 +29,7 @@ from corpusveil.errors import BadTypeError
 from corpusveil.sampling.keys import Key
 
 AES_BYTES = 16
+_SIZE = struct.Struct("<Q")
 TAG_KEY_BYTES = 32
 
 MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE = 1, 2, 3, 4, 5
@@ -48,7 +51,7 @@ def _encode_id(identity: Any) -> bytes:
         return b"i" + str(identity).encode()
     if isinstance(identity, tuple):
         *place, row = identity
-        return b"r" + struct.pack("<Q", row) + b"".join(_prefixed(_utf8(str(name))) for name in place)
+        return b"r" + _SIZE.pack(row) + _encode_place(*place)
     if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
         return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
     raise BadTypeError(f"A document id is of type {type(identity).__name__}; use text, bytes, numbers, dates or UUIDs.")
@@ -59,7 +62,13 @@ def _utf8(name: str) -> bytes:
 
 
 def _prefixed(part: bytes) -> bytes:
-    return struct.pack("<Q", len(part)) + part
+    return _SIZE.pack(len(part)) + part
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def _encode_place(*place: Any) -> bytes:
+    """Encode the names of where a row stands, which are those of thousands of rows."""
+    return b"".join(_prefixed(_utf8(str(name))) for name in place)
 
 
 def keyed_tags(
@@ -71,11 +80,11 @@ def keyed_tags(
     """
     base = hashlib.blake2b(_prefixed(_utf8(column)), digest_size=16, key=key)
     view = memoryview(np.ascontiguousarray(data).data)
+    bounds = documents.tolist()
     tags = bytearray()
-    for number, identity in enumerate(identities):
-        start, end = int(documents[number]), int(documents[number + 1])
+    for identity, (start, end) in zip(identities, itertools.pairwise(bounds), strict=True):
         state = base.copy()
-        state.update(_prefixed(_encode_id(identity)) + struct.pack("<Q", end - start))
+        state.update(_prefixed(_encode_id(identity)) + _SIZE.pack(end - start))
         state.update(view[start:end])
         tags += state.digest()
     return np.frombuffer(bytes(tags), dtype="<u8").reshape(-1, 2)

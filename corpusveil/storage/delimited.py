@@ -5,22 +5,22 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import Codec
 from corpusveil.errors import BadFileError, ColumnError
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
+from corpusveil.storage.csv_text import cells
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
 from corpusveil.storage.values import as_strings
 
-_FORMULA = "=+-@\t\r"
 
-
-@dataclass(frozen=True, slots=True)
-class _Record:
+class _Record(NamedTuple):
     """The fields of a row, or why there are none; ``size`` in characters."""
 
     fields: list[str]
@@ -96,14 +96,15 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int
 def _parse(rows: Sequence[_Record], width: int, places: dict[str, int], columns: Columns, first: int) -> Batch:
     batch = Batch(first + len(rows))
     sound: list[list[str]] = []
+    named = list(places.values())
     for number, row in enumerate(rows, first):
-        why = row.why
-        if not why and len(row.fields) != width:
-            why = f"has {len(row.fields)} fields, the first line has {width}; mend or remove the row."
-        if not why and not all(_is_unicode(row.fields[place]) for place in places.values()):
+        why, fields = row.why, row.fields
+        if not why and len(fields) != width:
+            why = f"has {len(fields)} fields, the first line has {width}; mend or remove the row."
+        if not why and not all(fields[place].isascii() or _is_unicode(fields[place]) for place in named):
             why = "not valid UTF-8; mend or remove the row."
         if why:
-            batch.bad.append(BadRow(number, why, _written([row.fields])))
+            batch.bad.append(BadRow(number, why, _written(row.fields)))
             continue
         batch.numbers.append(number)
         sound.append(row.fields)
@@ -125,15 +126,23 @@ class _Lines(list[str]):
         self.append(row[:-2])
 
 
-def _written(rows: Sequence[Sequence[str | None]]) -> bytes:
+def _written(row: Sequence[str]) -> bytes:
     lines = _Lines()
-    csv.writer(lines, lineterminator="\r\n").writerows(rows)
+    csv.writer(lines, lineterminator="\r\n").writerow(row)
     return "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
 
 
-def _harmless(cell: str | None) -> str | None:
-    """Return a cell that no spreadsheet takes for a formula: behind an apostrophe where it would (OWASP)."""
-    return f"'{cell}" if cell and cell[0] in _FORMULA else cell
+def _rows(columns: Sequence[tuple[memoryview, npt.NDArray[np.int64]]]) -> list[Any]:
+    """Return the cells of several columns row by row, and what stands between them."""
+    pieces: list[Any] = []
+    starts: tuple[int, ...] = (0,) * len(columns)
+    whole = [cells for cells, _ in columns]
+    for ends in zip(*(ends.tolist() for _, ends in columns), strict=True):
+        for cells_, first, last in zip(whole, starts, ends, strict=True):
+            pieces += (cells_[first:last], b",")
+        pieces[-1] = b"\n"
+        starts = ends
+    return pieces
 
 
 class CsvWriter:
@@ -145,21 +154,19 @@ class CsvWriter:
         self._header = [columns.text, *columns.keep] if first else None
         self._escapes = columns.formulas == "escape"
 
-    def _begin(self) -> list[list[str]]:
-        header, self._header = self._header, None
-        return [] if header is None else [header]
-
-    def _put(self, rows: Sequence[Sequence[str | None]]) -> None:
-        if rows:
-            data = _written(rows)
+    def _put(self, data: Any) -> None:
+        if len(data):
             self._digest.update(data)
             self._blocks.write(data)
 
+    def _begin(self) -> bytes:
+        header, self._header = self._header, None
+        return b"" if header is None else _written(header)
+
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        values = [texts.to_pylist(), *(as_strings(array).to_pylist() for array in kept)]
-        if self._escapes:
-            values = [list(map(_harmless, column)) for column in values]
-        self._put([*self._begin(), *zip(*values, strict=True)])
+        arrays = [texts, *map(as_strings, kept)]
+        columns = [cells(array, alone=not kept, escapes=self._escapes) for array in arrays]
+        self._put(b"".join([self._begin(), *([columns[0][0]] if not kept else _rows(columns))]))
 
     def end_block(self) -> None:
         self._blocks.end()

@@ -14,6 +14,7 @@ import pyarrow as pa
 from corpusveil.choices import Codec
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
+from corpusveil.storage.json_text import quoted
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut
 from corpusveil.storage.values import as_json
 
@@ -66,8 +67,24 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
         raise _BadValueError("nested too deep; lists and objects may stand in one another 250 times.") from None
 
 
+def _texts(rows: Sequence[bytes], columns: Columns) -> list[str] | None:
+    """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
+    if columns.id is not None or columns.keep:
+        return None
+    loads, column = orjson.loads, columns.text
+    try:
+        texts = [loads(line)[column] for line in rows]
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        return None
+    return texts if all(type(text) is str for text in texts) else None
+
+
 def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
     batch = Batch(first + len(rows))
+    if (sound := _texts(rows, columns)) is not None:
+        batch.numbers = list(range(first, batch.stop))
+        batch.texts = pa.array(sound, type=pa.large_string())
+        return batch
     texts: list[str] = []
     identities: list[Any] = []
     kept: list[list[bytes]] = []
@@ -114,19 +131,21 @@ class Renderer:
     """Rows as JSON lines."""
 
     def __init__(self, columns: Columns) -> None:
-        self._column = columns.text
-        self._text = orjson.dumps(columns.text)
-        self._keep = [orjson.dumps(column) for column in columns.keep]
+        self._begin = b"{" + orjson.dumps(columns.text) + b":"
+        self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
 
-    def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> bytes:
-        dumps, newline, column = orjson.dumps, orjson.OPT_APPEND_NEWLINE, self._column
+    def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         if not kept:
-            return b"".join([dumps({column: text}, None, newline) for text in texts.to_pylist()])
-        rows = []
-        for text, *values in zip(texts.to_pylist(), *(as_json(array) for array in kept), strict=True):
-            fields = [self._text + b":" + dumps(text)]
-            fields += [name + b":" + value for name, value in zip(self._keep, values, strict=True)]
-            rows.append(b"{" + b",".join(fields) + b"}\n")
+            return quoted(texts, self._begin, b"}\n")[0]
+        whole, ends = quoted(texts, self._begin, b"")
+        rows: list[Any] = []
+        first = 0
+        for last, *values in zip(ends.tolist(), *(as_json(array) for array in kept), strict=True):
+            rows.append(whole[first:last])
+            for name, value in zip(self._keep, values, strict=True):
+                rows += (name, value)
+            rows.append(b"}\n")
+            first = last
         return b"".join(rows)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.text.policy import MASKS
+from corpusveil.wide import WIDTH
 
 
 def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -19,7 +20,10 @@ def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """``words`` uint8 and ``offsets`` int64 [F·V + 1] in F case forms; ``longest`` int64 [V]; ``masks`` likewise."""
+    """``words`` uint8 and ``offsets`` int64 [F·V + 1] in F case forms; ``longest`` int64 [V]; ``masks`` likewise.
+
+    Both arrays of bytes end with ``WIDTH`` zeros, so that words can be copied so many bytes at a time.
+    """
 
     words: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
@@ -38,4 +42,5 @@ class Wording:
             words, offsets = concatenate([word.encode() for word in forms])
         lengths = np.diff(offsets).reshape(-1, count)
         masks, mask_offsets = concatenate([mask.encode() for mask in MASKS])
+        words, masks = (np.append(one, np.zeros(WIDTH, np.uint8)) for one in (words, masks))
         return cls(words, offsets.astype(np.int64), lengths.max(axis=0).astype(np.int64), masks, mask_offsets)

@@ -22,8 +22,8 @@ from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.output_words import concatenate
 from corpusveil.text.tokens import Tokens
-from corpusveil.text.utf8 import ASCII_LOWER, KINDS, decode, kind_of
-from corpusveil.text.word_table import SEED, WordTable, find, hash_step
+from corpusveil.text.utf8 import KINDS, decode, kind_of
+from corpusveil.text.word_table import WordTable, find
 
 _ABBREVIATIONS = """
 adm al apr approx aug ave blvd capt cf cmdr co col corp dec dept dr ed eds esp est et etc feb fig figs ft gen gov hon
@@ -53,7 +53,7 @@ def _closes(code: int) -> bool:
 
 @compiled
 def _abbreviated(
-    data: Any, starts: Any, ends: Any, kinds: Any, t: int, first: int, slots: Any, words: Any, offsets: Any, lower: Any
+    data: Any, starts: Any, ends: Any, kinds: Any, t: int, first: int, slots: Any, heads: Any, words: Any, offsets: Any
 ) -> Any:
     """Say whether the full stop at token t touches an abbreviation or an initial."""
     if t == first or ends[t - 1] != starts[t] or kinds[t - 1] != _WORD:
@@ -63,10 +63,7 @@ def _abbreviated(
     _, length = decode(data, start, end)
     if start + length == end:
         return data[start] != 0x49
-    state = SEED
-    for k in range(start, end):
-        state = hash_step(state, lower[data[k]])
-    return find(state, data, start, end, slots, words, offsets, lower) >= 0
+    return find(data, start, end, slots, heads, words, offsets) >= 0
 
 
 @compiled
@@ -78,7 +75,7 @@ def _starts_small(data: Any, start: int, end: int, kinds: Any) -> Any:
 @compiled
 def _mark(
     data: Any, starts: Any, ends: Any, token_classes: Any, token_offsets: Any,
-    kinds: Any, slots: Any, words: Any, offsets: Any, lower: Any, out: Any, silent: Any,
+    kinds: Any, slots: Any, heads: Any, words: Any, offsets: Any, out: Any, silent: Any,
 ) -> None:  # fmt: skip
     for document in range(token_offsets.size - 1):
         first = token_offsets[document]
@@ -92,7 +89,7 @@ def _mark(
             kind = _terminal(code)
             if kind > 0:
                 stop = code == 0x2E and _abbreviated(
-                    data, starts, ends, token_classes, t, first, slots, words, offsets, lower
+                    data, starts, ends, token_classes, t, first, slots, heads, words, offsets
                 )
                 silent[t] = stop
                 strength = 0 if stop else max(kind, strength if touches else 0)
@@ -130,7 +127,7 @@ def ends_and_stops(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[n
     out, silent = np.zeros(len(tokens), dtype=np.bool_), np.zeros(len(tokens), dtype=np.bool_)
     _mark(
         tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
-        KINDS, table.slots, table.keys, table.offsets, ASCII_LOWER, out, silent,
+        KINDS, table.slots, table.heads, table.keys, table.offsets, out, silent,
     )  # fmt: skip
     return out, silent & ~out
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, inlined
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
+from corpusveil.wide import WIDTH, copy_sixteen, fetch
 
 _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
     policy.PRIVATIZE,
@@ -22,29 +24,34 @@ _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
 _PUNCTUATION_CLASS = classes.PUNCTUATION
 _LETTER_CLASSES = (classes.WORD, classes.NUMBER, classes.CONTACT)
 
+_AHEAD = 6
+"""So many tokens before it is written a word is brought into the cache, and before that its place."""
+
 LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 
 
+_ROLES = np.full(256, policy.OTHER, dtype=np.uint8)
+_ROLES[[classes.NUMBER, classes.PUNCTUATION, classes.CONTACT]] = policy.NUMBER, policy.PUNCTUATION, policy.CONTACT
+
+
 @compiled
-def assign_roles(token_classes: Any, ids: Any, is_stop: Any, roles: Any) -> None:
-    """Write the role of each token to ``roles`` uint8; ``is_stop`` says which ids are stop words."""
+def assign_roles(token_classes: Any, ids: Any, is_stop: Any, roles: Any, counts: Any) -> None:
+    """Write the role of each token to ``roles`` uint8, and add to ``counts`` int64 [7] how many have each.
+
+    ``is_stop`` says which ids are stop words.
+    """
     for t in range(ids.size):
+        role = _ROLES[token_classes[t]]
         if token_classes[t] == classes.WORD:
             word = ids[t]
             if word < 0:
-                roles[t] = policy.UNKNOWN_WORD
+                role = policy.UNKNOWN_WORD
             elif is_stop[word]:
-                roles[t] = policy.STOP_WORD
+                role = policy.STOP_WORD
             else:
-                roles[t] = policy.KNOWN_WORD
-        elif token_classes[t] == classes.NUMBER:
-            roles[t] = policy.NUMBER
-        elif token_classes[t] == classes.PUNCTUATION:
-            roles[t] = policy.PUNCTUATION
-        elif token_classes[t] == classes.CONTACT:
-            roles[t] = policy.CONTACT
-        else:
-            roles[t] = policy.OTHER
+                role = policy.KNOWN_WORD
+        roles[t] = role
+        counts[role] += 1
 
 
 @compiled
@@ -77,6 +84,14 @@ def _copy(source: Any, start: int, end: int, out: Any, at: int) -> int:
     return at
 
 
+@inlined
+def _copy_wide(source: Any, start: int, end: int, out: Any, at: int) -> int:
+    """Copy, and a few bytes more: both arrays have ``WIDTH`` bytes to spare."""
+    for k in range(0, end - start, WIDTH):
+        copy_sixteen(source, start + k, out, at + k)
+    return at + end - start
+
+
 @compiled
 def _copy_cased(source: Any, start: int, end: int, out: Any, at: int, pattern: int) -> int:
     """Copy ASCII text in lower case, its first letter or all of them made capitals by a case pattern."""
@@ -92,25 +107,26 @@ def _copy_cased(source: Any, start: int, end: int, out: Any, at: int, pattern: i
 
 
 @compiled
-def output_bound(
-    documents: Any, starts: Any, ends: Any, roles: Any, actions: Any, drawn: Any, longest: Any, masks: Any, keep: bool,
-    numbers: Any,
-) -> Any:  # fmt: skip
-    """Return a number of bytes that ``write_text`` will not exceed; ``longest`` int64 [V] is that of each word."""
-    total = np.int64(64)
-    for t in range(drawn.size):
-        action = actions[roles[t]]
-        if action == _PRIVATIZE or action == _RESAMPLE:
-            total += longest[drawn[t]] + 1
-        elif action == _MASK:
-            total += masks[roles[t] + 1] - masks[roles[t]] + 1
-        elif action == _SURROGATE:
-            total += numbers[drawn[t] + 1] - numbers[drawn[t]] + 1
-        elif action == _KEEP:
-            total += (ends[t] - starts[t]) * 3 // 2 + 3
-    if keep:
-        total += documents[documents.size - 1] - documents[0]
+def bytes_of(words: Any, longest: Any) -> Any:
+    """Return how many bytes words have at most; int32 [K], ``longest`` int64 [V] being that of each word."""
+    total = np.int64(0)
+    for k in range(words.size):
+        total += longest[words[k]]
     return total
+
+
+def output_bound(
+    size: int, counts: npt.NDArray[np.int64], actions: npt.NDArray[np.uint8], drawn: int,
+    masks: npt.NDArray[np.int64], keep: bool,
+) -> int:  # fmt: skip
+    """Return a number of bytes that ``write_text`` will not touch the end of: it needs a few more than it writes.
+
+    The documents have ``size`` bytes and ``counts`` tokens of each role; what is drawn for them has ``drawn`` bytes.
+    """
+    blanks, masked = int(counts.sum()), int((counts * np.diff(masks))[actions == _MASK].sum())
+    kept = int(counts[actions == _KEEP].sum())
+    in_the_clear = size * 3 // 2 + 3 * kept if kept else 0
+    return 4 * WIDTH + blanks + drawn + masked + in_the_clear + (size if keep else 0)
 
 
 @compiled
@@ -127,7 +143,8 @@ def write_text(
     ``word_offsets`` hold the vocabulary, once in lower case only, or three times (as it is, capitalised, all capitals)
     when ``lower_case`` is off. Of a token that gets a surrogate it is the number of this in ``number_bytes``, from
     ``numbers`` int64 [N + 1] on. Two words that would touch, since what stood between them is dropped or itself became
-    a word, get a blank between them. Returns the number of tokens written.
+    a word, get a blank between them. ``words`` and ``mask_bytes`` have ``WIDTH`` bytes more than they hold. Returns the
+    number of tokens written.
     """
     at = np.int64(0)
     written = 0
@@ -139,7 +156,11 @@ def write_text(
         dropped = False
         wordlike = False
         letters = False
-        for t in range(token_offsets[document], token_offsets[document + 1]):
+        behind = token_offsets[document + 1]
+        for t in range(token_offsets[document], behind):
+            if t + 2 * _AHEAD < behind:
+                fetch(word_offsets, np.int64(drawn[t + 2 * _AHEAD]))
+                fetch(words, word_offsets[min(np.int64(drawn[t + _AHEAD]), word_offsets.size - 1)])
             start = np.int64(starts[t])
             end = np.int64(ends[t])
             if start > edge:
@@ -172,13 +193,16 @@ def write_text(
                 form = np.int64(drawn[t])
                 if not lower_case:
                     form += case_pattern(data, start, end, kinds) * vocabulary
-                at = _copy(words, word_offsets[form], word_offsets[form + 1], out, at)
+                at = _copy_wide(words, word_offsets[form], word_offsets[form + 1], out, at)
             elif action == _SURROGATE:
                 first, last = numbers[drawn[t]], numbers[drawn[t] + 1]
                 pattern = LOWER_CASE if lower_case else case_pattern(data, start, end, kinds)
                 at = _copy_cased(number_bytes, first, last, out, at, pattern)
             elif action == _MASK:
-                at = _copy(mask_bytes, masks[roles[t]], masks[roles[t] + 1], out, at)
+                at = _copy_wide(mask_bytes, masks[roles[t]], masks[roles[t] + 1], out, at)
+            elif end - start == 1:
+                out[at] = lower[data[start]] if lower_case and data[start] < 0x80 else data[start]
+                at += 1
             elif lower_case:
                 at = lower_into(data, start, end, out, at, lower, kinds)
             else:

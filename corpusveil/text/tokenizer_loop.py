@@ -19,15 +19,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from corpusveil.compiled import compiled
+import numpy as np
+
+from corpusveil.compiled import compiled, inlined
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
 from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.text.word_table import SEED, find, hash_step
+from corpusveil.text.word_table import fetch_head, find, found, hashed, place
+from corpusveil.wide import WIDTH, fetch, plain_run
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 _CONTACT, _OTHER = classes.CONTACT, classes.OTHER
+_PENDING = 255
+"""The class of a word that is still to be looked up: its hash stands for its id."""
+_BLANK = 0x20
 
 
 @compiled
@@ -108,7 +114,7 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
     while count - taken > first and ends[count - taken - 1] == edge:
         token = count - taken - 1
         kind = kinds[token]
-        local = kind in (_WORD, _NUMBER, _CONTACT)
+        local = kind in (_WORD, _PENDING, _NUMBER, _CONTACT)
         if not local:
             byte = data[starts[token]]
             if kind != _PUNCTUATION or byte not in (0x2E, 0x5F, 0x25, 0x2B, 0x2D):
@@ -120,6 +126,19 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
         if kind == _CONTACT:
             break
     return useful
+
+
+@inlined
+def _plain_end(data: Any, at: int, end: int, byte_kinds: Any) -> int:
+    """Return the end of the ASCII letters and digits from ``at`` on."""
+    while at + WIDTH <= data.size:
+        run = plain_run(data, at)
+        at += run
+        if run < WIDTH or at >= end:
+            return min(at, end)
+    while at < end and (byte_kinds[data[at]] == LETTER or byte_kinds[data[at]] == DIGIT):
+        at += 1
+    return at
 
 
 @compiled
@@ -144,15 +163,12 @@ def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool) -> int:
 
 @compiled
 def _find_folded(
-    data: Any, start: int, end: int, slots: Any, words: Any, offsets: Any,
-    kinds: Any, lower: Any, ascii_lower: Any, scratch: Any,
+    data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, offsets: Any,
+    kinds: Any, lower: Any, scratch: Any,
 ) -> Any:  # fmt: skip
     """Look up a word that is not plain ASCII letters; ``scratch`` has room for twice its bytes."""
     used = lower_into(data, start, end, scratch, 0, lower, kinds)
-    state = SEED
-    for k in range(used):
-        state = hash_step(state, scratch[k])
-    return find(state, scratch, 0, used, slots, words, offsets, ascii_lower)
+    return find(scratch, 0, used, slots, heads, words, offsets)
 
 
 @compiled
@@ -206,8 +222,8 @@ def scan(
     byte_kinds: Any,
     kinds: Any,
     lower: Any,
-    ascii_lower: Any,
     slots: Any,
+    heads: Any,
     words: Any,
     word_offsets: Any,
     starts: Any,
@@ -240,21 +256,22 @@ def scan(
             starts[n] = i
             ids[n] = -1
             if kind == LETTER:
-                stop = i
-                state = SEED
-                while stop < end:
-                    byte = data[stop]
-                    kind = byte_kinds[byte]
-                    if kind != LETTER and kind != DIGIT:
-                        break
-                    state = hash_step(state, ascii_lower[byte])
-                    stop += 1
-                token_classes[n] = _WORD
-                if stop < end and (byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D)):
+                stop = _plain_end(data, i, end, byte_kinds)
+                byte = data[stop] if stop < end else _BLANK
+                if byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D):
                     stop = _word_end(data, i, end, kinds, hyphens)
-                    ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
+                    token_classes[n] = _WORD
+                    ids[n] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                 else:
-                    ids[n] = find(state, data, i, stop, slots, words, word_offsets, ascii_lower)
+                    code = hashed(data, i, stop)
+                    fetch(slots, place(code, slots))
+                    token_classes[n] = _PENDING
+                    ids[n] = np.int32(code)
+                    if byte == _BLANK:
+                        ends[n] = stop
+                        n += 1
+                        i = stop + 1
+                        continue
                 if stop < end and (data[stop] == 0x3A or data[stop] == 0x2E):
                     address = _address(data, i, stop, end, kinds)
                     if address > stop:
@@ -284,7 +301,7 @@ def scan(
                 if kind == LETTER:
                     token_classes[n] = _WORD
                     stop = _word_end(data, i, end, kinds, hyphens)
-                    ids[n] = _find_folded(data, i, stop, slots, words, word_offsets, kinds, lower, ascii_lower, scratch)
+                    ids[n] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                     i = stop
                 elif kind == DIGIT:
                     token_classes[n] = _NUMBER
@@ -297,5 +314,13 @@ def scan(
                     i = _other_end(data, i, end, kinds)
             ends[n] = i
             n += 1
+        for t in range(first, n):
+            if token_classes[t] == _PENDING:
+                fetch_head(np.uint32(ids[t]), slots, heads)
+        for t in range(first, n):
+            if token_classes[t] == _PENDING:
+                token_classes[t] = _WORD
+                code = np.uint32(ids[t])
+                ids[t] = found(code, data, starts[t], ends[t], slots, heads, words, word_offsets)
     token_offsets[offsets.size - 1] = n
     return n

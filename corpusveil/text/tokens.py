@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ColumnError, SizeError
 from corpusveil.text.tokenizer_loop import scan
-from corpusveil.text.utf8 import ASCII_LOWER, BYTE_KINDS, KINDS, LOWER
+from corpusveil.text.utf8 import BYTE_KINDS, KINDS, LOWER
 from corpusveil.text.word_table import WordTable
 
 MAX_BYTES = (1 << 31) - 64
@@ -110,7 +110,7 @@ class Tokenizer:
         longest = int(np.diff(documents).max(initial=0))
         table = self.table
         count = scan(
-            data, documents, BYTE_KINDS, KINDS, LOWER, ASCII_LOWER, table.slots, table.keys, table.offsets,
+            data, documents, BYTE_KINDS, KINDS, LOWER, table.slots, table.heads, table.keys, table.offsets,
             starts, ends, classes, ids, offsets, np.empty(2 * longest, dtype=np.uint8), self.hyphens == "join",
         )  # fmt: skip
         return Tokens(data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets)

@@ -8,77 +8,147 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
-from corpusveil.text.utf8 import ASCII_LOWER, KINDS, LOWER, lower_into
+from corpusveil.compiled import compiled, inlined
+from corpusveil.text.utf8 import KINDS, LOWER, lower_into
+from corpusveil.wide import fetch, load_eight
 
 SEED = np.uint64(0x243F6A8885A308D3)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LOW_BITS, _HIGH_BITS = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080808080)
+_UP_FROM_A = np.uint64(0x3F3F3F3F3F3F3F3F)
+_UP_BEHIND_Z = np.uint64(0x2525252525252525)
+"""Added to seven bits these reach the eighth one from ``A`` on, and behind ``Z``."""
+_EMPTY = np.uint32(0xFFFFFFFF)
+HEAD_BYTES = 16
+"""What the table holds of a word beside its slot: most words are no longer."""
+
+
+@inlined
+def _lower_eight(eight: Any) -> Any:
+    """Make small letters of the ASCII capitals among eight bytes; every other byte stays."""
+    low = eight & _LOW_BITS
+    from_a = low + _UP_FROM_A
+    behind_z = low + _UP_BEHIND_Z
+    return eight | (((from_a ^ behind_z) & ~eight & _HIGH_BITS) >> np.uint64(2))
 
 
 @compiled
-def hash_step(state: Any, byte: Any) -> Any:
-    """Add one byte to a running hash."""
-    return (state ^ np.uint64(byte)) * _MULTIPLIER
+def _at_the_end(data: Any, at: int, size: int) -> Any:
+    eight = np.uint64(0)
+    for k in range(size):
+        eight |= np.uint64(data[at + k]) << np.uint64(8 * k)
+    return eight
+
+
+@inlined
+def _eight(data: Any, at: int, end: int) -> Any:
+    """Return the first eight bytes of ``data[at:end]``, ASCII in lower case, with zeros where there are fewer."""
+    size = max(min(end - at, 8), 0)
+    if at + 8 <= data.size:
+        used = _ALL >> np.uint64(64 - 8 * size) if size > 0 else np.uint64(0)
+        return _lower_eight(load_eight(data, at) & used)
+    return _lower_eight(_at_the_end(data, at, size))
+
+
+@inlined
+def _step(state: Any, eight: Any) -> Any:
+    state = (state ^ eight) * _MULTIPLIER
+    return state ^ (state >> _SHIFT)
+
+
+@inlined
+def hashed(data: Any, start: int, end: int) -> Any:
+    """Return the hash of ``data[start:end]`` in lower case, uint32; ``found`` wants it."""
+    state = _step(_step(SEED, _eight(data, start, end)), _eight(data, start + 8, end))
+    for at in range(start + HEAD_BYTES, end, 8):
+        state = _step(state, _eight(data, at, end))
+    return np.uint32(state * _MULTIPLIER >> _SHIFT)
+
+
+@inlined
+def place(code: Any, slots: Any) -> Any:
+    """Return the first slot to look at for a hash."""
+    return np.int64(code) & (slots.size - 1)
+
+
+@inlined
+def fetch_head(code: Any, slots: Any, heads: Any) -> None:
+    """Have what ``found`` compares first brought into the cache; the slot should be there by now."""
+    fetch(heads, np.int64(slots[place(code, slots)] & np.uint32((slots.size - 1) >> 1)) * 2)
+
+
+@inlined
+def found(code: Any, data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, offsets: Any) -> Any:
+    """Return the id of the word ``data[start:end]``, whose hash is ``code``, or -1.
+
+    Capitals of ASCII are lowered here; others have to be already.
+    """
+    first = _eight(data, start, end)
+    second = _eight(data, start + 8, end)
+    id_bits = np.uint32((slots.size - 1) >> 1)
+    at = place(code, slots)
+    while slots[at] != _EMPTY:
+        slot = slots[at]
+        if (slot ^ code) <= id_bits:  # equal above the bits of the id
+            word = np.int64(slot & id_bits)
+            same = heads[word, 0] == first and heads[word, 1] == second
+            if same and (end - start < HEAD_BYTES or _same_rest(data, start, end, words, offsets, word)):
+                return word
+        at = (at + 1) & (slots.size - 1)
+    return np.int64(-1)
 
 
 @compiled
-def _spread(state: Any) -> Any:
-    return (state ^ (state >> _SHIFT)) * _MULTIPLIER
+def find(data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, offsets: Any) -> Any:
+    """Return the id of the word ``data[start:end]``, or -1; of capitals only those of ASCII are lowered here."""
+    return found(hashed(data, start, end), data, start, end, slots, heads, words, offsets)
 
 
 @compiled
-def _equal(data: Any, start: int, end: int, words: Any, offsets: Any, word: int, ascii_lower: Any) -> bool:
-    first = offsets[word]
-    if offsets[word + 1] - first != end - start:
+def _same_rest(data: Any, start: int, end: int, words: Any, offsets: Any, word: int) -> bool:
+    """Say whether a word of sixteen bytes or more is ``data[start:end]`` also behind these."""
+    first, last = offsets[word], offsets[word + 1]
+    if last - first != end - start:
         return False
-    for k in range(end - start):
-        if ascii_lower[data[start + k]] != words[first + k]:
+    for at in range(HEAD_BYTES, end - start, 8):
+        if _eight(data, start + at, end) != _eight(words, first + at, last):
             return False
     return True
 
 
 @compiled
-def find(state: Any, data: Any, start: int, end: int, slots: Any, words: Any, offsets: Any, ascii_lower: Any) -> Any:
-    """Return the id of the word ``data[start:end]``, or -1.
-
-    ``state`` is the running hash of its lower-cased bytes; capitals of ASCII are lowered here, others must be already.
-    """
-    mixed = _spread(state)
-    tag = mixed & _LOW
-    mask = slots.size - 1
-    at = np.int64(mixed >> _SHIFT) & mask
-    while True:
-        slot = slots[at]
-        if slot == _EMPTY:
-            return -1
-        if slot >> _SHIFT == tag:
-            word = np.int64(slot & _LOW)
-            if _equal(data, start, end, words, offsets, word, ascii_lower):
-                return word
-        at = (at + 1) & mask
+def _fill_heads(keys: Any, key_offsets: Any, heads: Any) -> None:
+    for word in range(key_offsets.size - 1):
+        for half in range(2):
+            heads[word, half] = _eight(keys, key_offsets[word] + 8 * half, key_offsets[word + 1])
 
 
 @compiled
-def _fill(keys: Any, key_offsets: Any, exact: Any, slots: Any, ascii_lower: Any, only_exact: bool) -> None:
+def _has_zero(keys: Any, start: int, end: int) -> bool:
+    """Say whether a word has a zero byte, which no token has and which ``heads`` could not tell from its end."""
+    for at in range(start, end):
+        if keys[at] == 0:
+            return True
+    return False
+
+
+@compiled
+def _fill(keys: Any, key_offsets: Any, heads: Any, exact: Any, slots: Any, only_exact: bool) -> None:
     """Enter the words of one round: those equal to their own lower-case form first, then the others where free."""
-    mask = slots.size - 1
+    id_bits = np.uint32((slots.size - 1) >> 1)
     for word in range(key_offsets.size - 1):
-        if exact[word] != only_exact:
-            continue
         start, end = key_offsets[word], key_offsets[word + 1]
-        state = SEED
-        for k in range(start, end):
-            state = hash_step(state, keys[k])
-        if find(state, keys, start, end, slots, keys, key_offsets, ascii_lower) >= 0:
+        if exact[word] != only_exact or _has_zero(keys, start, end):
             continue
-        mixed = _spread(state)
-        at = np.int64(mixed >> _SHIFT) & mask
+        if find(keys, start, end, slots, heads, keys, key_offsets) >= 0:
+            continue
+        code = hashed(keys, start, end)
+        at = place(code, slots)
         while slots[at] != _EMPTY:
-            at = (at + 1) & mask
-        slots[at] = ((mixed & _LOW) << _SHIFT) | np.uint64(word)
+            at = (at + 1) & (slots.size - 1)
+        slots[at] = (code & ~id_bits) | np.uint32(word)
 
 
 @compiled
@@ -103,11 +173,14 @@ def _lower_all(words: Any, offsets: Any, lower: Any, kinds: Any, out: Any, out_o
 class WordTable:
     """Ids by lower-cased bytes.
 
-    ``keys`` uint8 and ``offsets`` int64 [V + 1] hold the lower-cased words; ``slots`` uint64 is the table: a hash tag
-    above the id. Of several words with one lower-case form the one that *is* that form is found, else the first.
+    ``keys`` uint8 and ``offsets`` int64 [V + 1] hold the lower-cased words, ``heads`` uint64 [V, 2] the first sixteen
+    bytes of each. ``slots`` uint32 [2^k > 2 V] is the table: the id in its k - 1 lowest bits, which are never all ones,
+    and what room is left holds as many bits of the hash. Of several words with one lower-case form the one that *is*
+    that form is found, else the first.
     """
 
-    slots: npt.NDArray[np.uint64]
+    slots: npt.NDArray[np.uint32]
+    heads: npt.NDArray[np.uint64]
     keys: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
 
@@ -121,7 +194,9 @@ class WordTable:
         used = _lower_all(words, offsets.astype(np.int64), LOWER, KINDS, keys, key_offsets, exact)
         keys = keys[:used].copy()
         capacity = 1 << max(4, (2 * count).bit_length())
-        slots = np.full(capacity, _EMPTY, dtype=np.uint64)
+        slots = np.full(capacity, _EMPTY, dtype=np.uint32)
+        heads = np.empty((count, 2), dtype=np.uint64)
+        _fill_heads(keys, key_offsets, heads)
         for only_exact in (True, False):
-            _fill(keys, key_offsets, exact, slots, ASCII_LOWER, only_exact)
-        return cls(slots, keys, key_offsets)
+            _fill(keys, key_offsets, heads, exact, slots, only_exact)
+        return cls(slots, heads, keys, key_offsets)

@@ -27,7 +27,7 @@ from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.policy import MASKS, ROLE_NAMES, TextPolicy
 from corpusveil.text.sentences import ends_and_stops
-from corpusveil.text.text_writer import assign_roles, output_bound, write_text
+from corpusveil.text.text_writer import assign_roles, bytes_of, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
@@ -206,13 +206,11 @@ class Denoiser:
         actions = np.full(len(ROLE_NAMES), roles.KEEP, np.uint8)
         actions[roles.KNOWN_WORD] = roles.PRIVATIZE
         wording = reader.prepared.wording
+        by_role = np.bincount(role, minlength=len(ROLE_NAMES))
+        guessed_bytes = bytes_of(guessed[replaced], wording.longest)
         out = np.empty(
-            output_bound(
-                tokens.documents, tokens.starts, tokens.ends, role, actions, guessed, wording.longest,
-                wording.mask_offsets, True, NONE.offsets,
-            ),
-            np.uint8,
-        )  # fmt: skip
+            output_bound(tokens.data.size, by_role, actions, guessed_bytes, wording.mask_offsets, keep=True), np.uint8
+        )
         offsets = np.empty(tokens.documents.size, np.int64)
         forms = len(self.mechanism.space) if self.policy.case == "restore" else 0  # words between case forms
         counts.tokens_written += write_text(
@@ -234,7 +232,7 @@ class Denoiser:
         if reader.prepared.joiner is not None:
             tokens = reader.prepared.joiner(tokens)
         role = np.empty(len(tokens), np.uint8)
-        assign_roles(tokens.classes, tokens.ids, reader.prepared.is_stop, role)
+        assign_roles(tokens.classes, tokens.ids, reader.prepared.is_stop, role, np.zeros(len(ROLE_NAMES), np.int64))
         replaced = role == roles.KNOWN_WORD
         stops = role == roles.STOP_WORD
         replaced |= stops & (reader.prepared.actions[roles.STOP_WORD] == roles.PRIVATIZE)

@@ -27,7 +27,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, SURROGATE, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
-from corpusveil.text.text_writer import assign_roles, output_bound, write_text
+from corpusveil.text.text_writer import assign_roles, bytes_of, output_bound, write_text
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
@@ -38,22 +38,23 @@ from corpusveil.transforms.surrogates import NONE, Surrogates, surrogates
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
 
-CHUNK_BYTES = 1 << 20
-"""Documents are worked on in runs of about this many bytes, so that the arrays stay in the cache."""
+CHUNK_BYTES = 1 << 21
+"""Documents are worked on in runs of about this many bytes: the fewer runs, the more seldom each step has to bring its
+table into the cache again."""
 
 
 @compiled
-def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, documents: Any, positions: Any) -> None:
-    """List the tokens with one action: which, of which document, at which position."""
+def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, documents: Any, positions: Any) -> int:
+    """List the tokens with one action: which, of which document, at which position; return how many there are."""
     n = 0
     for document in range(offsets.size - 1):
         first = offsets[document]
         for t in range(first, offsets[document + 1]):
-            if actions[roles[t]] == action:
-                index[n] = t
-                documents[n] = document
-                positions[n] = t - first
-                n += 1
+            index[n] = t
+            documents[n] = document
+            positions[n] = t - first
+            n += actions[roles[t]] == action  # written over by the next unless it is one
+    return n
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ class Kernel:
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1]."""
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        tokens, roles, _ = self._parsed(prepared, data, documents)
+        tokens, roles, _, _ = self._parsed(prepared, data, documents)
         known, at, _ = _picked(prepared, tokens, roles, PRIVATIZE)
         sizes = np.bincount(at, minlength=documents.size - 1)
         return tokens.ids[known], np.concatenate([[0], np.cumsum(sizes)])
@@ -249,7 +250,7 @@ class Kernel:
         )
         found: list[Readings] = []
         for first, last in chunks(documents):
-            tokens, roles, words = self._parsed(prepared, data, documents[first : last + 1])
+            tokens, roles, _, words = self._parsed(prepared, data, documents[first : last + 1])
             known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
             resampled, at_resampled, _ = _picked(prepared, tokens, roles, RESAMPLE)
             epsilons = self._shares(tokens, known, at_known, resampled, at_resampled, words)
@@ -264,15 +265,19 @@ class Kernel:
 
     def _parsed(
         self, prepared: Prepared, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
-    ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64] | None]:
-        """Return tokens, or units, their roles, and where the budget asks for it, the words of each document."""
+    ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
+        """Return tokens, or units, their roles, how many there are of each, and the words of each document.
+
+        Words are counted where the budget asks for them.
+        """
         tokens = prepared.tokenizer.tokens(data, documents)
         words = _words(tokens) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
         roles = np.empty(len(tokens), dtype=np.uint8)
-        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles)
-        return tokens, roles, words
+        by_role = np.zeros(len(ROLE_NAMES), dtype=np.int64)
+        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles, by_role)
+        return tokens, roles, by_role, words
 
     def _chunk(
         self,
@@ -283,20 +288,18 @@ class Kernel:
         column: str,
         counts: Counts,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        tokens, roles, words = self._parsed(prepared, data, documents)
-        counts.roles += np.bincount(roles, minlength=len(ROLE_NAMES))
+        tokens, roles, by_role, words = self._parsed(prepared, data, documents)
+        counts.roles += by_role
         tags = self.noise_tags(self.draw_key.tag, column, identities, tokens.data, tokens.documents)
-        drawn = self._draw(prepared, tokens, roles, tags, words, counts)
+        drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts)
         replaced = self._surrogates(prepared, tokens, roles, tags, drawn)
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
-        out = np.empty(
-            output_bound(
-                tokens.documents, tokens.starts, tokens.ends, roles, prepared.actions, drawn, wording.longest,
-                wording.mask_offsets, keep_layout, replaced.offsets,
-            ),
-            dtype=np.uint8,
-        )  # fmt: skip
+        drawn_bytes += int(replaced.offsets[-1])
+        bound = output_bound(
+            tokens.data.size, by_role, prepared.actions, drawn_bytes, wording.mask_offsets, keep_layout
+        )
+        out = np.empty(bound, dtype=np.uint8)
         offsets = np.empty(tokens.documents.size, dtype=np.int64)
         counts.tokens_written += write_text(
             tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
@@ -331,13 +334,16 @@ class Kernel:
         tags: npt.NDArray[np.uint64],
         words: npt.NDArray[np.int64] | None,
         counts: Counts,
-    ) -> npt.NDArray[np.int32]:
-        """Return the replacement of each token that gets one; int32 [T], 0 elsewhere."""
+    ) -> tuple[npt.NDArray[np.int32], int]:
+        """Return the replacement of each token that gets one, int32 [T], 0 elsewhere, and the bytes of all at most."""
+        longest, size = prepared.wording.longest, 0
         drawn = np.zeros(len(tokens), dtype=np.int32)
         known, at_known, draws = self._select(prepared, tokens, roles, tags, PRIVATIZE)
         resampled, _, public = self._select(prepared, tokens, roles, tags, RESAMPLE)
         if resampled.size:
-            drawn[resampled] = prepared.public.cells(public.uint64(RESAMPLE_PURPOSE))
+            cells = prepared.public.cells(public.uint64(RESAMPLE_PURPOSE))
+            drawn[resampled] = cells
+            size += bytes_of(cells, longest)
         if known.size:
             ids = tokens.ids[known]
             epsilon: float | npt.NDArray[np.float64] = self.budget.epsilon
@@ -345,9 +351,10 @@ class Kernel:
                 epsilon = self._shares(tokens, known, at_known, resampled, public.documents, words)
             out = self.mechanism.privatize(ids, epsilon, draws)
             drawn[known] = out
+            size += bytes_of(out, longest)
             counts.privatized += ids.size
             counts.unchanged += int(np.count_nonzero(out == ids))
-        return drawn
+        return drawn, size
 
     def _shares(
         self,
@@ -391,11 +398,9 @@ def _picked(
     prepared: Prepared, tokens: Tokens, roles: npt.NDArray[np.uint8], action: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the tokens that an action is for, their documents and their places in these; int64 [K] each."""
-    by_role = np.bincount(roles, minlength=len(ROLE_NAMES))
-    size = int(by_role[prepared.actions == action].sum())
-    index, documents, positions = (np.empty(size, dtype=np.int64) for _ in range(3))
-    _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
-    return index, documents, positions
+    index, documents, positions = (np.empty(len(tokens), dtype=np.int64) for _ in range(3))
+    size = _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
+    return index[:size], documents[:size], positions[:size]
 
 
 @functools.lru_cache(maxsize=4096)

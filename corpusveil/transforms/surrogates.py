@@ -18,8 +18,8 @@ from corpusveil.sampling.draws import SURROGATE, Draws
 from corpusveil.spaces.number_counts import Numbers, tables_of
 from corpusveil.text.number_shapes import DIGIT_SIGN, LETTER_SIGN, joins, shape_into, units
 from corpusveil.text.tokens import Tokens
-from corpusveil.text.utf8 import ASCII_LOWER, KINDS
-from corpusveil.text.word_table import SEED, find, hash_step
+from corpusveil.text.utf8 import KINDS
+from corpusveil.text.word_table import find
 
 CHARACTERS = 8
 """Characters that one 64-bit draw makes up: 8 letters take 38 of its 56 bits that are used."""
@@ -43,14 +43,11 @@ NONE = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
 @compiled
-def _shape_id(shape: Any, end: int, hidden: bool, slots: Any, keys: Any, key_offsets: Any, ascii_lower: Any) -> Any:
+def _shape_id(shape: Any, end: int, hidden: bool, slots: Any, heads: Any, keys: Any, key_offsets: Any) -> Any:
     """Return the number of a public shape, -1 for any other."""
     if hidden:
         return -1
-    state = SEED
-    for k in range(end):
-        state = hash_step(state, shape[k])
-    return find(state, shape, 0, end, slots, keys, key_offsets, ascii_lower)
+    return find(shape, 0, end, slots, heads, keys, key_offsets)
 
 
 @compiled
@@ -102,8 +99,8 @@ def _copy_part(text: Any, start: int, end: int, part: int, out: Any, at: int) ->
 
 @compiled
 def _draw(
-    data: Any, starts: Any, ends: Any, firsts: Any, lasts: Any, kinds: Any, ascii_lower: Any,
-    slots: Any, keys: Any, key_offsets: Any, cells: Any, bounds: Any, text: Any, text_offsets: Any,
+    data: Any, starts: Any, ends: Any, firsts: Any, lasts: Any, kinds: Any,
+    slots: Any, heads: Any, keys: Any, key_offsets: Any, cells: Any, bounds: Any, text: Any, text_offsets: Any,
     lanes: Any, lane_offsets: Any, scratch: Any, out: Any, offsets: Any,
 ) -> int:  # fmt: skip
     """Write the surrogate of each number token, one unit after the other; return how many bytes they have."""
@@ -115,7 +112,7 @@ def _draw(
         chosen = whole = np.int64(-1)
         if last > first:
             end, hidden = shape_into(data, starts[first], ends[last], kinds, scratch, 0)
-            whole = _shape_id(scratch, end, hidden, slots, keys, key_offsets, ascii_lower)
+            whole = _shape_id(scratch, end, hidden, slots, heads, keys, key_offsets)
             if whole >= 0:
                 cell = _cell(bounds, cells[whole], cells[whole + 1], lanes[lane_offsets[n]])
                 if cell > cells[whole]:
@@ -140,7 +137,7 @@ def _draw(
                     offsets[n] = at
                     continue
             end, hidden = shape_into(data, starts[t], ends[t], kinds, scratch, 0)
-            shape = _shape_id(scratch, end, hidden, slots, keys, key_offsets, ascii_lower)
+            shape = _shape_id(scratch, end, hidden, slots, heads, keys, key_offsets)
             cell = np.int64(-1)
             if shape >= 0:
                 cell = _cell(bounds, cells[shape], cells[shape + 1], lanes[lane_offsets[n] + 2])
@@ -189,8 +186,8 @@ def surrogates(
     longest = int((tokens.ends[lasts] - tokens.starts[firsts]).max(initial=0))
     out, offsets = np.empty(int(sizes.sum()), np.uint8), np.empty(index.size + 1, np.int64)
     used = _draw(
-        tokens.data, tokens.starts, tokens.ends, firsts, lasts, KINDS, ASCII_LOWER,
-        tables.shapes.slots, tables.shapes.keys, tables.shapes.offsets, tables.cells, tables.bounds, tables.text,
-        tables.offsets, lanes, lane_offsets, np.empty(longest, np.uint8), out, offsets,
+        tokens.data, tokens.starts, tokens.ends, firsts, lasts, KINDS,
+        tables.shapes.slots, tables.shapes.heads, tables.shapes.keys, tables.shapes.offsets, tables.cells,
+        tables.bounds, tables.text, tables.offsets, lanes, lane_offsets, np.empty(longest, np.uint8), out, offsets,
     )  # fmt: skip
     return Surrogates(out[:used], offsets)

@@ -245,7 +245,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, KEY).kernel()
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
-    tokens, roles, words = kernel._parsed(prepared, data, documents)
+    tokens, roles, _, words = kernel._parsed(prepared, data, documents)
     known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
     drawn, at_drawn, _ = _picked(prepared, tokens, roles, RESAMPLE)
     spent = kernel._shares(tokens, known, at_known, drawn, at_drawn, words)
@@ -313,10 +313,10 @@ def drawn_and_read(made: Denoiser, release: cv.Release, texts: list[str]) -> tup
     drawn: list[list[int]] = []
 
     def draw(kernel: Kernel, prepared: Any, tokens: Tokens, roles: Any, *more: Any) -> Any:
-        out = plain(kernel, prepared, tokens, roles, *more)
+        out, size = plain(kernel, prepared, tokens, roles, *more)
         replaced = prepared.actions[roles] <= RESAMPLE
         drawn.extend(out[a:b][replaced[a:b]].tolist() for a, b in itertools.pairwise(tokens.offsets.tolist()))
-        return out
+        return out, size
 
     plain = Kernel._draw
     with pytest.MonkeyPatch.context() as patch:

@@ -1,0 +1,105 @@
+"""Texts as JSON strings, straight from the bytes of a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.compiled import compiled
+from corpusveil.wide import WIDTH, copy_sixteen, quoted_run
+
+_SHORT = np.zeros(256, dtype=np.uint8)
+_SHORT[[ord(mark) for mark in '"\\\b\f\n\r\t']] = [ord(letter) for letter in '"\\bfnrt']
+"""The letter behind the backslash of characters that have one."""
+_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_LONGEST = 6
+_NULL = np.frombuffer(b"null", dtype=np.uint8)
+
+
+@compiled
+def _escapes(data: Any, first: int, last: int) -> int:
+    """Return how many of the bytes are escaped."""
+    count = 0
+    for i in range(first, last):
+        count += (data[i] < 0x20) | (data[i] == 0x22) | (data[i] == 0x5C)
+    return count
+
+
+@compiled
+def _copied(source: Any, out: Any, at: int) -> Any:
+    for k in range(source.size):
+        out[at + k] = source[k]
+    return at + source.size
+
+
+@compiled
+def _quote(data: Any, i: int, end: int, out: Any, at: int) -> int:
+    """Write ``data[i:end]`` as a JSON string; return the position behind it."""
+    out[at] = 0x22
+    at += 1
+    while i < end:
+        if i + WIDTH <= data.size:
+            copy_sixteen(data, i, out, at)  # what is too much is written over
+            run = min(quoted_run(data, i), end - i)
+            i += run
+            at += run
+            if run == WIDTH or i == end:
+                continue
+        byte = data[i]
+        i += 1
+        if byte >= 0x20 and byte != 0x22 and byte != 0x5C:
+            out[at] = byte
+            at += 1
+            continue
+        out[at] = 0x5C
+        at += 1
+        if _SHORT[byte]:
+            out[at] = _SHORT[byte]
+            at += 1
+            continue
+        out[at], out[at + 1], out[at + 2] = 0x75, 0x30, 0x30
+        out[at + 3], out[at + 4] = _HEXADECIMAL[byte >> 4], _HEXADECIMAL[byte & 15]
+        at += 5
+    out[at] = 0x22
+    return at + 1
+
+
+@compiled
+def _write(data: Any, offsets: Any, valid: Any, before: Any, behind: Any, out: Any, ends: Any) -> None:
+    at = np.int64(0)
+    for row in range(offsets.size - 1):
+        at = _copied(before, out, at)
+        if valid.size == 0 or valid[row]:
+            at = _quote(data, offsets[row], offsets[row + 1], out, at)
+        else:
+            at = _copied(_NULL, out, at)
+        at = _copied(behind, out, at)
+        ends[row] = at
+
+
+def string_bytes(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return the bytes below large_string [N], and where each text begins and the last ends; int64 [N + 1]."""
+    _, bounds, body = texts.buffers()
+    data = np.empty(0, dtype=np.uint8) if body is None else np.frombuffer(body, dtype=np.uint8)
+    if not len(texts):
+        return data, np.zeros(1, dtype=np.int64)
+    return data, np.frombuffer(bounds, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def quoted(texts: pa.Array, before: bytes, behind: bytes) -> tuple[memoryview, npt.NDArray[np.int64]]:
+    """Return N texts as JSON strings, ``null`` for nulls, each between two pieces, and where each ends; int64 [N].
+
+    ``texts`` is large_string [N]. What is written is byte for byte what orjson writes.
+    """
+    data, offsets = string_bytes(texts)
+    valid = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else np.empty(0, dtype=np.bool_)
+    size = offsets[-1] - offsets[0] + (_LONGEST - 1) * _escapes(data, offsets[0], offsets[-1])
+    around = len(before) + len(behind) + len('""') + len(_NULL)
+    out = np.empty(size + around * len(texts) + WIDTH, dtype=np.uint8)
+    ends = np.empty(len(texts), dtype=np.int64)
+    first, last = (np.frombuffer(piece, dtype=np.uint8) for piece in (before, behind))
+    _write(data, offsets, valid, first, last, out, ends)
+    return out[: int(ends[-1]) if len(texts) else 0].data, ends
