@@ -93,6 +93,7 @@ def test_a_line_of_100_megabytes(
     told = capsys.readouterr().err
     sound = kind == "words" or form == "txt" or (form == "csv" and kind == "zeros")
     assert status == (0 if sound else 2)
-    assert len(told.splitlines()) == (0 if sound else 1)
+    errors = [line for line in told.splitlines() if not line.startswith("warning: many words")]
+    assert len(errors) == (0 if sound else 1)
     assert len(told) < 1000
     assert bool(data_files(tmp_path / "out")) == sound
