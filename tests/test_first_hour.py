@@ -136,7 +136,7 @@ def test_commands_lead_to_private_text(page: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "printed"),
-    [("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"), ("spaces", "Space(14,424 words, 51 dimensions")],
+    [("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"), ("spaces", "Space(14,424 words, 50 dimensions")],
 )
 def test_python_of_a_page_that_needs_nothing_runs(page: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(script().example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
