@@ -81,7 +81,10 @@ def told(value: Any, base: str = "") -> Any:
         return {name: told(part, base) for name, part in value.items() if name not in VOLATILE}
     if isinstance(value, list):
         return [told(part, base) for part in value]
-    return value.replace(base, "BASE") if base and isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    value = value.replace(f"corpusveil {cv.__version__}", "corpusveil 0.1.0")  # who made an artefact
+    return value.replace(base, "BASE") if base else value
 
 
 def short(value: Any) -> Any:

@@ -175,7 +175,7 @@ def test_hostile_calls_are_refused() -> None:
         (lambda: Bm25.of_texts(["", "12 ?!"]), "no words"),
         (lambda: Bm25.of_texts([]), "no words"),
         (lambda: Bm25.of_texts("one text"), "a list of texts"),
-        (lambda: Bm25.of_texts(["a", None]), "each of them text"),  # type: ignore[list-item]
+        (lambda: Bm25.of_texts(["a", None]), "with a string for each"),  # type: ignore[list-item]
         (lambda: Bm25.of_texts(TEXTS, k1=-1), "k1 is 0 or more"),
         (lambda: Bm25.of_texts(TEXTS, k1=float("nan")), "k1 is 0 or more"),
         (lambda: Bm25.of_texts(TEXTS, b=1.1), "b from 0 to 1"),
