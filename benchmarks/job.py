@@ -1,14 +1,15 @@
 """One measured piece of work in a process of its own: start-up first and apart, then wall, CPU and peak memory.
 
-``fresh(kind, ...)`` starts it; ``python -m benchmarks.job`` is what is started.
+``fresh(kind, ...)`` starts it; ``python -m benchmarks.job`` is what is started. What ``corpusveil`` does is in this
+module, what it is held against in ``benchmarks.baselines``.
 """
 
 import functools
 import gzip
-import hashlib
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,21 +19,66 @@ from pathlib import Path
 from typing import Any
 
 import corpusveil as cv
-from benchmarks import inputs, stages
+from benchmarks import baselines, denoise, inputs, stages
+from benchmarks import ledger as ledgers
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.jobs.local import Local
-from corpusveil.storage import files, formats
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.denoise import Aim, Search
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+EVENT = "instructions:u"
 
 WARM = ["The river rises in June; 12 of them (see www.example.org) don't – naïve qwzx!", ""] * 8
 """What every kind of token and the first use of every library is paid with, before the clock starts."""
 
 
-def fresh(kind: str, **arguments: Any) -> dict[str, Any]:
-    """Run one kind of work in a new process; return its figures."""
+def fresh(kind: str, threads: int = 0, environment: dict[str, str] | None = None, **arguments: Any) -> dict[str, Any]:
+    """Run one kind of work in a new process, held to so many threads (0: as many as it likes); return its figures.
+
+    ``instructions`` is how many the whole process executed, start-up included; None where perf counts none.
+    """
     command = [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})]
-    told = subprocess.run(command, cwd=inputs.ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return json.loads(told.splitlines()[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        counted = Path(folder, "counted")
+        if perf_counts():
+            command = ["perf", "stat", "-x", ",", "-e", EVENT, "-o", str(counted), "--", *command]
+        told = subprocess.run(
+            command,
+            cwd=inputs.ROOT,
+            env={**held_to(threads), **(environment or {})},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
+        said = counted.read_text(encoding="utf-8") if counted.exists() else ""
+    return {**json.loads(told.splitlines()[-1]), "instructions": instructions(said)}
+
+
+def held_to(threads: int) -> dict[str, str]:
+    """Return this environment with so many threads of the BLAS and of ours, which are read when they are loaded."""
+    return {**os.environ, **(dict.fromkeys(THREADS, str(threads)) if threads else {})}
+
+
+@functools.cache
+def perf_counts() -> bool:
+    """Say whether this machine lets perf count instructions; many virtual machines and containers do not."""
+    if shutil.which("perf") is None:
+        return False
+    asked = ["perf", "stat", "-x", ",", "-e", EVENT, "--", sys.executable, "-c", ""]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return done.returncode == 0 and instructions(done.stderr) is not None
+
+
+def instructions(said: str) -> int | None:
+    """Return the count in the output of ``perf stat -x ,``, None where it holds none."""
+    for line in said.splitlines():
+        count, _, rest = line.partition(",")
+        if count.isdecimal() and EVENT.partition(":")[0] in rest:
+            return int(count)
+    return None
 
 
 def warm_shard(folder: str) -> str:
@@ -41,15 +87,17 @@ def warm_shard(folder: str) -> str:
     return str(path)
 
 
-def privatize(at: str, shards: list[str], *, profile: bool = False) -> Callable[[str], dict[str, Any]]:
-    """Prepare the whole job on one worker: machine code, tables and word list are loaded by a few documents."""
-    release = inputs.release(at)
+def privatize(
+    at: str, shards: list[str], *, mechanism: str = "ring-geometric", workers: int = 1, profile: bool = False
+) -> Callable[[str], dict[str, Any]]:
+    """Prepare the whole job: machine code, tables and word list are loaded by a few documents."""
+    release = inputs.release(at, mechanism=mechanism)
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         privatize_corpus(release, [warm_shard(folder)], f"{folder}/out", Local(1))
     profiler = stages.install() if profile else None
 
     def run(folder: str) -> dict[str, Any]:
-        outcome = privatize_corpus(release, shards, f"{folder}/out", Local(1))
+        outcome = privatize_corpus(release, shards, f"{folder}/out", Local(workers))
         shares = profiler.seconds if profiler else {}
         return {"tokens": int(outcome.counts.roles.sum()), "digest": outcome.content_sha256, "stages": shares}
 
@@ -58,27 +106,85 @@ def privatize(at: str, shards: list[str], *, profile: bool = False) -> Callable[
 
 def copy(shards: list[str]) -> Callable[[str], dict[str, Any]]:
     """Prepare the same shards through the same reader and writer, with nothing between the two."""
-    columns = Columns()
-
-    def through(shards: list[str], folder: str) -> dict[str, Any]:
-        for shard in shards:
-            form = formats.find(formats.form_of(shard))
-            with files.open_read(shard) as source, files.open_write(f"{folder}/{Path(shard).name}") as sink:
-                writer = form.writer(sink, columns, hashlib.sha256(), [])
-                row = 0
-                for batch in form.batches(source, shard, columns):
-                    writer.write(batch.texts, [])
-                    row = batch.stop
-                    if row % BLOCK_ROWS == 0:
-                        writer.end_block()
-                writer.end_block()
-                writer.close()
-        return {}
-
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         os.mkdir(f"{folder}/out")
-        through([warm_shard(folder)], f"{folder}/out")
-    return functools.partial(through, shards)
+        baselines.through([warm_shard(folder)], f"{folder}/out")
+    return functools.partial(baselines.through, shards)
+
+
+def replace(at: str, name: str, epsilon: float, tokens: int, words: int) -> Callable[[str], dict[str, Any]]:
+    """Prepare a mechanism on ids in memory, drawn from so many words; rows of words are built on the clock."""
+    mechanism = cv.mechanism(name, cv.load_space(at))
+    key = DrawKey.derive(cv.Key.for_tests(), "00" * 32)  # the same draws in every run
+    ids = baselines.ids(tokens, words)
+    mechanism.privatize(ids[:10], 50.0, Draws.of_tokens(key, 10))  # machine code, at another epsilon
+
+    def run(_: str) -> dict[str, Any]:
+        mechanism.privatize(ids, epsilon, Draws.of_tokens(key, tokens))
+        return {"items": tokens}
+
+    return run
+
+
+def count(shards: list[str]) -> Callable[[str], dict[str, Any]]:
+    """Prepare counting 1- to 3-grams in this process."""
+    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+        count_corpus([warm_shard(folder)], f"{folder}/out", Local(), CountOptions(3, 1))
+
+    def run(folder: str) -> dict[str, Any]:
+        count_corpus(shards, f"{folder}/out", Local(), CountOptions(3, 5))
+        return {}
+
+    return run
+
+
+def tokenize(shards: list[str], table: str) -> Callable[[str], dict[str, Any]]:
+    """Prepare a shard's way to collocations (GST), from text to text."""
+    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+        tokenize_corpus([warm_shard(folder)], f"{folder}/out", Local(), "gst", table)
+
+    def run(folder: str) -> dict[str, Any]:
+        tokenize_corpus(shards, f"{folder}/out", Local(), "gst", table)
+        return {}
+
+    return run
+
+
+def denoising(at: str, model: str, aim: Aim) -> Callable[[str], dict[str, Any]]:
+    """Prepare a search whose candidates are found and whose machine code is compiled."""
+    drawn = denoise.draw(cv.load_space(at), 1.0)
+    search, tokens, _ = denoise.search(drawn, cv.load_model(model), Search(aim=aim))
+    search()
+
+    def run(_: str) -> dict[str, Any]:
+        search()
+        return {"items": tokens}
+
+    return run
+
+
+def drawing(at: str) -> Callable[[str], dict[str, Any]]:
+    """Prepare privatizing the documents that ``denoising`` searches."""
+    drawn = denoise.draw(cv.load_space(at), 1.0)
+
+    def run(_: str) -> dict[str, Any]:
+        drawn.again()
+        return {"items": drawn.originals.size}
+
+    return run
+
+
+def ledger(documents: int) -> Callable[[str], dict[str, Any]]:
+    """Prepare a ledger with one release and a second one planned; both are of all documents."""
+    kept = tempfile.TemporaryDirectory(dir=inputs.work())
+    planned = ledgers.prepare(kept.name, documents)[1]
+
+    def run(_: str) -> dict[str, Any]:
+        for caps in ledgers.CAPS.values():
+            ledgers.refuse_over(caps, list(ledgers.Ledger.open(kept.name).entries()), planned)
+        return {}
+
+    return run
 
 
 def space(vectors: str) -> Callable[[str], dict[str, Any]]:
@@ -100,6 +206,13 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "privatize": privatize,
     "copy": copy,
     "space": space,
+    "replace": replace,
+    "count": count,
+    "tokenize": tokenize,
+    "denoising": denoising,
+    "drawing": drawing,
+    "ledger": ledger,
+    **baselines.KINDS,
 }
 
 
