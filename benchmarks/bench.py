@@ -1,7 +1,7 @@
 """The short table: each row beside its baseline, taking turns, in ten minutes; printed, and written as JSON.
 
-``python -m benchmarks bench [FILE]``. Every measurement is a process of its own (``benchmarks.job``), held to one
-thread; start-up is apart.
+``python -m benchmarks bench [FILE]``. Work and baseline are a process each (``benchmarks.job``), held to one thread;
+start-up is apart.
 """
 
 import importlib.util
@@ -90,23 +90,23 @@ def measure() -> Run:
 
 
 def one(planned: Planned) -> Row:
-    """Measure a row and its baseline in turns."""
-    works = [{"threads": 1, **work} for work in (planned.beside, planned.ours)]
-    rounds = [[job.fresh(**work) for work in works] for _ in range(ROUNDS)]
-    theirs, ours = zip(*rounds, strict=True)
-    return Row(
-        name=planned.name, unit=planned.unit, clock=planned.clock, ours=side("corpusveil", ours, planned),
-        baseline=side(planned.baseline, theirs, planned),
-    )  # fmt: skip
-
-
-def side(what: str, runs: tuple[dict[str, Any], ...], planned: Planned) -> Side:
-    seconds = [run["cpu" if planned.clock == "cpu" else "wall"] for run in runs]
-    counts = [run["instructions"] for run in runs]
-    return Side(
-        what=what, items=runs[0].get("items", planned.items), seconds=seconds,
-        instructions=None if None in counts else counts,
-    )  # fmt: skip
+    """Measure a row and its baseline in turns, each in a process of its own."""
+    theirs, ours = (job.Started(**{"threads": 1, **work}) for work in (planned.beside, planned.ours))
+    with theirs, ours:
+        theirs.wait()
+        ours.wait()
+        rounds = [(theirs.turn(), ours.turn()) for _ in range(ROUNDS)]
+        counted = theirs.close(), ours.close()
+    made = [
+        Side(
+            what=what, items=runs[0].get("items", planned.items), seconds=[run[planned.clock] for run in runs],
+            instructions=instructions,
+        )
+        for what, runs, instructions in zip(
+            (planned.baseline, "corpusveil"), zip(*rounds, strict=True), counted, strict=True
+        )
+    ]  # fmt: skip
+    return Row(name=planned.name, unit=planned.unit, clock=planned.clock, baseline=made[0], ours=made[1])
 
 
 def beside_peer(row: Row) -> Row:
@@ -199,11 +199,11 @@ def table(run: Run) -> Table:
         made.rows.append(
             (row.name, f"{show(1 / statistics.median(row.ours.each()))} {row.unit}", row.baseline.what,
              times(statistics.median(each)), f"{times(each[0])} to {times(each[-1])}",
-             "" if row.ours.instructions is None else show(statistics.median(row.ours.instructions)))
+             "" if row.ours.instructions is None else show(row.ours.instructions))
         )  # fmt: skip
     made.notes.append(
         "By processor time, one thread; 2 local processes by wall time, the start of the second included. The start of "
-        "a process is apart, but for instructions, which are those of the whole process."
+        "a process is apart, but for instructions, which are those of a whole process, all its turns."
     )
     if run.no_instructions:
         made.notes.append(f"No instruction counts: {run.no_instructions}.")

@@ -65,7 +65,7 @@ def judged(old: Row, new: Row) -> list[tuple[str, bool]]:
         raise FiguresError(f"Row {old.name} was measured on inputs of other sizes in each file; measure again.")
     said = [change("time by the baseline's", old.ratios(), new.ratios(), TIME)]
     if old.ours.instructions and new.ours.instructions:
-        said.append(change("instructions", old.ours.instructions, new.ours.instructions, INSTRUCTIONS))
+        said.append(change("instructions", [old.ours.instructions], [new.ours.instructions], INSTRUCTIONS))
     return said
 
 

@@ -18,12 +18,12 @@ class Form(BaseModel):
 
 
 class Side(Form):
-    """Runs of one piece of work: seconds of each on ``items``, and instructions of the process where they count."""
+    """Runs of one piece of work: seconds of each on ``items``, and instructions of the process, where they count."""
 
     what: str
     items: Positive
     seconds: list[Positive] = Field(min_length=1)
-    instructions: list[int] | None
+    instructions: int | None
 
     def each(self) -> list[float]:
         """Return the seconds an item of each run."""

@@ -1,11 +1,13 @@
 """One measured piece of work in a process of its own: start-up first and apart, then wall, CPU and peak memory.
 
-``fresh(kind, ...)`` starts it; ``python -m benchmarks.job`` is what is started. What ``corpusveil`` does is in this
-module, what it is held against in ``benchmarks.baselines``.
+``fresh(kind, ...)`` runs it once, ``Started`` in turns; ``python -m benchmarks.job`` is what is started. What
+``corpusveil`` does is in this module, what it is held against in ``benchmarks.baselines``.
 """
 
+import contextlib
 import functools
 import gzip
+import itertools
 import json
 import os
 import resource
@@ -16,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import corpusveil as cv
 from benchmarks import baselines, denoise, inputs, stages
@@ -35,26 +37,59 @@ WARM = ["The river rises in June; 12 of them (see www.example.org) don't â€“ naÃ
 """What every kind of token and the first use of every library is paid with, before the clock starts."""
 
 
-def fresh(kind: str, threads: int = 0, environment: dict[str, str] | None = None, **arguments: Any) -> dict[str, Any]:
-    """Run one kind of work in a new process, held to so many threads (0: as many as it likes); return its figures.
+class Started:
+    """A process that prepares one kind of work, then does it once a turn; held to so many threads (0: as it likes)."""
 
-    ``instructions`` is how many the whole process executed, start-up included; None where perf counts none.
-    """
-    command = [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})]
-    with tempfile.TemporaryDirectory() as folder:
-        counted = Path(folder, "counted")
+    def __init__(
+        self, kind: str, threads: int = 0, environment: dict[str, str] | None = None, **arguments: Any
+    ) -> None:
+        command = [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})]
+        self._folder = tempfile.TemporaryDirectory()
+        self._counted = Path(self._folder.name, "counted")
         if perf_counts():
-            command = ["perf", "stat", "-x", ",", "-e", EVENT, "-o", str(counted), "--", *command]
-        told = subprocess.run(
-            command,
-            cwd=inputs.ROOT,
-            env={**held_to(threads), **(environment or {})},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        ).stdout
-        said = counted.read_text(encoding="utf-8") if counted.exists() else ""
-    return {**json.loads(told.splitlines()[-1]), "instructions": instructions(said)}
+            command = ["perf", "stat", "-x", ",", "-e", EVENT, "-o", str(self._counted), "--", *command]
+        held = {**held_to(threads), **(environment or {})}
+        self._process = subprocess.Popen(
+            command, cwd=inputs.ROOT, env=held, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self) -> None:
+        """Return when everything is prepared."""
+        self._line()
+
+    def turn(self) -> dict[str, Any]:
+        """Do the work once; return its figures."""
+        assert self._process.stdin
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return json.loads(self._line())
+
+    def close(self) -> int | None:
+        """End the process; return the instructions of all of it, start-up included, None where perf counts none."""
+        if self._process.poll() is None:
+            self._process.communicate()
+        said = self._counted.read_text(encoding="utf-8") if self._counted.exists() else ""
+        self._folder.cleanup()
+        return instructions(said)
+
+    def _line(self) -> str:
+        assert self._process.stdout
+        if line := self._process.stdout.readline():
+            return line
+        raise subprocess.CalledProcessError(self._process.wait(), self._process.args)
+
+
+def fresh(kind: str, **arguments: Any) -> dict[str, Any]:
+    """Run one kind of work in a new process, once; return its figures."""
+    with Started(kind, **arguments) as started:
+        started.wait()
+        return started.turn()
 
 
 def held_to(threads: int) -> dict[str, str]:
@@ -113,14 +148,18 @@ def copy(shards: list[str]) -> Callable[[str], dict[str, Any]]:
 
 
 def replace(at: str, name: str, epsilon: float, tokens: int, words: int) -> Callable[[str], dict[str, Any]]:
-    """Prepare a mechanism on ids in memory, drawn from so many words; rows of words are built on the clock."""
+    """Prepare a mechanism on ids in memory, drawn from so many words.
+
+    Rows of words are built on the clock: each turn has an epsilon of its own, a thousandth larger, so none are kept.
+    """
+    turns = itertools.count()
     mechanism = cv.mechanism(name, cv.load_space(at))
     key = DrawKey.derive(cv.Key.for_tests(), "00" * 32)  # the same draws in every run
     ids = baselines.ids(tokens, words)
     mechanism.privatize(ids[:10], 50.0, Draws.of_tokens(key, 10))  # machine code, at another epsilon
 
     def run(_: str) -> dict[str, Any]:
-        mechanism.privatize(ids, epsilon, Draws.of_tokens(key, tokens))
+        mechanism.privatize(ids, epsilon * (1 + next(turns) / 1000), Draws.of_tokens(key, tokens))
         return {"items": tokens}
 
     return run
@@ -226,13 +265,19 @@ def peak_mb() -> float:
 
 
 def main(kind: str, **arguments: Any) -> None:
-    began = time.perf_counter()
-    run = KINDS[kind](**arguments)
-    before, cpu, wall = peak_mb(), time.process_time(), time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        told = run(folder)
-        told |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-    print(json.dumps({**told, "start_up": wall - began, "peak_mb": peak_mb(), "peak_before_mb": before}))
+    """Prepare, say so by a line, and do the work for each line read; the figures of each turn are a line."""
+    began, out = time.perf_counter(), sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        run = KINDS[kind](**arguments)
+        start_up = time.perf_counter() - began
+        print("prepared", file=out, flush=True)
+        for _ in iter(sys.stdin.readline, ""):
+            with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+                before, cpu, wall = peak_mb(), time.process_time(), time.perf_counter()
+                told = run(folder)
+                told |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+            figures = {**told, "start_up": start_up, "peak_mb": peak_mb(), "peak_before_mb": before}
+            print(json.dumps(figures), file=out, flush=True)
 
 
 if __name__ == "__main__":
