@@ -68,6 +68,7 @@ def main(arguments: list[str]) -> int:
 
 def measure() -> Run:
     began, load = time.perf_counter(), os.getloadavg()
+    inputs.key()  # before two processes want one
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     for group in GROUPS:

@@ -94,7 +94,8 @@ def fresh(kind: str, **arguments: Any) -> dict[str, Any]:
 
 def held_to(threads: int) -> dict[str, str]:
     """Return this environment with so many threads of the BLAS and of ours, which are read when they are loaded."""
-    return {**os.environ, **(dict.fromkeys(THREADS, str(threads)) if threads else {})}
+    work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # what is made there, such as a key, is made once
+    return {**os.environ, **work, **(dict.fromkeys(THREADS, str(threads)) if threads else {})}
 
 
 @functools.cache
