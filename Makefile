@@ -1,6 +1,6 @@
 # Each target makes what it needs first: .venv in the versions of uv.lock, and a Java where the machine has none.
 # PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=4 runs the tests in four processes, SECONDS=60 fuzzes each
-# reader for a minute.
+# reader for a minute, OUT=new.json says where figures are written.
 BIN := .venv/bin
 WORKERS ?= 2
 SECONDS ?= 110
@@ -80,8 +80,8 @@ lint: setup ## style, types and the direction of imports; first write the stub o
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## measure, and print the tables of docs/figures.md
-	$(BIN)/python -m benchmarks
+bench: setup ## measure each row of docs/figures.md beside its baseline, and write the figures as JSON; ten minutes (OUT=new.json)
+	$(BIN)/python -m benchmarks bench $(OUT)
 
 clean: ## remove everything that the other targets made
 	rm -rf .venv .tools .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

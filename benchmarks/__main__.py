@@ -1,4 +1,7 @@
-"""Run benchmarks: those named, or all but the longest; print tables, keep figures in ``benchmarks/results/``."""
+"""Run the benchmarks that are named, else the short table; print tables, keep figures in ``benchmarks/results/``.
+
+``bench [FILE]`` is the short table, ``compare OLD NEW`` says what became slower between two of its files.
+"""
 
 import sys
 from collections.abc import Callable
@@ -6,8 +9,10 @@ from collections.abc import Callable
 from benchmarks import (
     approximate,
     balance,
+    bench,
     cmp,
     collocations,
+    compare,
     corpus,
     cost,
     denoise,
@@ -56,30 +61,32 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "ledger": ledger.run,
 }
 
-ONLY_NAMED = {
-    "denoise", "model", "quality", "scaling", "cost", "tiny", "strategies", "balance", "optimum", "utility", "released",
-    "ledger",
-}  # fmt: skip
-"""Take between some minutes and an hour."""
-
+COMMANDS = {"bench": bench.main, "compare": compare.main}
+"""Take arguments of their own: a file to write; two to compare."""
 
 WITH_OPTIONS = {"utility"}
 """Take what stands behind the names, from the first option on."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the named benchmarks, else all but the longest; return 1 for a missed target, 2 for an unknown name."""
+    """Run the named benchmarks, else the short table; return 1 for a missed target, 2 for an unknown name."""
+    command, *rest = arguments or ["bench"]
+    if command in COMMANDS:
+        return COMMANDS[command](rest)
     first = next((at for at, one in enumerate(arguments) if one.startswith("-")), len(arguments))
     names, options = arguments[:first], arguments[first:]
     if options and not (len(names) == 1 and WITH_OPTIONS.issuperset(names)):
         print(f"Options belong to one of {', '.join(sorted(WITH_OPTIONS))}, named alone.", file=sys.stderr)
         return 2
     if unknown := [name for name in names if name not in BENCHMARKS]:
-        print(f"No benchmark is named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        print(
+            f"No benchmark is named {', '.join(unknown)}; there are {', '.join([*COMMANDS, *BENCHMARKS])}.",
+            file=sys.stderr,
+        )
         return 2
     print(machine(), flush=True)
     missed = False
-    for name in names or [name for name in BENCHMARKS if name not in ONLY_NAMED]:
+    for name in names:
         try:
             tables = BENCHMARKS[name](options) if name in WITH_OPTIONS else BENCHMARKS[name]()
         except Skipped as reason:

@@ -20,7 +20,7 @@ import numpy as np
 
 import corpusveil as cv
 from benchmarks import inputs, peers
-from benchmarks.job import peak_mb
+from benchmarks.job import held_to, peak_mb
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms.on_vectors import BLOCK
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -180,11 +180,9 @@ def fresh(threads: int, **arguments: Any) -> dict[str, Any]:
 
 def fresh_of(module: str, threads: int, **arguments: Any) -> dict[str, Any]:
     """Let a module measure in a new process with so many threads, of the BLAS and of ours."""
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-    environment = {**os.environ, **dict.fromkeys(names, str(threads))}
     command = [sys.executable, "-m", module, json.dumps(arguments)]
     told = subprocess.run(
-        command, cwd=inputs.ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        command, cwd=inputs.ROOT, env=held_to(threads), stdout=subprocess.PIPE, text=True, check=True
     ).stdout
     return json.loads(told.splitlines()[-1])
 

@@ -1,8 +1,11 @@
 """What denoising gives back and how fast, by candidates and width: plain and balanced lists, unseen documents."""
 
 import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 import corpusveil as cv
@@ -39,14 +42,14 @@ def run() -> list[Table]:
         f"Denoising {DOCUMENTS} documents that the model has not seen, one thread; {inputs.origin()}",
         ("balance", "ε", "aim", "candidates", "width", "unchanged, drawn", "denoised", "tokens/s"),
     )
-    model = language()
+    model = cv.load_model(language())
     for balance in BALANCES:
         space = balanced(balance)
         for epsilon in EPSILONS:
-            rows = [measured(space, model, epsilon, search) for search in SEARCHES]
-            for search, row in zip(SEARCHES, rows, strict=True):
-                sizes = ("", "") if search.aim == "table" else (search.candidates, search.width)
-                table.rows.append((balance, epsilon, search.aim, *sizes, *row))
+            rows = [measured(space, model, epsilon, how) for how in SEARCHES]
+            for how, row in zip(SEARCHES, rows, strict=True):
+                sizes = ("", "") if how.aim == "table" else (how.candidates, how.width)
+                table.rows.append((balance, epsilon, how.aim, *sizes, *row))
             at = f"balance {balance:g}, ε {epsilon:g}"
             table.target(
                 f"{at}: the default is within .5 points of the widest", met=rows[2][1] > rows[-1][1] - FALLS_SHORT
@@ -57,12 +60,12 @@ def run() -> list[Table]:
     return [table]
 
 
-def language() -> LanguageModel:
-    """Return a model of all shards but the last."""
+def language(shards: int = -1) -> str:
+    """Return where a model of the first shards lies (-1: of all but the last), made where there is none."""
     counts, folder = inputs.work() / "denoise-counts", inputs.work() / "denoise-model"
-    count_corpus(inputs.shards()[:-1], str(counts), Local(), CountOptions(3, 2))
+    count_corpus(inputs.shards()[:shards], str(counts), Local(), CountOptions(3, 2))
     build_model(str(counts), str(folder), Local())
-    return cv.load_model(folder)
+    return str(folder)
 
 
 def balanced(balance: float) -> Space:
@@ -83,23 +86,47 @@ def texts() -> pa.Array:
         return next(form.batches(file, shard, Columns())).texts[:DOCUMENTS]
 
 
-def measured(space: Space, model: LanguageModel, epsilon: float, search: Search) -> tuple[float, float, float]:
-    """Return the share of words unchanged as drawn and denoised, and words a second of processor time."""
+class Drawn(NamedTuple):
+    """Documents as released, the ids of what was replaced, and a function that draws them again."""
+
+    release: cv.Release
+    texts: pa.Array
+    originals: npt.NDArray[np.int32]
+    again: Callable[[], Any]
+
+
+def draw(space: Space, epsilon: float) -> Drawn:
     policy = cv.TextPolicy(numbers="keep", unknown_words="mask", layout="keep")
     release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon), policy, cv.Key.for_tests())
     before, kernel = texts(), release.kernel()
-    drawn, _ = kernel.privatize(before, list(range(len(before))), "text")
-    made = Denoiser(release.mechanism, release.budget, policy, model, search)
+
+    def again() -> Any:
+        return kernel.privatize(before, list(range(len(before))), "text")
+
+    return Drawn(release, again()[0], kernel.known(*string_buffers(before))[0], again)
+
+
+def search(drawn: Drawn, model: LanguageModel, how: Search) -> tuple[Callable[[], Any], int, npt.NDArray[np.int32]]:
+    """Return a search of the released documents, how many words it finds, and what they are as drawn.
+
+    The search returns the ids that it finds.
+    """
+    release = drawn.release
+    made = Denoiser(release.mechanism, release.budget, release.policy, model, how)
     reader = reader_of(made)
-    originals, _ = kernel.known(*string_buffers(before))
-    tokens, replaced, kept = made.read(reader, *string_buffers(drawn))
+    tokens, replaced, kept = made.read(reader, *string_buffers(drawn.texts))
+    return lambda: made.guesses(reader, tokens, replaced, kept)[replaced], int(replaced.sum()), tokens.ids[replaced]
+
+
+def measured(space: Space, model: LanguageModel, epsilon: float, how: Search) -> tuple[float, float, float]:
+    """Return the share of words unchanged as drawn and denoised, and words a second of processor time."""
+    drawn = draw(space, epsilon)
+    find, words, seen = search(drawn, model, how)
+    if drawn.originals.size != words:
+        raise SystemExit("The words of a release can't be told apart here; look at the policy of this benchmark.")
     best = np.inf
     for _ in range(3):  # the first finds candidates and compiles
         began = time.thread_time()
-        found = made.guesses(reader, tokens, replaced, kept)
+        found = find()
         best = min(best, time.thread_time() - began)
-    same_length = originals.size == int(replaced.sum())
-    seen = tokens.ids[replaced]
-    if not same_length:
-        raise SystemExit("The words of a release can't be told apart here; look at the policy of this benchmark.")
-    return float((seen == originals).mean()), float((found[replaced] == originals).mean()), originals.size / best
+    return float((seen == drawn.originals).mean()), float((found == drawn.originals).mean()), words / best

@@ -15,7 +15,7 @@ REPEATS = 3
 COPIES = 8
 
 
-def _shard(suffix: str) -> str:
+def shard_in(suffix: str) -> str:
     """Return the first shard's documents in this form, made by a release that changes hardly a word."""
     folder = inputs.work() / "forms" / suffix.strip(".")
     if not (folder / "manifest.json").exists():
@@ -26,7 +26,7 @@ def _shard(suffix: str) -> str:
 
 def run() -> list[Table]:
     suffixes = [suffix for suffix in SUFFIXES if not suffix.startswith(".json") or suffix.startswith(".jsonl")]
-    shards = {suffix: _shard(suffix) for suffix in suffixes}
+    shards = {suffix: shard_in(suffix) for suffix in suffixes}
     words = inputs.words([shards[".jsonl.gz"]])
     table = Table(
         f"One shard of {words:,} words in every form, one worker; {inputs.origin()}",

@@ -1,38 +1,120 @@
 """One measured piece of work in a process of its own: start-up first and apart, then wall, CPU and peak memory.
 
-``fresh(kind, ...)`` starts it; ``python -m benchmarks.job`` is what is started.
+``fresh(kind, ...)`` runs it once, ``Started`` in turns; ``python -m benchmarks.job`` is what is started. What
+``corpusveil`` does is in this module, what it is held against in ``benchmarks.baselines``.
 """
 
+import contextlib
 import functools
 import gzip
-import hashlib
+import itertools
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import corpusveil as cv
-from benchmarks import inputs, stages
+from benchmarks import baselines, denoise, inputs, stages
+from benchmarks import ledger as ledgers
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.jobs.local import Local
-from corpusveil.storage import files, formats
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.denoise import Aim, Search
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+EVENT = "instructions:u"
 
 WARM = ["The river rises in June; 12 of them (see www.example.org) don't – naïve qwzx!", ""] * 8
 """What every kind of token and the first use of every library is paid with, before the clock starts."""
 
 
+class Started:
+    """A process that prepares one kind of work, then does it once a turn; held to so many threads (0: as it likes)."""
+
+    def __init__(
+        self, kind: str, threads: int = 0, environment: dict[str, str] | None = None, **arguments: Any
+    ) -> None:
+        command = [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})]
+        self._folder = tempfile.TemporaryDirectory()
+        self._counted = Path(self._folder.name, "counted")
+        if perf_counts():
+            command = ["perf", "stat", "-x", ",", "-e", EVENT, "-o", str(self._counted), "--", *command]
+        held = {**held_to(threads), **(environment or {})}
+        self._process = subprocess.Popen(
+            command, cwd=inputs.ROOT, env=held, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self) -> None:
+        """Return when everything is prepared."""
+        self._line()
+
+    def turn(self) -> dict[str, Any]:
+        """Do the work once; return its figures."""
+        assert self._process.stdin
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return json.loads(self._line())
+
+    def close(self) -> int | None:
+        """End the process; return the instructions of all of it, start-up included, None where perf counts none."""
+        if self._process.poll() is None:
+            self._process.communicate()
+        said = self._counted.read_text(encoding="utf-8") if self._counted.exists() else ""
+        self._folder.cleanup()
+        return instructions(said)
+
+    def _line(self) -> str:
+        assert self._process.stdout
+        if line := self._process.stdout.readline():
+            return line
+        raise subprocess.CalledProcessError(self._process.wait(), self._process.args)
+
+
 def fresh(kind: str, **arguments: Any) -> dict[str, Any]:
-    """Run one kind of work in a new process; return its figures."""
-    command = [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})]
-    told = subprocess.run(command, cwd=inputs.ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return json.loads(told.splitlines()[-1])
+    """Run one kind of work in a new process, once; return its figures."""
+    with Started(kind, **arguments) as started:
+        started.wait()
+        return started.turn()
+
+
+def held_to(threads: int) -> dict[str, str]:
+    """Return this environment with so many threads of the BLAS and of ours, which are read when they are loaded."""
+    work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # what is made there, such as a key, is made once
+    return {**os.environ, **work, **(dict.fromkeys(THREADS, str(threads)) if threads else {})}
+
+
+@functools.cache
+def perf_counts() -> bool:
+    """Say whether this machine lets perf count instructions; many virtual machines and containers do not."""
+    if shutil.which("perf") is None:
+        return False
+    asked = ["perf", "stat", "-x", ",", "-e", EVENT, "--", sys.executable, "-c", ""]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return done.returncode == 0 and instructions(done.stderr) is not None
+
+
+def instructions(said: str) -> int | None:
+    """Return the count in the output of ``perf stat -x ,``, None where it holds none."""
+    for line in said.splitlines():
+        count, _, rest = line.partition(",")
+        if count.isdecimal() and EVENT.partition(":")[0] in rest:
+            return int(count)
+    return None
 
 
 def warm_shard(folder: str) -> str:
@@ -41,15 +123,17 @@ def warm_shard(folder: str) -> str:
     return str(path)
 
 
-def privatize(at: str, shards: list[str], *, profile: bool = False) -> Callable[[str], dict[str, Any]]:
-    """Prepare the whole job on one worker: machine code, tables and word list are loaded by a few documents."""
-    release = inputs.release(at)
+def privatize(
+    at: str, shards: list[str], *, mechanism: str = "ring-geometric", workers: int = 1, profile: bool = False
+) -> Callable[[str], dict[str, Any]]:
+    """Prepare the whole job: machine code, tables and word list are loaded by a few documents."""
+    release = inputs.release(at, mechanism=mechanism)
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         privatize_corpus(release, [warm_shard(folder)], f"{folder}/out", Local(1))
     profiler = stages.install() if profile else None
 
     def run(folder: str) -> dict[str, Any]:
-        outcome = privatize_corpus(release, shards, f"{folder}/out", Local(1))
+        outcome = privatize_corpus(release, shards, f"{folder}/out", Local(workers))
         shares = profiler.seconds if profiler else {}
         return {"tokens": int(outcome.counts.roles.sum()), "digest": outcome.content_sha256, "stages": shares}
 
@@ -58,27 +142,91 @@ def privatize(at: str, shards: list[str], *, profile: bool = False) -> Callable[
 
 def copy(shards: list[str]) -> Callable[[str], dict[str, Any]]:
     """Prepare the same shards through the same reader and writer, with nothing between the two."""
-    columns = Columns()
-
-    def through(shards: list[str], folder: str) -> dict[str, Any]:
-        for shard in shards:
-            form = formats.find(formats.form_of(shard))
-            with files.open_read(shard) as source, files.open_write(f"{folder}/{Path(shard).name}") as sink:
-                writer = form.writer(sink, columns, hashlib.sha256(), [])
-                row = 0
-                for batch in form.batches(source, shard, columns):
-                    writer.write(batch.texts, [])
-                    row = batch.stop
-                    if row % BLOCK_ROWS == 0:
-                        writer.end_block()
-                writer.end_block()
-                writer.close()
-        return {}
-
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         os.mkdir(f"{folder}/out")
-        through([warm_shard(folder)], f"{folder}/out")
-    return functools.partial(through, shards)
+        baselines.through([warm_shard(folder)], f"{folder}/out")
+    return functools.partial(baselines.through, shards)
+
+
+def replace(at: str, name: str, epsilon: float, tokens: int, words: int) -> Callable[[str], dict[str, Any]]:
+    """Prepare a mechanism on ids in memory, drawn from so many words.
+
+    Rows of words are built on the clock: each turn has an epsilon of its own, a thousandth larger, so none are kept.
+    """
+    turns = itertools.count()
+    mechanism = cv.mechanism(name, cv.load_space(at))
+    key = DrawKey.derive(cv.Key.for_tests(), "00" * 32)  # the same draws in every run
+    ids = baselines.ids(tokens, words)
+    mechanism.privatize(ids[:10], 50.0, Draws.of_tokens(key, 10))  # machine code, at another epsilon
+
+    def run(_: str) -> dict[str, Any]:
+        mechanism.privatize(ids, epsilon * (1 + next(turns) / 1000), Draws.of_tokens(key, tokens))
+        return {"items": tokens}
+
+    return run
+
+
+def count(shards: list[str]) -> Callable[[str], dict[str, Any]]:
+    """Prepare counting 1- to 3-grams in this process."""
+    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+        count_corpus([warm_shard(folder)], f"{folder}/out", Local(), CountOptions(3, 1))
+
+    def run(folder: str) -> dict[str, Any]:
+        count_corpus(shards, f"{folder}/out", Local(), CountOptions(3, 5))
+        return {}
+
+    return run
+
+
+def tokenize(shards: list[str], table: str) -> Callable[[str], dict[str, Any]]:
+    """Prepare a shard's way to collocations (GST), from text to text."""
+    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+        tokenize_corpus([warm_shard(folder)], f"{folder}/out", Local(), "gst", table)
+
+    def run(folder: str) -> dict[str, Any]:
+        tokenize_corpus(shards, f"{folder}/out", Local(), "gst", table)
+        return {}
+
+    return run
+
+
+def denoising(at: str, model: str, aim: Aim) -> Callable[[str], dict[str, Any]]:
+    """Prepare a search whose candidates are found and whose machine code is compiled."""
+    drawn = denoise.draw(cv.load_space(at), 1.0)
+    search, tokens, _ = denoise.search(drawn, cv.load_model(model), Search(aim=aim))
+    search()
+    times = 100 if aim == "table" else 1  # a look-up a word: a millisecond for all
+
+    def run(_: str) -> dict[str, Any]:
+        for _time in range(times):
+            search()
+        return {"items": tokens * times}
+
+    return run
+
+
+def drawing(at: str) -> Callable[[str], dict[str, Any]]:
+    """Prepare privatizing the documents that ``denoising`` searches."""
+    drawn = denoise.draw(cv.load_space(at), 1.0)
+
+    def run(_: str) -> dict[str, Any]:
+        drawn.again()
+        return {"items": drawn.originals.size}
+
+    return run
+
+
+def ledger(documents: int) -> Callable[[str], dict[str, Any]]:
+    """Prepare a ledger with one release and a second one planned; both are of all documents."""
+    kept = tempfile.TemporaryDirectory(dir=inputs.work())
+    planned = ledgers.prepare(kept.name, documents)[1]
+
+    def run(_: str) -> dict[str, Any]:
+        for caps in ledgers.CAPS.values():
+            ledgers.refuse_over(caps, list(ledgers.Ledger.open(kept.name).entries()), planned)
+        return {}
+
+    return run
 
 
 def space(vectors: str) -> Callable[[str], dict[str, Any]]:
@@ -91,7 +239,7 @@ def space(vectors: str) -> Callable[[str], dict[str, Any]]:
         built = cv.build_space(read)
         steps["list and digest"] = time.perf_counter() - began - steps["read"]
         built.save(f"{folder}/space")
-        return {"words": len(built), "dimensions": built.dimensions, **steps}
+        return {"items": len(built), "words": len(built), "dimensions": built.dimensions, **steps}
 
     return run
 
@@ -100,6 +248,13 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "privatize": privatize,
     "copy": copy,
     "space": space,
+    "replace": replace,
+    "count": count,
+    "tokenize": tokenize,
+    "denoising": denoising,
+    "drawing": drawing,
+    "ledger": ledger,
+    **baselines.KINDS,
 }
 
 
@@ -113,13 +268,19 @@ def peak_mb() -> float:
 
 
 def main(kind: str, **arguments: Any) -> None:
-    began = time.perf_counter()
-    run = KINDS[kind](**arguments)
-    before, cpu, wall = peak_mb(), time.process_time(), time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        told = run(folder)
-        told |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-    print(json.dumps({**told, "start_up": wall - began, "peak_mb": peak_mb(), "peak_before_mb": before}))
+    """Prepare, say so by a line, and do the work for each line read; the figures of each turn are a line."""
+    began, out = time.perf_counter(), sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        run = KINDS[kind](**arguments)
+        start_up = time.perf_counter() - began
+        print("prepared", file=out, flush=True)
+        for _ in iter(sys.stdin.readline, ""):
+            with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+                before, cpu, wall = peak_mb(), time.process_time(), time.perf_counter()
+                told = run(folder)
+                told |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+            figures = {**told, "start_up": start_up, "peak_mb": peak_mb(), "peak_before_mb": before}
+            print(json.dumps(figures), file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -79,12 +79,17 @@ def entries(documents: int, release: str, random: np.random.Generator) -> list[E
     return found
 
 
-def measure(documents: int, caps: Caps) -> dict[str, float]:
+def prepare(folder: str, documents: int) -> tuple[Ledger, list[Entry]]:
+    """Return a ledger in the folder that holds one release, and what a second one of the same documents plans."""
     random = np.random.default_rng(0)
+    ledger = Ledger.open(folder)
+    ledger.enter(entries(documents, "before", random), None)
+    return ledger, entries(documents, "planned", random)
+
+
+def measure(documents: int, caps: Caps) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
-        ledger = Ledger.open(folder)
-        ledger.enter(entries(documents, "before", random), None)
-        planned = entries(documents, "planned", random)
+        ledger, planned = prepare(folder, documents)
         began = time.perf_counter()
         there = list(ledger.entries())
         read = time.perf_counter() - began

@@ -1,0 +1,155 @@
+"""What our work is held against: plain copies, and the same tasks as one writes them down in Python and NumPy.
+
+Each function prepares a piece of work for ``benchmarks.job``, which calls what it returns with an empty folder.
+"""
+
+import gzip
+import hashlib
+import itertools
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+import corpusveil as cv
+from benchmarks import inputs, ledger
+from corpusveil.storage import files, formats
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
+
+BLOCK = 1024
+COUNTED = 1_000
+"""Documents that the plain counter counts: all n-grams of a shard take it half a minute and two gigabytes."""
+
+
+def ids(tokens: int, words: int) -> npt.NDArray[np.int32]:
+    return np.random.default_rng(0).integers(0, words, tokens).astype(np.int32)
+
+
+def through(shards: list[str], folder: str) -> dict[str, Any]:
+    """Copy shards through our reader and writer."""
+    columns = Columns()
+    for shard in shards:
+        form = formats.find(formats.form_of(shard))
+        with files.open_read(shard) as source, files.open_write(f"{folder}/{Path(shard).name}") as sink:
+            writer = form.writer(sink, columns, hashlib.sha256(), [])
+            row = 0
+            for batch in form.batches(source, shard, columns):
+                writer.write(batch.texts, [])
+                row = batch.stop
+                if row % BLOCK_ROWS == 0:
+                    writer.end_block()
+            writer.end_block()
+            writer.close()
+    return {}
+
+
+def standard_copy(shards: list[str]) -> Callable[[str], dict[str, Any]]:
+    """Copy ``.json.gz`` by the standard library, at gzip's level 6, the file's digest included."""
+
+    def run(folder: str) -> dict[str, Any]:
+        for shard in shards:
+            path = Path(folder, Path(shard).name)
+            with gzip.open(shard, "rt", encoding="utf-8") as source, gzip.open(path, "wt", 6, encoding="utf-8") as sink:
+                for line in source:
+                    sink.write(json.dumps({"text": json.loads(line)["text"]}, ensure_ascii=False) + "\n")
+            hashlib.sha256(path.read_bytes()).hexdigest()
+        return {}
+
+    return run
+
+
+def cmp_numpy(at: str, epsilon: float, tokens: int) -> Callable[[str], dict[str, Any]]:
+    """Replace words by CMP, block by block, in float32 NumPy: noise, one matrix product, the largest of each row."""
+    vectors = cv.load_space(at).vectors.astype(np.float32)
+    halves = (vectors**2).sum(1) / 2
+    asked, rng = ids(tokens, len(vectors)), np.random.default_rng(0)
+
+    def run(_: str) -> dict[str, Any]:
+        for first in range(0, tokens, BLOCK):
+            points = vectors[asked[first : first + BLOCK]]
+            noise = rng.standard_normal(points.shape, dtype=np.float32)
+            length = rng.gamma(points.shape[1], 1 / epsilon, (len(points), 1)).astype(np.float32)
+            points = points + noise * (length / np.linalg.norm(noise, axis=1, keepdims=True))
+            (points @ vectors.T - halves).argmax(1)
+        return {"items": tokens}
+
+    return run
+
+
+def exponential_numpy(at: str, epsilon: float, tokens: int, words: int) -> Callable[[str], dict[str, Any]]:
+    """Replace words by the exponential mechanism on Euclidean distances in float32 NumPy: a row of weights a word."""
+    vectors = cv.load_space(at).vectors.astype(np.float32)
+    squares = (vectors**2).sum(1)
+    asked, rng = ids(tokens, words), np.random.default_rng(0)
+
+    def run(_: str) -> dict[str, Any]:
+        out = np.empty_like(asked)
+        order = np.argsort(asked, kind="stable")
+        for places in np.split(order, np.flatnonzero(np.diff(asked[order])) + 1):
+            word = asked[places[0]]
+            distances = np.sqrt(np.maximum(squares + squares[word] - 2 * (vectors @ vectors[word]), 0))
+            weights = np.cumsum(np.exp(-epsilon / 2 * distances), dtype=np.float64)
+            out[places] = np.searchsorted(weights, rng.random(places.size) * weights[-1])
+        return {"items": tokens}
+
+    return run
+
+
+def products(vectors: str) -> Callable[[str], dict[str, Any]]:
+    """Multiply the vectors of a tenth of all words by all, in float32 NumPy, and find the largest of each row."""
+    values = cv.read_vectors(vectors).vectors.astype(np.float32)
+    tenth = len(values) // 10
+
+    def run(_: str) -> dict[str, Any]:
+        for first in range(0, tenth, BLOCK):
+            (values[first : min(first + BLOCK, tenth)] @ values.T).argmax(1)
+        return {"items": tenth}
+
+    return run
+
+
+def counter(shards: list[str]) -> Callable[[str], dict[str, Any]]:
+    """Count 1- to 3-grams of the first documents by ``collections.Counter``."""
+
+    def run(_: str) -> dict[str, Any]:
+        counts: Counter[tuple[str, ...]] = Counter()
+        words = 0
+        with gzip.open(shards[0], "rt", encoding="utf-8") as source:
+            for line in itertools.islice(source, COUNTED):
+                found = json.loads(line)["text"].lower().split()
+                words += len(found)
+                for n in (1, 2, 3):
+                    counts.update(zip(*(found[i:] for i in range(n)), strict=False))
+        return {"items": words}
+
+    return run
+
+
+def grouped(documents: int) -> Callable[[str], dict[str, Any]]:
+    """Sum what two releases spend on each document by PyArrow, in memory, once for each cap."""
+    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+        opened, planned = ledger.prepare(folder, documents)
+        rows = pa.concat_tables(entry.table for entry in (*opened.entries(), *planned))
+
+    def run(_: str) -> dict[str, Any]:
+        for _cap in ledger.CAPS:
+            rows.group_by("content").aggregate([("total", "sum"), ("ldp", "sum")])
+        return {}
+
+    return run
+
+
+KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
+    "standard copy": standard_copy,
+    "cmp, NumPy": cmp_numpy,
+    "exponential, NumPy": exponential_numpy,
+    "products": products,
+    "counter": counter,
+    "grouped": grouped,
+}

@@ -1,0 +1,248 @@
+"""The short table: each row beside its baseline, taking turns, in ten minutes; printed, and written as JSON.
+
+``python -m benchmarks bench [FILE]``. Work and baseline are a process each (``benchmarks.job``), held to one thread;
+start-up is apart.
+"""
+
+import importlib.util
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from benchmarks import denoise, inputs, job, peers
+from benchmarks.figures import Clock, Machine, Row, Run, Side
+from benchmarks.formats import shard_in
+from benchmarks.report import RESULTS, Skipped, Table, show
+from corpusveil.collocations.score import score_counts
+from corpusveil.jobs.local import Local
+from corpusveil.spaces import integer_products
+
+ROUNDS = 3
+TOKENS, ROW_TOKENS, ROW_WORDS = 8_192, 100_000, 500
+SHARDS_OF_TWO, SHARDS_OF_MODEL, DOCUMENTS = 4, 2, 100_000
+VERSIONS = ("corpusveil", "numpy", "numba", "pyarrow", "torch")
+EPSILON, ROW_EPSILON = 10.0, 5.0
+CMP, NUMPY = "cmp, NumPy", "float32 NumPy"
+NO_COUNTS = "perf counts no instructions on this machine"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A row to be measured: keyword arguments of ``job.fresh`` for our work and its baseline."""
+
+    name: str
+    unit: str
+    ours: dict[str, Any]
+    baseline: str
+    beside: dict[str, Any]
+    items: int = 0
+    """What a run works on, where it does not say so itself."""
+    clock: Clock = "cpu"
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print the table, write the figures; return 2 for bad arguments or where they cannot be written."""
+    if len(arguments) > 1 or any(one.startswith("-") for one in arguments):
+        print("bench takes the file to write, and nothing else: python -m benchmarks bench [FILE]", file=sys.stderr)
+        return 2
+    path = Path(*arguments) if arguments else RESULTS / "bench.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a").close()
+    except OSError as error:
+        print(f"{path} cannot be written: {error.strerror}; name another file.", file=sys.stderr)
+        return 2
+    run = measure()
+    path.write_text(run.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    print(f"{table(run)}\n\nWritten to {path}")
+    return 0
+
+
+def measure() -> Run:
+    began, load = time.perf_counter(), os.getloadavg()
+    inputs.key()  # before two processes want one
+    rows: list[Row] = []
+    skipped: dict[str, str] = {}
+    for group in GROUPS:
+        try:
+            for planned in group():
+                try:
+                    rows.append(one(planned))
+                except subprocess.CalledProcessError:
+                    skipped[planned.name] = "its process failed; its last words are above."
+                    continue
+                print(f"{time.perf_counter() - began:4.0f} s  {rows[-1].name}", file=sys.stderr, flush=True)
+                if planned.name == CMP:
+                    try:
+                        rows.append(beside_peer(rows[-1]))
+                    except Skipped as reason:
+                        skipped["cmp beside a peer"] = str(reason)
+        except Skipped as reason:
+            skipped[group.__name__] = str(reason)
+    machine = Machine(
+        cores=os.cpu_count() or 1, processor=processor(), system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(), versions=versions(), load_begin=load, load_end=os.getloadavg(),
+        seconds=time.perf_counter() - began,
+    )  # fmt: skip
+    return Run(
+        version=1, when=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine=machine, data=inputs.origin(),
+        no_instructions="" if job.perf_counts() else NO_COUNTS, rows=rows, skipped=skipped,
+    )  # fmt: skip
+
+
+def one(planned: Planned) -> Row:
+    """Measure a row and its baseline in turns, each in a process of its own."""
+    theirs, ours = (job.Started(**{"threads": 1, **work}) for work in (planned.beside, planned.ours))
+    with theirs, ours:
+        theirs.wait()
+        ours.wait()
+        rounds = [(theirs.turn(), ours.turn()) for _ in range(ROUNDS)]
+        counted = theirs.close(), ours.close()
+    made = [
+        Side(
+            what=what, items=runs[0].get("items", planned.items), seconds=[run[planned.clock] for run in runs],
+            instructions=instructions,
+        )
+        for what, runs, instructions in zip(
+            (planned.baseline, "corpusveil"), zip(*rounds, strict=True), counted, strict=True
+        )
+    ]  # fmt: skip
+    return Row(name=planned.name, unit=planned.unit, clock=planned.clock, baseline=made[0], ours=made[1])
+
+
+def beside_peer(row: Row) -> Row:
+    """Hold CMP against mldp-text's kept figure. Raises Skipped where the peers' folder is not on this machine."""
+    kept = peers.results("mldp-text", "multivariate_calibrated")[EPSILON]["tokens_per_s"]
+    rate = max(kept["median"], kept["per_cpu_s"])
+    baseline = Side(what="mldp-text on 33,787 × 300 (kept figure)", items=1, seconds=[1 / rate], instructions=None)
+    return row.model_copy(update={"name": "cmp beside a peer", "baseline": baseline})
+
+
+def whole_jobs() -> Iterator[Planned]:
+    """List mechanisms on one shard in several forms, and the copy that they are held against."""
+    first = inputs.shards()[:1]
+    words, at = inputs.words(first), inputs.space()
+    yield Planned(
+        "plain copy, .json.gz", "words", {"kind": "copy", "shards": first}, "json and gzip of Python",
+        {"kind": "standard copy", "shards": first}, words,
+    )  # fmt: skip
+    ring = {"kind": "privatize", "at": at, "shards": first}
+    for suffix in (".json.gz", ".csv", ".parquet", ".jsonl.zst"):
+        shards = first if suffix == ".json.gz" else [shard_in(suffix)]
+        copied = {"kind": "copy", "shards": shards}
+        yield Planned(f"ring-geometric, {suffix}", "words", {**ring, "shards": shards}, "plain copy", copied, words)
+    diffractor = {**ring, "mechanism": "diffractor-geometric"}
+    yield Planned("diffractor-geometric, .json.gz", "words", diffractor, "ring-geometric", ring, words)
+
+
+def on_vectors() -> Iterator[Planned]:
+    """CMP without PyTorch and with it, and mechanisms whose rows of weights are built as words come."""
+    at, no_torch = inputs.space(), {integer_products.VARIABLE: "no"}
+    rows = {"at": at, "epsilon": ROW_EPSILON, "tokens": ROW_TOKENS, "words": ROW_WORDS}
+    for name in ("santext", "tem"):
+        beside = {"kind": "exponential, NumPy", **rows}
+        yield Planned(f"{name}, with its rows", "tokens", {"kind": "replace", "name": name, **rows}, NUMPY, beside)
+    cmp = {"kind": "replace", "at": at, "name": "cmp", "epsilon": EPSILON, "tokens": TOKENS, "words": inputs.WORDS}
+    plain = {"kind": "cmp, NumPy", "at": at, "epsilon": EPSILON, "tokens": TOKENS}
+    if importlib.util.find_spec("torch"):
+        yield Planned("cmp, PyTorch", "tokens", cmp, "cmp without PyTorch", {**cmp, "environment": no_torch})
+    yield Planned(CMP, "tokens", {**cmp, "environment": no_torch}, NUMPY, plain)
+
+
+def collocations() -> Iterator[Planned]:
+    """Counting, tokenising, and denoising by a model of the same counts."""
+    model, first = denoise.language(SHARDS_OF_MODEL), inputs.shards()[:1]
+    words, scored = inputs.words(first), str(inputs.work() / "bench-collocations")
+    score_counts(str(inputs.work() / "denoise-counts"), scored, Local())
+    yield Planned(
+        "count 1- to 3-grams", "words", {"kind": "count", "shards": first}, "collections.Counter",
+        {"kind": "counter", "shards": first}, words,
+    )  # fmt: skip
+    yield Planned(
+        "tokenize to collocations", "words", {"kind": "tokenize", "shards": first, "table": scored}, "plain copy",
+        {"kind": "copy", "shards": first}, words,
+    )  # fmt: skip
+    drawing = {"kind": "drawing", "at": inputs.space()}
+    for aim in ("words", "table"):
+        ours = {"kind": "denoising", "at": inputs.space(), "model": model, "aim": aim}
+        yield Planned(f"denoise, {aim}", "words", ours, "privatizing the same", drawing)
+
+
+def at_large() -> Iterator[Planned]:
+    """A space, two processes, a ledger."""
+    vectors = inputs.vectors()
+    yield Planned(
+        "space: read, list, save", "words", {"kind": "space", "vectors": vectors}, "all products, float32 NumPy",
+        {"kind": "products", "vectors": vectors},
+    )  # fmt: skip
+    shards = inputs.shards()[:SHARDS_OF_TWO]
+    alone = {"kind": "privatize", "at": inputs.space(), "shards": shards}
+    words = inputs.words(shards)
+    yield Planned("2 local processes", "words", {**alone, "workers": 2}, "1 process", alone, words, clock="wall")
+    ledger = {"kind": "ledger", "documents": DOCUMENTS}
+    yield Planned(
+        "ledger: read, four verdicts", "documents", ledger, "sums by PyArrow", {**ledger, "kind": "grouped"}, DOCUMENTS
+    )
+
+
+GROUPS: tuple[Callable[[], Iterator[Planned]], ...] = (whole_jobs, on_vectors, collocations, at_large)
+
+
+def table(run: Run) -> Table:
+    """Return the table as docs/figures.md shows it."""
+    made = Table(
+        f"The short table: medians of {ROUNDS} runs, taking turns with the baseline; {run.data}",
+        ("work", "a second", "baseline", "its time = 1", "runs", "instructions"),
+        load_before=", ".join(f"{one:.1f}" for one in run.machine.load_begin[:2]),
+    )
+    for row in run.rows:
+        each = sorted(row.ratios())
+        made.rows.append(
+            (row.name, f"{show(1 / statistics.median(row.ours.each()))} {row.unit}", row.baseline.what,
+             times(statistics.median(each)), f"{times(each[0])} to {times(each[-1])}",
+             "" if row.ours.instructions is None else show(row.ours.instructions))
+        )  # fmt: skip
+    made.notes.append(
+        "By processor time, one thread; 2 local processes by wall time, the start of the second included. The start of "
+        "a process is apart, but for instructions, which are those of a whole process, all its turns."
+    )
+    if run.no_instructions:
+        made.notes.append(f"No instruction counts: {run.no_instructions}.")
+    made.notes += [f"Left out, {name}: {reason}" for name, reason in run.skipped.items()]
+    about = run.machine
+    packages = ", ".join(f"{name} {version}" for name, version in about.versions.items())
+    made.notes.append(
+        f"{about.cores} cores of {about.processor}, {about.system}; Python {about.python}, {packages}; "
+        f"{about.seconds / 60:.0f} minutes; {run.when}."
+    )
+    return made
+
+
+def times(ratio: float) -> str:
+    """Return a ratio as a reader takes it in: 3.8, or 1/250."""
+    return show(ratio) if ratio >= 0.1 else f"1/{show(round(1 / ratio))}"
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or "an unnamed processor")
+
+
+def versions() -> dict[str, str]:
+    found = {}
+    for name in VERSIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

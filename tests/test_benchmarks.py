@@ -1,0 +1,171 @@
+"""Figures of the short table: what a file must look like, and when ``compare`` calls a row slower. Nothing is timed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from benchmarks import __main__ as benchmarks
+from benchmarks import bench, compare, figures, job
+
+
+def a_side(what: str, seconds: list[float], instructions: int | None = None) -> dict[str, Any]:
+    return {"what": what, "items": 100.0, "seconds": seconds, "instructions": instructions}
+
+
+def a_row(ours: list[float], *, name: str = "ring", counted: int | None = None, **other: Any) -> dict[str, Any]:
+    sides = {"ours": a_side("corpusveil", ours, counted), "baseline": a_side("plain copy", [1.0, 1.0, 1.0])}
+    return {"name": name, "unit": "words", "clock": "cpu", **sides, **other}
+
+
+def a_run(*rows: dict[str, Any], **other: Any) -> dict[str, Any]:
+    machine = {
+        "cores": 2, "processor": "P", "system": "Linux", "python": "3.11", "versions": {"numpy": "2"},
+        "load_begin": [0.1, 0.1, 0.1], "load_end": [0.1, 0.1, 0.1], "seconds": 500.0,
+    }  # fmt: skip
+    return {
+        "version": 1, "when": "2026-11-22T00:00:00Z", "machine": machine, "data": "generated", "rows": list(rows),
+        "no_instructions": "", "skipped": {}, **other,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Callable[[Any, Any], int]:
+    def files(old: Any, new: Any) -> int:
+        paths = []
+        for name, content in (("old.json", old), ("new.json", new)):
+            paths.append(str(tmp_path / name))
+            Path(paths[-1]).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return benchmarks.main(["compare", *paths])
+
+    return files
+
+
+STEADY = [4.0, 4.1, 4.2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        (a_row(STEADY), a_row(STEADY), 0),
+        (a_row(STEADY), a_row([4.3, 4.4, 4.5]), 0),  # 7 %: less than any threshold
+        (a_row(STEADY), a_row([5.2, 5.3, 5.4]), 1),
+        (a_row(STEADY), a_row([2.0, 2.1, 2.2]), 0),  # faster
+        (a_row([3.0, 4.1, 5.2]), a_row([4.2, 5.3, 6.4]), 0),  # as much slower, but runs differ by more
+        (a_row(STEADY, counted=100), a_row(STEADY, counted=110), 1),  # which time does not show
+        (a_row(STEADY, counted=100), a_row(STEADY), 0),  # counted on one machine only
+    ],
+)  # fmt: skip
+def test_slower_is_what_grew_beyond_the_spread_of_runs(
+    old: dict[str, Any], new: dict[str, Any], status: int, compared: Callable[[Any, Any], int]
+) -> None:
+    assert compared(a_run(old), a_run(new)) == status
+
+
+def test_a_slower_machine_makes_no_row_slower(compared: Callable[[Any, Any], int]) -> None:
+    twice = a_row([8.0, 8.2, 8.4], baseline=a_side("plain copy", [2.0, 2.0, 2.0]))
+    assert compared(a_run(a_row(STEADY)), a_run(twice)) == 0
+
+
+def test_the_slower_row_is_named_and_what_one_file_lacks(
+    compared: Callable[[Any, Any], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = a_run(a_row(STEADY), a_row(STEADY, name="cmp"), a_row(STEADY, name="gone"))
+    assert compared(old, a_run(a_row(STEADY), a_row([9.0, 9.0, 9.0], name="cmp"))) == 1
+    said = capsys.readouterr().out
+    assert "Slower: cmp." in said
+    assert "gone: only in the old file" in said
+
+
+GOOD = a_run(a_row(STEADY))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("{", GOOD, "old.json is no file"),
+        (GOOD, "[]", "new.json is no file"),
+        (GOOD, {**GOOD, "version": 2}, "version"),
+        (GOOD, a_run(a_row([-1.0])), "seconds"),
+        (GOOD, a_run(a_row([])), "seconds"),
+        (GOOD, {**GOOD, "data": "c4-like"}, "other texts"),
+        (GOOD, a_run(a_row(STEADY, name="cmp")), "no row in common"),
+        (GOOD, a_run(a_row(STEADY, clock="wall")), "Row ring has another"),
+        (GOOD, a_run(a_row(STEADY, baseline=a_side("NumPy", STEADY))), "Row ring has another"),
+        (GOOD, a_run({**a_row(STEADY), "ours": {**a_side("corpusveil", STEADY), "items": 7}}), "other sizes"),
+    ],
+)
+def test_files_that_cannot_be_compared_are_one_sentence_and_status_2(
+    old: Any, new: Any, words: str, compared: Callable[[Any, Any], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compared(old, new) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["compare"], ["compare", "a"], ["compare", "no.json", "no.json"], ["bench", "-x"]]
+)
+def test_wrong_arguments_are_status_2(arguments: list[str]) -> None:
+    assert benchmarks.main(arguments) == 2
+
+
+def test_a_run_is_written_as_it_is_read_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What ``bench`` writes, ``compare`` reads; the table holds ratio, load, machine and why a column is empty."""
+
+    class Started:
+        def __init__(self, kind: str, **_: Any) -> None:
+            self.cpu = 2.0 if kind == "privatize" else 1.0
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def wait(self) -> None:
+            pass
+
+        def turn(self) -> dict[str, Any]:
+            return {"cpu": self.cpu, "wall": 3.0, "items": 50}
+
+        def close(self) -> None:
+            return None
+
+    def rows() -> Any:
+        yield bench.Planned("ring", "words", {"kind": "privatize"}, "plain copy", {"kind": "copy"})
+
+    def none() -> Any:
+        raise bench.Skipped("no data here.")
+        yield
+
+    monkeypatch.setattr(job, "Started", Started)
+    monkeypatch.setattr(job, "perf_counts", lambda: False)
+    monkeypatch.setattr(bench, "GROUPS", (rows, none))
+    path = tmp_path / "made" / "new.json"
+    assert benchmarks.main(["bench", str(path)]) == 0
+    run = figures.read(path)
+    assert run.rows[0].ratios() == [2.0] * bench.ROUNDS
+    assert run.skipped == {"none": "no data here."}
+    said = capsys.readouterr().out
+    for words in ("| ring | 25 words | plain copy |", "No instruction counts", "no data here.", run.machine.processor):
+        assert words in " ".join(said.split())
+    assert compare.main([str(path), str(path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("# started on Sun\n\n12345,,instructions:u,1000,100.00,,\n", 12345),
+        ("<not supported>,,instructions:u,0,100.00,,\n", None),
+        ("", None),
+    ],
+)
+def test_instructions_are_read_where_perf_counts_them(said: str, count: int | None) -> None:
+    assert job.instructions(said) == count
