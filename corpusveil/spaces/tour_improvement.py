@@ -131,10 +131,10 @@ def _choose(
     vectors: Float32, nominees: Int32, floors: Float32, scale: float, near: Int32, squares: Float64, unsure: Bool
 ) -> None:
     for row in range(len(near)):
-        used = 0
+        used = np.int64(0)
         for other in nominees[row]:
             if other != row:
-                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, other))
+                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, np.int64(other)))
         unsure[row] = used < near.shape[1] or not squares[row, -1] * scale < floors[row]
 
 
@@ -143,7 +143,7 @@ def _scan_all(
     vectors: Float32, products: Float32, weights: Float32, scale: float, row: int, near: Int32, squares: Float64
 ) -> None:
     """Find the nearest of all words: in float64 wherever the lower bound does not exclude it."""
-    used = 0
+    used = np.int64(0)
     k = len(near)
     for other in range(len(products)):
         if other == row:
@@ -209,7 +209,7 @@ def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, fart
                 else _turn_between(tour, at, i, (j - 1) % n, farthest)
             )
             if done:
-                touched[:4] = (a, b, c, d)
+                touched[0], touched[1], touched[2], touched[3] = a, b, c, d
                 return True
     return False
 
@@ -269,7 +269,8 @@ def _or_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farth
                     first = i if step == 1 else (i - count + 1) % n
                     gap = at[c] if side == 1 else at[e]
                     if _move(tour, at, first, count, gap, step != side, farthest):
-                        touched[:6] = (a, far, outer, inner, c, e)
+                        touched[0], touched[1], touched[2] = a, far, outer
+                        touched[3], touched[4], touched[5] = inner, c, e
                         return True
     return False
 
@@ -293,8 +294,9 @@ def _improve(vectors: Float32, near: Int64, tour: Int64, farthest: int) -> int:
             if moves == swept:
                 break
             swept = moves
-            queue[:] = tour  # a move also depends on what stands beside the other word, so all are looked at once more
-            waiting[:] = True
+            for i in range(n):  # a move also depends on what stands beside the other word, so all are looked at again
+                queue[i] = tour[i]
+                waiting[i] = True
             head = 0
             held = n
         a = queue[head]
@@ -302,7 +304,8 @@ def _improve(vectors: Float32, near: Int64, tour: Int64, farthest: int) -> int:
         held -= 1
         waiting[a] = False
         while True:
-            touched[:] = -1
+            for k in range(touched.size):
+                touched[k] = -1
             if not (
                 _two_opt(vectors, near, tour, at, a, farthest, touched)
                 or _or_opt(vectors, near, tour, at, a, farthest, touched)
