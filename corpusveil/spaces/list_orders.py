@@ -209,7 +209,7 @@ def _nearest(
     scale: float,
     used: Bool,
     word: int,
-) -> int:
+) -> np.int64:
     """Choose in float64 wherever the lower bound does not exclude a word."""
     least = np.float32(np.inf)
     likely = np.int64(-1)

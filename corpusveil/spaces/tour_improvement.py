@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from corpusveil.compiled import called
 from corpusveil.spaces.nominations import (
     Bool,
     Centred,
@@ -110,7 +111,7 @@ def _edges(vectors: Float32, tour: Int64) -> Float64:
     return out
 
 
-@njit(nogil=True, cache=True)
+@called
 def _insert(rows: Int32, squares: Float64, used: int, other: int, squared: float) -> int:
     """Insert a word into a sorted row of the nearest; return how many there are."""
     k = len(rows)
@@ -153,7 +154,7 @@ def _scan_all(
             used = _insert(near, squares, used, other, squared_distance(vectors, row, other))
 
 
-@njit(nogil=True, cache=True)
+@called
 def _turn(tour: Int64, at: Int64, first: int, count: int) -> None:
     """Turn ``count`` words from position ``first`` on round."""
     n = len(tour)
@@ -170,7 +171,7 @@ def _turn(tour: Int64, at: Int64, first: int, count: int) -> None:
         high = high - 1 if high > 0 else n - 1
 
 
-@njit(nogil=True, cache=True)
+@called
 def _turn_between(tour: Int64, at: Int64, first: int, last: int, farthest: int) -> bool:
     """Turn the words from position ``first`` to ``last`` round, or all others, which is the same ring."""
     n = len(tour)
@@ -184,7 +185,7 @@ def _turn_between(tour: Int64, at: Int64, first: int, last: int, farthest: int) 
     return True
 
 
-@njit(nogil=True, cache=True)
+@called
 def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
     """Make the first 2-opt move that joins ``a`` to one of its neighbours and gains; say whether there was one."""
     n = len(tour)
@@ -214,7 +215,7 @@ def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, fart
     return False
 
 
-@njit(nogil=True, cache=True)
+@called
 def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool, farthest: int) -> bool:
     """Put ``count`` words from position ``first`` on behind the word at position ``gap``, perhaps turned round."""
     n = len(tour)
@@ -238,7 +239,7 @@ def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool
     return True
 
 
-@njit(nogil=True, cache=True)
+@called
 def _or_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
     """Make the first move of a segment that ends in ``a`` next to one of its neighbours and gains."""
     n = len(tour)

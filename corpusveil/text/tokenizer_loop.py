@@ -233,7 +233,7 @@ def scan(
     token_offsets: Any,
     scratch: Any,
     hyphens: bool,
-) -> int:
+) -> Any:
     """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
