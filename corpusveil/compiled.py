@@ -13,12 +13,21 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
 
-compiled: Any = numba.njit(cache=True, nogil=True, _nrt=False)
+compiled: Any = numba.njit(cache=True, nogil=True, _nrt=False, no_cfunc_wrapper=True)
 """Compile a function that makes no array. Other threads go on while it runs: those of leases and signals.
 
 Without numba's reference counting: it counts every array that one compiled function hands to another, which took up to
 three quarters of the time of loops that call small functions for each token.
 """
 
-inlined: Any = numba.njit(cache=True, nogil=True, _nrt=False, forceinline=True)
-"""Compile a function of a few instructions into its callers, where it runs for each word."""
+called: Any = numba.njit(cache=True, nogil=True, _nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+"""Compile a function that only compiled ones call: called from Python, it crashes.
+
+It gets no entry from Python: for each array that it takes that is a good deal to compile, and to optimize again in
+every caller. Arguments of one type wherever it is called spare as much: ``np.int64(0)``, since a literal is a type.
+"""
+
+inlined: Any = numba.njit(
+    cache=True, nogil=True, _nrt=False, forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
+)
+"""Compile a function of a few instructions into its callers, which are compiled, too: where it runs for each word."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.collocations.artifact import read_artifact, reading_of
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, ChangedError, DataError, MismatchError, NotMadeError, SizeError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
@@ -48,7 +48,7 @@ def _fill(keys: Any, slots: Any) -> int:
     return -1
 
 
-@compiled
+@called
 def find_entry(key: Any, keys: Any, slots: Any) -> int:
     """Return the entry of a packed n-gram, -1 where there is none."""
     mask = slots.size - 1

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 
 ROUGH_BITS = 11
 ROUGH = 1 << ROUGH_BITS
@@ -47,7 +47,7 @@ def mixed(word: Any) -> Any:
     return (np.uint64(word + 1) * _MIX) >> _HALF
 
 
-@compiled
+@called
 def spot(hashed: Any, size: Any) -> Any:
     """Return where a word of this hash is looked for first, in a table of ``size`` slots."""
     return np.int64((hashed * np.uint64(size)) >> _HALF)
@@ -70,7 +70,7 @@ def enter(first: Any, second: Any, logs: Any, entry: int, regions: Any, slots: A
         )  # fmt: skip
 
 
-@compiled
+@called
 def slot_of(first: Any, second: Any, regions: Any, slots: Any) -> Any:
     """Return the slot of a bigram, uint64, 0 where there is none, or where ``first`` is -1."""
     if first < 0:
@@ -83,7 +83,7 @@ def slot_of(first: Any, second: Any, regions: Any, slots: Any) -> Any:
     return found_from(slots[at], at, second, low, size, BY_SECOND, slots)
 
 
-@compiled
+@called
 def found_from(slot: Any, at: Any, word: Any, low: Any, size: Any, shift: Any, slots: Any) -> Any:
     """Return a word's slot in the table of ``size`` slots from ``low`` on, or 0; ``slot``, at ``at``, is the first.
 
@@ -98,19 +98,19 @@ def found_from(slot: Any, at: Any, word: Any, low: Any, size: Any, shift: Any, s
     return slot
 
 
-@compiled
+@called
 def entry_in(slot: Any) -> Any:
     """Return the entry that a slot holds."""
     return np.int64((slot >> _ENTRY_SHIFT) & _ENTRY_MASK)
 
 
-@compiled
+@called
 def second_in(slot: Any) -> Any:
     """Return the second word of the bigram that a slot holds."""
     return np.int64(slot >> BY_SECOND) - 1
 
 
-@compiled
+@called
 def rough_in(slot: Any) -> Any:
     """Return the rough logarithm that a slot holds, in 32nds of a nat below 0."""
     return np.int64(slot & _ROUGH_MASK)
@@ -158,7 +158,7 @@ def fill(logs: Any, lefts: Any, starts: Any, words: Any, entry: Any, before: Any
         bigrams[at + 2] = members
 
 
-@compiled
+@called
 def log_of(bigrams: Any, entry: Any) -> Any:
     """Return the logarithm of a bigram's second word after its first."""
     return -np.int64(bigrams[3 * entry] & _LOG_MASK)
@@ -169,7 +169,7 @@ def logs_of(entries: npt.NDArray[np.int64], bigrams: npt.NDArray[np.uint64]) -> 
     return -(bigrams[3 * entries] & _LOG_MASK).astype(np.int64)
 
 
-@compiled
+@called
 def left_of(bigrams: Any, entry: Any) -> Any:
     """Return the logarithm that the shorter context is multiplied with after a bigram."""
     return -np.int64(bigrams[3 * entry] >> _HALF)
@@ -193,13 +193,13 @@ def member(hashed: Any) -> Any:
     return _ONE << (hashed >> _BIT_SHIFT)
 
 
-@compiled
+@called
 def third_in(slot: Any) -> Any:
     """Return the last word of the trigram that a slot holds."""
     return np.int64(slot >> _HALF) - 1
 
 
-@compiled
+@called
 def log_in(slot: Any) -> Any:
     """Return the logarithm that the slot of a trigram holds."""
     return -np.int64(slot & _LOG_MASK)

@@ -24,10 +24,10 @@ from corpusveil.collocations.lookup import (
     third_in,
 )
 from corpusveil.collocations.model import LanguageModel
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 
 
-@compiled
+@called
 def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high: Any) -> Any:
     """Return the word of a draw among the trigrams after a context and what is left of the draw; -1 for none."""
     left = linear(left_of(arrays.bigrams, context), low, high)
@@ -45,7 +45,7 @@ def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high
     return np.int64(-1), min(at / left, 1.0) if left > 0.0 else 0.0
 
 
-@compiled
+@called
 def _of_bigrams(at: float, last: Any, arrays: Any, low: Any, high: Any) -> Any:
     """Return the word of a draw among the bigrams after a word and what is left of the draw; -1 for none."""
     left = linear(np.int64(arrays.left2[last]), low, high)

@@ -60,7 +60,7 @@ def _write(
                         if k > t:
                             out[at] = 0x5F
                             at += 1
-                        at = lower_into(data, starts[k], ends[k], out, at, lower, kinds)
+                        at = lower_into(data, np.int64(starts[k]), np.int64(ends[k]), out, at, lower, kinds)
                 token_ends[unit] = at
                 unit += 1
                 out[at] = _BLANK

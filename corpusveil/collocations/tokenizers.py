@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations, find_entry
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.errors import BadValueError
 from corpusveil.text.sentences import ends_and_stops
 from corpusveil.text.tokens import Tokens
@@ -48,7 +48,7 @@ def _entry(ids: Any, first: int, length: int, bits: int, keys: Any, slots: Any) 
     return int(find_entry(key, keys, slots))
 
 
-@compiled
+@called
 def _gst(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, lengths: Any, entries: Any
 ) -> None:

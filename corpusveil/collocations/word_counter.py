@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import ASCII_LOWER, KINDS, LOWER, lower_into
@@ -26,7 +26,7 @@ MOST_WORDS = 8 << 20
 """Different words that are held before they are handed out as partial counts."""
 
 
-@compiled
+@called
 def _same(keys: Any, first: int, last: int, word: Any, size: int) -> bool:
     if last - first != size:
         return False
@@ -36,17 +36,17 @@ def _same(keys: Any, first: int, last: int, word: Any, size: int) -> bool:
     return True
 
 
-@compiled
+@called
 def _hash_step(state: Any, byte: Any) -> Any:
     return (state ^ np.uint64(byte)) * _MULTIPLIER
 
 
-@compiled
+@called
 def _mixed(state: Any) -> Any:
     return (state ^ (state >> np.uint64(32))) * _MULTIPLIER
 
 
-@compiled
+@called
 def _add(word: Any, size: int, state: Any, slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any) -> bool:
     """Count a lower-cased word; return False where there is no room for another one."""
     mask = slots.size - 1
@@ -79,7 +79,7 @@ def _add(word: Any, size: int, state: Any, slots: Any, keys: Any, offsets: Any, 
     return True
 
 
-@compiled
+@called
 def _count_ascii(
     data: Any, starts: Any, ends: Any, classes: Any, token: int, state: Any,
     slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any, scratch: Any, ascii_lower: Any,
@@ -119,7 +119,7 @@ def _count(
         )
         if t == starts.size or 2 * (ends[t] - starts[t]) > scratch.size:
             return t
-        size = lower_into(data, starts[t], ends[t], scratch, 0, lower, kinds)
+        size = lower_into(data, np.int64(starts[t]), np.int64(ends[t]), scratch, np.int64(0), lower, kinds)
         if not _add(scratch, size, state, slots, keys, offsets, hashes, counts):
             return t
         t += 1

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
@@ -68,7 +68,7 @@ def path_table(n: int, epsilon: float, gamma: int) -> PathTable:
     return PathTable(n, gamma, cells[0], cells[gamma], inner)
 
 
-@compiled
+@called
 def _high(x: Any, y: Any) -> Any:
     """Return the upper 64 bits of the product of two uint64."""
     x0, x1 = x & _LOW, x >> _HALF
@@ -91,7 +91,7 @@ def _within(inner: Any, most: int, value: Any) -> int:
     return low
 
 
-@compiled
+@called
 def _target(position: int, n: int, gamma: int, centre: Any, far: Any, inner: Any, draw: Any) -> Any:
     left = min(position, gamma - 1)
     right = min(n - 1 - position, gamma - 1)

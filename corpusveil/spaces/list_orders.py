@@ -179,7 +179,7 @@ def _walk(
         nearest = -1
         for other in nominees[word]:
             if not used[other]:
-                squared = squared_distance(vectors, word, other)
+                squared = squared_distance(vectors, word, np.int64(other))
                 if squared < best or (squared == best and other < nearest):
                     best = squared
                     nearest = other
@@ -209,21 +209,21 @@ def _nearest(
     scale: float,
     used: Bool,
     word: int,
-) -> int:
+) -> np.int64:
     """Choose in float64 wherever the lower bound does not exclude a word."""
     least = np.float32(np.inf)
-    likely = -1
+    likely = np.int64(-1)
     for j in range(len(ids)):
         key = weights[j] - np.float32(2) * products[j]
         if key < least and not used[ids[j]]:
             least = key
-            likely = ids[j]
+            likely = np.int64(ids[j])
     best = squared_distance(vectors, word, likely)
     nearest = likely
     for j in range(len(ids)):
         bound = weight + (weights[j] - np.float32(2) * products[j])
         if bound <= best * scale and not used[ids[j]]:
-            squared = squared_distance(vectors, word, ids[j])
+            squared = squared_distance(vectors, word, np.int64(ids[j]))
             if squared < best or (squared == best and ids[j] < nearest):
                 best = squared
                 nearest = ids[j]

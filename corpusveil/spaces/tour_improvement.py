@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from corpusveil.compiled import called
 from corpusveil.spaces.nominations import (
     Bool,
     Centred,
@@ -110,7 +111,7 @@ def _edges(vectors: Float32, tour: Int64) -> Float64:
     return out
 
 
-@njit(nogil=True, cache=True)
+@called
 def _insert(rows: Int32, squares: Float64, used: int, other: int, squared: float) -> int:
     """Insert a word into a sorted row of the nearest; return how many there are."""
     k = len(rows)
@@ -131,10 +132,10 @@ def _choose(
     vectors: Float32, nominees: Int32, floors: Float32, scale: float, near: Int32, squares: Float64, unsure: Bool
 ) -> None:
     for row in range(len(near)):
-        used = 0
+        used = np.int64(0)
         for other in nominees[row]:
             if other != row:
-                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, other))
+                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, np.int64(other)))
         unsure[row] = used < near.shape[1] or not squares[row, -1] * scale < floors[row]
 
 
@@ -143,7 +144,7 @@ def _scan_all(
     vectors: Float32, products: Float32, weights: Float32, scale: float, row: int, near: Int32, squares: Float64
 ) -> None:
     """Find the nearest of all words: in float64 wherever the lower bound does not exclude it."""
-    used = 0
+    used = np.int64(0)
     k = len(near)
     for other in range(len(products)):
         if other == row:
@@ -153,7 +154,7 @@ def _scan_all(
             used = _insert(near, squares, used, other, squared_distance(vectors, row, other))
 
 
-@njit(nogil=True, cache=True)
+@called
 def _turn(tour: Int64, at: Int64, first: int, count: int) -> None:
     """Turn ``count`` words from position ``first`` on round."""
     n = len(tour)
@@ -170,7 +171,7 @@ def _turn(tour: Int64, at: Int64, first: int, count: int) -> None:
         high = high - 1 if high > 0 else n - 1
 
 
-@njit(nogil=True, cache=True)
+@called
 def _turn_between(tour: Int64, at: Int64, first: int, last: int, farthest: int) -> bool:
     """Turn the words from position ``first`` to ``last`` round, or all others, which is the same ring."""
     n = len(tour)
@@ -184,7 +185,7 @@ def _turn_between(tour: Int64, at: Int64, first: int, last: int, farthest: int) 
     return True
 
 
-@njit(nogil=True, cache=True)
+@called
 def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
     """Make the first 2-opt move that joins ``a`` to one of its neighbours and gains; say whether there was one."""
     n = len(tour)
@@ -209,12 +210,12 @@ def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, fart
                 else _turn_between(tour, at, i, (j - 1) % n, farthest)
             )
             if done:
-                touched[:4] = (a, b, c, d)
+                touched[0], touched[1], touched[2], touched[3] = a, b, c, d
                 return True
     return False
 
 
-@njit(nogil=True, cache=True)
+@called
 def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool, farthest: int) -> bool:
     """Put ``count`` words from position ``first`` on behind the word at position ``gap``, perhaps turned round."""
     n = len(tour)
@@ -238,7 +239,7 @@ def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool
     return True
 
 
-@njit(nogil=True, cache=True)
+@called
 def _or_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
     """Make the first move of a segment that ends in ``a`` next to one of its neighbours and gains."""
     n = len(tour)
@@ -269,7 +270,8 @@ def _or_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farth
                     first = i if step == 1 else (i - count + 1) % n
                     gap = at[c] if side == 1 else at[e]
                     if _move(tour, at, first, count, gap, step != side, farthest):
-                        touched[:6] = (a, far, outer, inner, c, e)
+                        touched[0], touched[1], touched[2] = a, far, outer
+                        touched[3], touched[4], touched[5] = inner, c, e
                         return True
     return False
 
@@ -293,8 +295,9 @@ def _improve(vectors: Float32, near: Int64, tour: Int64, farthest: int) -> int:
             if moves == swept:
                 break
             swept = moves
-            queue[:] = tour  # a move also depends on what stands beside the other word, so all are looked at once more
-            waiting[:] = True
+            for i in range(n):  # a move also depends on what stands beside the other word, so all are looked at again
+                queue[i] = tour[i]
+                waiting[i] = True
             head = 0
             held = n
         a = queue[head]
@@ -302,7 +305,8 @@ def _improve(vectors: Float32, near: Int64, tour: Int64, farthest: int) -> int:
         held -= 1
         waiting[a] = False
         while True:
-            touched[:] = -1
+            for k in range(touched.size):
+                touched[k] = -1
             if not (
                 _two_opt(vectors, near, tour, at, a, farthest, touched)
                 or _or_opt(vectors, near, tour, at, a, farthest, touched)

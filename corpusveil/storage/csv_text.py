@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.storage.json_text import string_bytes
 from corpusveil.wide import WIDTH, cell_run, copy_sixteen
 
@@ -17,7 +17,7 @@ _FORMULA[[ord(mark) for mark in "=+-@\t\r"]] = True
 """What a cell begins with that a spreadsheet takes for a formula."""
 
 
-@compiled
+@called
 def _first_mark(data: Any, i: int, end: int) -> int:
     """Return the first comma, quote or line end of ``data[i:end]``, ``end`` where there is none."""
     while i < end:
@@ -33,7 +33,7 @@ def _first_mark(data: Any, i: int, end: int) -> int:
     return min(i, end)
 
 
-@compiled
+@called
 def _copied(data: Any, i: int, end: int, out: Any, at: int) -> int:
     while i < end:
         if i + WIDTH <= data.size:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.wide import WIDTH, copy_sixteen, quoted_run
 
 _SHORT = np.zeros(256, dtype=np.uint8)
@@ -28,14 +28,14 @@ def _escapes(data: Any, first: int, last: int) -> int:
     return count
 
 
-@compiled
+@called
 def _copied(source: Any, out: Any, at: int) -> Any:
     for k in range(source.size):
         out[at + k] = source[k]
     return at + source.size
 
 
-@compiled
+@called
 def _quote(data: Any, i: int, end: int, out: Any, at: int) -> int:
     """Write ``data[i:end]`` as a JSON string; return the position behind it."""
     out[at] = 0x22

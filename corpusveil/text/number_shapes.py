@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER
 from corpusveil.text.tokens import Tokens
@@ -30,7 +30,7 @@ DIGIT_SIGN, LETTER_SIGN = 0x30, 0x41
 """``0`` and ``A``, which stand for any digit and for a letter that stays hidden."""
 
 
-@compiled
+@called
 def joins(byte: int) -> bool:
     """Say whether a character between two numbers makes them one: ``-``, ``/`` or ``:``."""
     return byte in (0x2D, 0x2F, 0x3A)

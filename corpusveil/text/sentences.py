@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.output_words import concatenate
@@ -38,7 +38,7 @@ def _abbreviations() -> WordTable:
     return WordTable.build(words, offsets)
 
 
-@compiled
+@called
 def _terminal(code: int) -> int:
     """Return 1 for punctuation that ends a sentence before a blank, 2 where no blank is needed, 0 otherwise."""
     if code in (0x2E, 0x21, 0x3F, 0x2026, 0x203C, 0x2047, 0x2048, 0x2049, 0x61F, 0x6D4, 0x964, 0x965):
@@ -46,29 +46,29 @@ def _terminal(code: int) -> int:
     return 2 if code in (0x3002, 0xFF01, 0xFF0E, 0xFF1F, 0xFF61) else 0
 
 
-@compiled
+@called
 def _closes(code: int) -> bool:
     return code in (0x22, 0x27, 0x29, 0x5D, 0x7D, 0xBB, 0x203A, 0x2019, 0x201D, 0x300D, 0x300F, 0xFF09)
 
 
-@compiled
+@called
 def _abbreviated(
     data: Any, starts: Any, ends: Any, kinds: Any, t: int, first: int, slots: Any, heads: Any, words: Any, offsets: Any
 ) -> Any:
     """Say whether the full stop at token t touches an abbreviation or an initial."""
     if t == first or ends[t - 1] != starts[t] or kinds[t - 1] != _WORD:
         return False
-    start = starts[t - 1]
-    end = ends[t - 1]
+    start = np.int64(starts[t - 1])
+    end = np.int64(ends[t - 1])
     _, length = decode(data, start, end)
     if start + length == end:
         return data[start] != 0x49
     return find(data, start, end, slots, heads, words, offsets) >= 0
 
 
-@compiled
+@called
 def _starts_small(data: Any, start: int, end: int, kinds: Any) -> Any:
-    code, _ = decode(data, start, end)
+    code, _ = decode(data, np.int64(start), np.int64(end))
     return kind_of(code, kinds) == LETTER and kinds[code] & UPPER == 0
 
 
@@ -84,7 +84,7 @@ def _mark(
         for t in range(first, last):
             code = 0
             if token_classes[t] == _PUNCTUATION:
-                code, _ = decode(data, starts[t], ends[t])
+                code, _ = decode(data, np.int64(starts[t]), np.int64(ends[t]))
             touches = t > first and ends[t - 1] == starts[t]
             kind = _terminal(code)
             if kind > 0:
@@ -109,7 +109,7 @@ def _mark(
             ):
                 out[t] = True
             elif strength == 2 and gap == 0:
-                following, _ = decode(data, starts[t + 1], ends[t + 1])
+                following, _ = decode(data, np.int64(starts[t + 1]), np.int64(ends[t + 1]))
                 if not _closes(following) and _terminal(following) == 0:
                     out[t] = True
             if out[t]:

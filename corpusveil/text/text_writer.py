@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled, inlined
+from corpusveil.compiled import called, compiled, inlined
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
@@ -76,7 +76,7 @@ def case_pattern(data: Any, start: int, end: int, kinds: Any) -> int:
     return TITLE_CASE if first else LOWER_CASE
 
 
-@compiled
+@called
 def _copy(source: Any, start: int, end: int, out: Any, at: int) -> int:
     for k in range(start, end):
         out[at] = source[k]
@@ -92,7 +92,7 @@ def _copy_wide(source: Any, start: int, end: int, out: Any, at: int) -> int:
     return at + end - start
 
 
-@compiled
+@called
 def _copy_cased(source: Any, start: int, end: int, out: Any, at: int, pattern: int) -> int:
     """Copy ASCII text in lower case, its first letter or all of them made capitals by a case pattern."""
     for k in range(start, end):

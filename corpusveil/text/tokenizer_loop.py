@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.compiled import compiled, inlined
+from corpusveil.compiled import called, compiled, inlined
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
@@ -36,7 +36,7 @@ _PENDING = 255
 _BLANK = 0x20
 
 
-@compiled
+@called
 def _kind_at(data: Any, at: int, end: int, kinds: Any) -> Any:
     if at >= end:
         return SPACE
@@ -44,7 +44,7 @@ def _kind_at(data: Any, at: int, end: int, kinds: Any) -> Any:
     return kind_of(code, kinds)
 
 
-@compiled
+@called
 def _apostrophe(data: Any, at: int, end: int) -> int:
     """Return the length in bytes of the apostrophe at ``at``, 0 when there is none."""
     if data[at] == 0x27:
@@ -54,19 +54,19 @@ def _apostrophe(data: Any, at: int, end: int) -> int:
     return 0
 
 
-@compiled
+@called
 def _ends_address(byte: int) -> bool:
     r"""Say whether an ASCII byte ends an address: blank, control, or one of ``<>"{}|\^` ``."""
     return byte <= 0x20 or byte in (0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D, 0x7F)
 
 
-@compiled
+@called
 def _trails_address(byte: int) -> bool:
     """Say whether a byte at the end of an address is punctuation of the sentence: one of ``!'),.:;?]*_~``."""
     return byte in (0x21, 0x27, 0x29, 0x2C, 0x2E, 0x3A, 0x3B, 0x3F, 0x5D, 0x2A, 0x5F, 0x7E)
 
 
-@compiled
+@called
 def _address_end(data: Any, at: int, end: int, kinds: Any) -> int:
     """Return where the address whose body starts at ``at`` ends; ``at`` when it has no body."""
     i = at
@@ -85,7 +85,7 @@ def _address_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@compiled
+@called
 def _name_end(data: Any, at: int, end: int, kinds: Any) -> int:
     """Return where the domain or handle at ``at`` ends: letters, digits, marks, ``_``, ``.`` and ``-``; or ``at``.
 
@@ -105,7 +105,7 @@ def _name_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@compiled
+@called
 def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: int, count: int) -> int:
     """Return how many of the last tokens, touching each other and the ``@`` at ``at``, are its local part."""
     taken = 0
@@ -141,7 +141,7 @@ def _plain_end(data: Any, at: int, end: int, byte_kinds: Any) -> int:
     return at
 
 
-@compiled
+@called
 def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool) -> int:
     """Return the end of the word that starts at ``at``; ``hyphens`` between two letters join."""
     i = at
@@ -161,17 +161,17 @@ def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool) -> int:
     return i
 
 
-@compiled
+@called
 def _find_folded(
     data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, offsets: Any,
     kinds: Any, lower: Any, scratch: Any,
 ) -> Any:  # fmt: skip
     """Look up a word that is not plain ASCII letters; ``scratch`` has room for twice its bytes."""
-    used = lower_into(data, start, end, scratch, 0, lower, kinds)
-    return find(scratch, 0, used, slots, heads, words, offsets)
+    used = lower_into(data, start, end, scratch, np.int64(0), lower, kinds)
+    return find(scratch, np.int64(0), used, slots, heads, words, offsets)
 
 
-@compiled
+@called
 def _other_end(data: Any, at: int, end: int, kinds: Any) -> int:
     i = at
     while i < end:
@@ -183,7 +183,7 @@ def _other_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@compiled
+@called
 def _number_end(data: Any, at: int, end: int, kinds: Any) -> int:
     i = at
     digit = False
@@ -233,7 +233,7 @@ def scan(
     token_offsets: Any,
     scratch: Any,
     hyphens: bool,
-) -> int:
+) -> Any:
     """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
@@ -241,7 +241,7 @@ def scan(
     ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document. ``hyphens``
     says whether a hyphen between two letters joins them to one word.
     """
-    n = 0
+    n = np.int64(0)
     for document in range(offsets.size - 1):
         i = offsets[document]
         end = offsets[document + 1]
@@ -321,6 +321,6 @@ def scan(
             if token_classes[t] == _PENDING:
                 token_classes[t] = _WORD
                 code = np.uint32(ids[t])
-                ids[t] = found(code, data, starts[t], ends[t], slots, heads, words, word_offsets)
+                ids[t] = found(code, data, np.int64(starts[t]), np.int64(ends[t]), slots, heads, words, word_offsets)
     token_offsets[offsets.size - 1] = n
     return n

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.text.characters import LETTER, OTHER, TABLE_END, character_table, lower_table
 
 KINDS = character_table()
@@ -21,7 +21,7 @@ _INVALID = 0x110000
 _KIND_MASK = np.uint8(0x0F)
 
 
-@compiled
+@called
 def kind_of(code: int, kinds: Any) -> int:
     """Return the character kind of a code point."""
     return int(kinds[code] & _KIND_MASK) if code < TABLE_END else OTHER
@@ -72,7 +72,7 @@ def encode(code: int, out: Any, at: int) -> int:
     return at + 4
 
 
-@compiled
+@called
 def _letter_follows(data: Any, at: int, end: int, kinds: Any) -> bool:
     while at < end:
         code, length = decode(data, at, end)
@@ -97,15 +97,17 @@ def lower_into(data: Any, start: int, end: int, out: Any, at: int, lower: Any, k
         if code == _INVALID:
             out[at] = data[i]
             at += 1
-        elif code == 0x2019:
-            out[at] = 0x27
-            at += 1
-        elif code == 0x130:
-            at = encode(0x307, out, encode(0x69, out, at))
-        elif code == 0x3A3 and behind_letter and not _letter_follows(data, i + length, end, kinds):
-            at = encode(0x3C2, out, at)
         else:
-            at = encode(lower[code] if code < lower.size else code, out, at)
+            small = np.int64(lower[code] if code < lower.size else code)
+            if code == 0x2019:
+                small = np.int64(0x27)
+            elif code == 0x130:
+                out[at] = 0x69
+                at += 1
+                small = np.int64(0x307)
+            elif code == 0x3A3 and behind_letter and not _letter_follows(data, i + length, end, kinds):
+                small = np.int64(0x3C2)
+            at = encode(small, out, at)
         if kind_of(code, kinds) == LETTER:
             behind_letter = True
         i += length

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled, inlined
+from corpusveil.compiled import called, compiled, inlined
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 from corpusveil.wide import fetch, load_eight
 
@@ -34,7 +34,7 @@ def _lower_eight(eight: Any) -> Any:
     return eight | (((from_a ^ behind_z) & ~eight & _HIGH_BITS) >> np.uint64(2))
 
 
-@compiled
+@called
 def _at_the_end(data: Any, at: int, size: int) -> Any:
     eight = np.uint64(0)
     for k in range(size):
@@ -106,7 +106,7 @@ def find(data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, of
     return found(hashed(data, start, end), data, start, end, slots, heads, words, offsets)
 
 
-@compiled
+@called
 def _same_rest(data: Any, start: int, end: int, words: Any, offsets: Any, word: int) -> bool:
     """Say whether a word of sixteen bytes or more is ``data[start:end]`` also behind these."""
     first, last = offsets[word], offsets[word + 1]
@@ -125,7 +125,7 @@ def _fill_heads(keys: Any, key_offsets: Any, heads: Any) -> None:
             heads[word, half] = _eight(keys, key_offsets[word] + 8 * half, key_offsets[word + 1])
 
 
-@compiled
+@called
 def _has_zero(keys: Any, start: int, end: int) -> bool:
     """Say whether a word has a zero byte, which no token has and which ``heads`` could not tell from its end."""
     for at in range(start, end):
@@ -191,6 +191,7 @@ class WordTable:
         keys = np.empty(int(words.size) * 3 // 2 + 8, dtype=np.uint8)
         key_offsets = np.empty(count + 1, dtype=np.int64)
         exact = np.empty(count, dtype=np.bool_)
+        words = np.require(words, requirements="W")  # a read-only one would be compiled for once more
         used = _lower_all(words, offsets.astype(np.int64), LOWER, KINDS, keys, key_offsets, exact)
         keys = keys[:used].copy()
         capacity = 1 << max(4, (2 * count).bit_length())

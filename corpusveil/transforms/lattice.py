@@ -40,7 +40,7 @@ from corpusveil.collocations.lookup import (
     size_of,
     spot,
 )
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 
 FAINT = 1e-2
 """Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""
@@ -85,7 +85,7 @@ def _candidates(
         w.sizes[t] = n
 
 
-@compiled
+@called
 def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
     """Find the counted bigrams between places, and sum forward."""
     w.sizes[0] = 1
@@ -149,7 +149,7 @@ def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
     w.edges[size + 1] = used
 
 
-@compiled
+@called
 def _choose(size: int, least: float, w: Any) -> None:
     """Sum backward, and choose the candidates that remain: those of a share of ``least`` of the best at least."""
     most = w.chosen.shape[1]
@@ -239,14 +239,14 @@ def _between(t: int, said: Any, arrays: Any, w: Any) -> None:
                 w.members[t, v, k] = arrays.bigrams[3 * found + 2]
 
 
-@compiled
+@called
 def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
     """Sum forward over states of two words, or take the largest; find the counted trigrams on the way.
 
     State (v, k) of place t is candidate v of the place before and k of this one.
     """
     slots, low, high = arrays.slots3, said.low, said.high
-    _between(1, said, arrays, w)
+    _between(np.int64(1), said, arrays, w)
     for k in range(w.kept[1]):
         w.states[1, 0, k] = w.base[1, 0, k] * w.emitted[1, w.chosen[1, k]]
     used = 0
@@ -319,7 +319,7 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
     w.ends[size + 1] = used
 
 
-@compiled
+@called
 def _back(t: int, now: int, whole: bool, w: Any) -> None:
     """Put what lies behind the states of the place before t, all words from t on, into ``after``."""
     then = 1 - now
@@ -372,7 +372,7 @@ def search(
     _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
     _choose(size, least, w)
     _trigrams(size, whole, said, arrays, w)
-    now = 0
+    now = np.int64(0)
     for v in range(w.kept[size - 1]):
         for k in range(w.kept[size]):
             w.after[now, v, k] = 1.0

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.sampling.draws import SURROGATE, Draws
 from corpusveil.spaces.number_counts import Numbers, tables_of
 from corpusveil.text.number_shapes import DIGIT_SIGN, LETTER_SIGN, joins, shape_into, units
@@ -42,7 +42,7 @@ class Surrogates:
 NONE = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
-@compiled
+@called
 def _shape_id(shape: Any, end: int, hidden: bool, slots: Any, heads: Any, keys: Any, key_offsets: Any) -> Any:
     """Return the number of a public shape, -1 for any other."""
     if hidden:
@@ -63,7 +63,7 @@ def _cell(bounds: Any, first: int, last: int, draw: Any) -> Any:
     return low
 
 
-@compiled
+@called
 def _make_up(shape: Any, end: int, letters_stay: bool, lanes: Any, lane: int, out: Any, at: int) -> int:
     """Write a number of a shape, digit by digit, from draws at ``lanes[lane]`` on; return the position behind it."""
     fraction = np.uint64(0)
@@ -85,7 +85,7 @@ def _make_up(shape: Any, end: int, letters_stay: bool, lanes: Any, lane: int, ou
     return at
 
 
-@compiled
+@called
 def _copy_part(text: Any, start: int, end: int, part: int, out: Any, at: int) -> int:
     """Write one of the parts that a date or time has, of its text; return the position behind it."""
     for k in range(start, end):
