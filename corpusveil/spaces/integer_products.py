@@ -51,8 +51,6 @@ class Multiply(Protocol):
     def __call__(self, left: Int8, first: int, out: Int32) -> None: ...
 
 
-# PyTorch has no public name for products of int8 that end in int32; its own torchao relies on this one, which has been
-# there since 2.1. Should it go, `fastest` finds out, and float32 does the work.
 Maker = Callable[[Int8], Multiply]
 """From the words, int8 [V, d]: they are prepared once, and may stay on a GPU."""
 
@@ -130,7 +128,11 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def by_torch(words: Int8) -> Multiply:
-    """Return PyTorch's product with the words, on the GPU where there is one."""
+    """Return PyTorch's product with the words, on the GPU where there is one.
+
+    PyTorch has no public name for products of int8 that end in int32. Its own torchao relies on this one, which has
+    been there since 2.1; should it go, ``fastest`` finds out. Raises RuntimeError where a GPU has too little memory.
+    """
     import torch
 
     if torch.cuda.is_available():

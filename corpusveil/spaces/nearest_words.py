@@ -78,7 +78,10 @@ class Search:
             )
         exponent = math.frexp(largest)[1]
         make = fastest() if vectors.size >= WORTH else None
-        integers = IntegerWords.of(vectors, make) if make else None
+        try:
+            integers = IntegerWords.of(vectors, make) if make else None
+        except RuntimeError:  # no room on the GPU: float32 finds the same
+            integers = None
         return cls(vectors, np.ldexp(squared, -2 * exponent).astype(np.float32), largest, exponent, integers)
 
     def nearest(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

@@ -98,6 +98,19 @@ def test_a_product_that_is_wrong_is_caught(by_integers: pytest.MonkeyPatch) -> N
     assert caught.value.code == "broken-installation"
 
 
+def test_a_gpu_without_room_is_no_error(by_integers: pytest.MonkeyPatch) -> None:
+    """Float32 finds the same words."""
+
+    def full(_words: Int8) -> integer_products.Multiply:
+        raise RuntimeError("CUDA out of memory")
+
+    by_integers.setattr(nearest_words, "fastest", lambda: full)
+    vectors, points = CASES["far away"]
+    search = Search.of(vectors)
+    assert search.integers is None
+    assert np.array_equal(search.nearest(points), brute_force_order(vectors, points)[:, 0])
+
+
 def test_no_pytorch_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integer_products.importlib.util, "find_spec", lambda _name: None)
     fastest.cache_clear()
