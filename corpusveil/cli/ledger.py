@@ -23,7 +23,10 @@ def show(
     url: Annotated[str, typer.Argument(help="The ledger, or a release.", metavar="URL")],
     document: Annotated[
         str | None,
-        typer.Option(help="Of one document only: its text, its id, or PATH:ROW; - reads the text.", metavar="TEXT|ID"),
+        typer.Option(
+            help="Of one document only: its text, its id, or PATH:ROW; - reads the text, out of shell history.",
+            metavar="TEXT|ID",
+        ),
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Say it in (epsilon, delta), too; as 1e-6.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
