@@ -28,7 +28,7 @@ from corpusveil.transforms.profiles import PROFILES
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.risk import EpsilonAtRisk, epsilon_for_risk
 from corpusveil.transforms.spending import Caps, Spending
-from corpusveil.transforms.statement import NOT_PRIVATE, in_brief
+from corpusveil.transforms.statement import NOT_PRIVATE, documents_in_words, in_brief
 
 NEARLY_ALL = 0.9
 EXAMPLE_LENGTHS = (10, 100, 1000)
@@ -196,6 +196,8 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
     guarantee = release.guarantee()
     if guarantee.holds:
         watch.say(f"Guarantee: {in_brief(guarantee, budget)}")
+        for line in () if explain else documents_in_words(release):
+            watch.say(line)
     for line in guarantee.notes if explain or not guarantee.holds else ():
         watch.say(f"- {line}")
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")

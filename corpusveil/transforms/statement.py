@@ -43,6 +43,12 @@ def in_brief(guarantee: Guarantee, budget: Budget) -> str:
     )
 
 
+def documents_in_words(release: Release) -> list[str]:
+    """Return what documents are promised in (epsilon, delta), in a sentence; nothing for a release without a delta."""
+    shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
+    return sentences(release.document_figures(), f"by the number of replaced words{shares}")
+
+
 def guarantee_of(release: Release) -> Guarantee:
     """Return what holds for a release as a whole, ``notes`` being the words that are printed.
 
@@ -73,8 +79,7 @@ def guarantee_of(release: Release) -> Guarantee:
                 f"rounded down to the grid 2^(j/8), the distance being {mechanism.distance}."
             )
         lines += budget.promises()
-        shares = ", with shares rounded down to the grid" if budget.per == "document" else ""
-        lines += sentences(release.document_figures(), f"by the number of replaced words{shares}")
+        lines += documents_in_words(release)
         if policy.tokenizer != "word":
             words = ", each of as many words" if budget.by_words else ""
             lines.append(

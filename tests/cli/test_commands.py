@@ -452,6 +452,15 @@ class TestWhatIsPrinted:
         assert "nats" in promised
         assert any("--explain" in line for line in told)
 
+    @pytest.mark.parametrize("explain", [(), ("--explain",)])
+    def test_has_the_figure_that_was_asked_for(
+        self, explain: tuple[str, ...], ground: Ground, source: Path, tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:  # fmt: skip
+        """Who gives a delta reads what it means, once, and without asking for every condition."""
+        assert run([*ground.arguments(source, tmp_path / "out", "--delta", "1e-6"), *explain]) == 0
+        assert capsys.readouterr().out.count("(epsilon, delta) at delta = 1e-06, against") == 1
+
     def test_is_why_there_is_no_guarantee(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
