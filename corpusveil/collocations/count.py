@@ -47,9 +47,9 @@ MOST_PARTS = 4096
 
 @dataclass(frozen=True, slots=True)
 class CountOptions:
-    """What is counted: n-grams of 1 to ``max_n`` words that occur ``min_count`` times at least, in column ``text``.
+    """Options of counting: n-grams of 1 to ``max_n`` words that occur at least ``min_count`` times in column ``text``.
 
-    ``hyphens`` between two letters part words, or join them to one.
+    ``hyphens`` says whether a hyphen between two letters splits words, or joins them to one word.
     """
 
     max_n: int = 3
@@ -76,12 +76,14 @@ def count_corpus(
 ) -> dict[str, Any]:
     """Count the n-grams of a corpus into the artefact ``output``; return its description.
 
-    ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs ``min_count`` times
-    at least, ``numbers.parquet`` the most frequent numbers by their shapes. ``add_to`` names counts that the corpus is
-    added to, which stay as they are; their ``max_n``, column and least count stand. Run again after an interruption it
-    goes on where it stopped, and run again when it is finished it does nothing. Raises UserError when the input is
-    wrong, empty or counted already, when the vocabulary is larger than keys can hold, and when nothing is left;
-    WorkError when another run is in progress.
+    ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs at least
+    ``min_count`` times, and ``numbers.parquet`` the most frequent numbers by their shapes.
+
+    ``add_to`` names counts that the corpus is added to. These counts stay as they are, and their ``max_n``, column and
+    least count apply. A repeated call resumes after an interruption, and does nothing when all is done.
+
+    Raises UserError if the input is wrong, empty or counted already, if the vocabulary is larger than keys can hold, or
+    if nothing is left; WorkError if another run is in progress.
     """
     output = files.absolute(output)
     add_to = None if add_to is None else files.absolute(add_to)

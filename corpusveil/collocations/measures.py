@@ -38,7 +38,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What is kept: n-grams that score ``threshold`` at least and occur ``min_count`` times, without connectors."""
+    """The n-grams to keep: those without connectors that score at least ``threshold`` and occur ``min_count`` times."""
 
     measure: Measure = "pmi"
     threshold: float = 2.0

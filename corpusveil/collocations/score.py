@@ -75,8 +75,8 @@ def score_counts(
 ) -> dict[str, Any]:
     """Score counts into the collocation table ``output/collocations.parquet``; return its description.
 
-    Rows stand by falling score, then n, then n-gram. Run again when it is finished it does nothing. Raises UserError
-    when there are no counts, when their tokenizer is another one, and when nothing is left; WorkError when another run
+    Rows are sorted by falling score, then n, then n-gram. A repeated call does nothing when all is done. Raises
+    UserError if there are no counts, if their tokenizer is another one, or if nothing is left; WorkError if another run
     is in progress.
     """
     output = files.absolute(output)

@@ -190,14 +190,15 @@ def tokenize_corpus(
     hyphens: Hyphens | None = None,
     watch: Watch | None = None,
 ) -> dict[str, Any]:
-    """Tokenise a corpus into the artefact ``output``; return its description.
+    """Tokenize a corpus into the artefact ``output``; return its description.
 
-    ``tokens/part-*.parquet`` has ``tokens: list<string>``, a row a document; ``lines/part-*.txt.gz`` a sentence a line;
-    ``counts.parquet`` how often each token occurs. Only words are kept, lower-cased, those of a collocation joined by
-    ``_``. ``hyphens`` split words or join them: as in the collocation table, or ``split`` without one. Run again when
-    it is finished it does nothing. Raises UserError when the input is wrong, when the method needs a collocation table
-    and there is none, and when the table's words were read with other hyphens; WorkError when another run is in
-    progress.
+    ``tokens/part-*.parquet`` has ``tokens: list<string>``, one row per document. ``lines/part-*.txt.gz`` has one
+    sentence per line. ``counts.parquet`` has the count of each token. Only words are kept, in lower case, and the words
+    of a collocation are joined by ``_``. ``hyphens`` split words or join them: as in the collocation table, or
+    ``split`` without a table. A repeated call does nothing when all is done.
+
+    Raises UserError if the input is wrong, if the method needs a collocation table and there is none, or if the table's
+    words were read with other hyphens; WorkError if another run is in progress.
     """
     output = files.absolute(output)
     if method not in ("word", *METHODS):

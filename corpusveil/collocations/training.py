@@ -161,9 +161,8 @@ def train_vectors(
 ) -> dict[str, Any]:
     """Train word2vec by gensim on one machine of the engine, into the artefact ``output``; return its description.
 
-    Interrupted and run again it goes on behind the last segment of the last epoch; finished and run again it does
-    nothing. Raises UserError when there are no tokens and when ``output`` holds something else; WorkError when another
-    run is in progress.
+    A repeated call resumes after the last finished segment of an epoch, and does nothing when all is done. Raises
+    UserError if there are no tokens, or if ``output`` holds something else; WorkError if another run is in progress.
     """
     output = files.absolute(output)
     training = training or Training()

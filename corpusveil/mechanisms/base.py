@@ -23,12 +23,12 @@ from corpusveil.text.policy import DOCUMENT_LENGTH
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Guarantee(Shown):
-    """What holds for one token at one epsilon, or for a release.
+    """The guarantee of one token at one epsilon, or of a release.
 
-    ``epsilon`` and ``plain_ldp`` (nats) are None where nothing holds. ``metric`` says what distance is, ``neighbors``
-    between which inputs the promise holds, ``disclosed`` what is outside it, ``assumptions`` what it rests on,
-    ``claim`` what the paper says and ``holds`` whether that is true. ``per`` says what epsilon is for: a token, or of a
-    release with such a budget a document; ``plain_ldp`` is always for one token.
+    ``epsilon`` and ``plain_ldp`` (nats) are None without a guarantee. ``metric`` defines distance. ``neighbors`` says
+    between which inputs the guarantee holds, ``disclosed`` what it does not cover, and ``assumptions`` what it depends
+    on. ``claim`` is the paper's statement, and ``holds`` says whether it is true. ``per`` is the unit of epsilon: a
+    token, or a document for a release with such a budget. ``plain_ldp`` is always for one token.
     """
 
     mechanism: str

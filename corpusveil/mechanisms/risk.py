@@ -34,9 +34,10 @@ _DOUBLE = 8
 class WordRisk:
     """What single words give away, as shares of the words of public text.
 
-    ``share`` is what the best guess recovers, ``unchanged`` what comes back as it was, ``blind`` what is right without
-    looking. Where ``exact`` is False the law has no closed form, and public samples estimate it: the best guesses are
-    chosen on the samples that they are counted on, so that ``share`` errs upwards.
+    ``share`` is the share that the best guess recovers, ``unchanged`` the share that comes back unchanged, and
+    ``blind`` the share that a guess without the release gets right. If ``exact`` is False, the law has no closed form
+    and public samples estimate the figures. The best guesses are then chosen on the samples that they are counted on,
+    so ``share`` errs upwards.
     """
 
     share: float
@@ -48,8 +49,8 @@ class WordRisk:
 def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, *, estimate: bool = True) -> WordRisk:
     """Return how often the best guess of a word is right, by the public counts of the space.
 
-    ``prior`` says otherwise how frequent words are; without it and without counts all are alike. A mechanism without an
-    exact law is sampled, unless ``estimate`` is False: then it raises NoClosedForm.
+    ``prior`` gives other word frequencies. Without a prior and without counts, all words are equally frequent. A
+    mechanism without an exact law is sampled, unless ``estimate`` is False: then it raises NoClosedForm.
     """
     if not isinstance(mechanism, Mechanism):
         raise BadTypeError(f"mechanism: this is of type {type(mechanism).__name__}; give cv.mechanism(NAME, space).")

@@ -39,18 +39,19 @@ def privatize_corpus(
 ) -> Outcome:
     """Privatize files, folders or globs into ``output/data``, and write ``output/manifest.json`` last.
 
-    The same bytes on every ``engine``: ``cv.Local(workers=2)`` (default: this process), ``cv.Spark()``, ``cv.Beam()``.
-    Called again after any interruption it goes on where it stopped, and leaves a finished release as it is. What is
-    private goes to ``records`` (default: ``<output>.records``).
+    Every ``engine`` writes the same bytes: ``cv.Local(workers=2)`` (default: this process), ``cv.Spark()``,
+    ``cv.Beam()``. A repeated call resumes after any interruption, and leaves a finished release as it is. Private
+    figures go to ``records`` (default: ``<output>.records``).
 
-    ``text`` is the column that becomes private, ``id`` one that identifies documents; without it they are known by the
-    ``corpus``, a name (default: its folder), their file's path below ``root`` (default: the lowest common folder) and
-    their row. Columns leave only when named in ``keep``, in the clear. ``ledger`` is asked, and told what documents
-    spend, before anything is drawn; with an ``id`` it takes the corpus' name. ``format``, ``csv_formulas``,
-    ``on_bad_rows`` and ``rows_per_task`` are the command line's.
+    ``text`` is the column that becomes private, and ``id`` a column that identifies documents. Without ``id``, three
+    things identify a document: the name ``corpus`` (default: its folder), the file's path below ``root`` (default: the
+    lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear.
 
-    Raises UserError when input or arguments are wrong, a cap refuses the release, or the output is another release's;
-    WorkError when the engine fails, and while another run is at the same records.
+    A ``ledger`` is asked, and records what documents spend, before anything is drawn; with an ``id`` it needs the
+    corpus' name. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
+
+    Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
+    WorkError if the engine fails, or another run uses the same records.
     """
     return shards.privatize_corpus(
         require_release(release), addresses(inputs), files.as_text(output), _engine(engine),
@@ -75,10 +76,10 @@ def plan(
     on_bad_rows: OnBadRows = "fail",
     duplicates: bool = False,
 ) -> Forecast:
-    """Say what ``privatize_corpus`` would read, write, take and spend, from a sample; nothing is released or reserved.
+    """Forecast what ``privatize_corpus`` would read, write, take and spend, from a sample; release and reserve nothing.
 
-    The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents, and counts equal ones. Raises
-    UserError for what is wrong with the sampled shards; what a cap refuses is said in the forecast.
+    The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
+    UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas)
     found = forecast(

@@ -41,10 +41,11 @@ _PUBLIC = b"corpusveil: text that a language model says, to measure what its rea
 
 @dataclass(frozen=True, slots=True)
 class ContextRisk:
-    """Shares of ``words`` that were attacked, one for each reader.
+    """Shares of the ``words`` that each reader guesses.
 
-    ``by_search`` reads the sentence, ``by_law`` single words by law and frequency, ``unchanged`` takes the released
-    word for the original. ``alone`` is the share of single words over the whole vocabulary, by ``word_risk``.
+    ``by_search`` is for a reader of the whole sentence, ``by_law`` for a reader of single words who knows the law and
+    word frequencies, and ``unchanged`` for a reader who takes the released word for the original. ``alone`` is the
+    share of single words over the whole vocabulary, by ``word_risk``.
     """
 
     by_search: float

@@ -38,7 +38,7 @@ _ABOUT_EQUAL = 24
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome(Shown):
-    """What a run did."""
+    """The result of a run."""
 
     counts: Counts
     shards: int

@@ -82,12 +82,14 @@ def denoise(
     engine: Engine | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
 ) -> Denoised:
-    """Denoise the release in the folder ``release`` into the folder ``output``, a release of its own.
+    """Denoise the release in the folder ``release`` into the folder ``output``, which becomes a release of its own.
 
-    ``space`` and ``collocations`` are those that the release was made with, ``model`` is of public text. Without an
-    engine this process does all of it. Run again after an interruption it goes on; run again when it is finished it
-    does nothing. Raises UserError where the release is not whole, was made with others, has no law that a reader knows,
-    or where something else is in the output.
+    Pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text. Without an
+    engine, this process does all of the work. A repeated call resumes after an interruption, and does nothing when all
+    is done.
+
+    Raises UserError if the release is incomplete, was made with another space or collocations, or has no law that a
+    reader knows, or if the output folder holds something else.
     """
     began = time.monotonic()
     release, output = files.absolute(release), files.absolute(output)

@@ -21,10 +21,10 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class DocumentFigure:
-    """What a document of ``words`` replaced words is promised: ``pure``, and ``epsilon`` at ``delta``.
+    """The guarantee of a document of ``words`` replaced words: ``pure``, and ``epsilon`` at ``delta``.
 
     It holds between documents of one skeleton in which each word differs by at most ``distance``, in the metric of the
-    mechanism; infinity stands for any two words.
+    mechanism. An infinite distance means any two words.
     """
 
     words: int

@@ -14,11 +14,11 @@ from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError
 
 @dataclass(frozen=True, slots=True)
 class RowNumbers:
-    """Row numbers as ids: row n of the data set ``name`` is the document (name, n), n from 0 on.
+    """Row numbers as ids: row n of the data set ``name`` is the document (name, n), counted from 0.
 
-    Order is what these ids stand for: a row that is moved, or that follows a row that was removed, is another document
-    with other noise. Each data set needs a name of its own, since equal texts in equal rows under one name get equal
-    noise. A batch of a larger data set needs the numbers of its rows there, as pairs: ``ids=[(name, 400), ...]``.
+    The ids depend on the order of rows. A row that moves, or that follows a removed row, is another document with other
+    noise. Each data set needs a name of its own, because equal texts in equal rows under one name get equal noise. A
+    batch of a larger data set needs the numbers of its rows there, as pairs: ``ids=[(name, 400), ...]``.
 
     Raises UserError for an empty name.
     """

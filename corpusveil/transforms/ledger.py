@@ -87,12 +87,12 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerSummary(Shown):
-    """What a ledger holds: ``releases``, one line a corpus, release and text column, with the day it was entered.
+    """The content of a ledger: ``releases``, one line per corpus, release and text column, with the day of entry.
 
-    ``worst`` is the most that any document has spent, by reading (``total``, ``largest``, ``ldp``) and metric, and
-    ``names`` says what these metrics are called. ``composed`` is the most in (epsilon, ``delta``), over all metrics,
-    between documents whose words differ by a distance of at most 1; None where no delta was given. Numbers are exact
-    here, and rounded up to three digits where they are shown.
+    ``worst`` is the most that any document has spent, by reading (``total``, ``largest``, ``ldp``) and metric.
+    ``names`` are the names of these metrics. ``composed`` is the most in (epsilon, ``delta``), over all metrics,
+    between documents whose words differ by a distance of at most 1; None if no delta was given. Numbers are exact here,
+    and rounded up to three digits where they are shown.
     """
 
     url: str
@@ -137,7 +137,7 @@ class LedgerSummary(Shown):
 
 
 class DocumentHistory(LedgerSummary):
-    """What was spent on one document: as ``LedgerSummary``, of that document and nothing else."""
+    """The spending of one document, with the fields of ``LedgerSummary``."""
 
     __slots__ = ()
     title = "One document in ledger {url} (confidential)"
@@ -163,7 +163,7 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerCheck(Shown):
-    """What a check of a ledger found: ``differences`` between its ``entries`` and so many ``records``."""
+    """The result of a ledger check: ``differences`` between its ``entries`` and the number of ``records`` compared."""
 
     url: str
     entries: int

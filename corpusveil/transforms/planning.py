@@ -53,11 +53,11 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Forecast(Shown):
-    """What a release takes. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
+    """The cost of a release. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
 
-    ``readings`` has for each reading its mean and its largest value among the sampled documents. ``refused`` says why
-    the ledger's caps refuse the release, ``spent`` what the ledger's worst document has spent by metric, and ``copies``
-    is known where all documents were compared.
+    ``readings`` has the mean and the largest value of each reading among the sampled documents. ``refused`` says why
+    the ledger's caps refuse the release. ``spent`` is the spending of the ledger's worst document by metric. ``copies``
+    is known if all documents were compared.
     """
 
     shards: int

@@ -36,7 +36,7 @@ from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(Shown):
-    """Everything that decides what a document becomes."""
+    """A mechanism, a budget, a text policy and a key: everything that decides the private text of a document."""
 
     mechanism: Mechanism
     budget: Budget

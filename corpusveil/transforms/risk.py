@@ -22,10 +22,10 @@ READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from their conte
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EpsilonAtRisk(Shown):
-    """The epsilon of a word for a ``risk``, and what a reader guesses at it: ``measured``, a share.
+    """The epsilon of a word that a ``risk`` chose, and the share ``measured`` that a reader guesses at it.
 
-    ``risk_of`` says which reader: of single words, or also of context, by the language model whose digest is ``model``.
-    ``exact`` is False where samples estimate the share. ``plain_ldp`` are nats; None where nothing is promised.
+    ``risk_of`` names the reader: of single words, or also of context, by the language model whose digest is ``model``.
+    ``exact`` is False if samples estimate the share. ``plain_ldp`` is in nats; None without a guarantee.
     """
 
     risk: float

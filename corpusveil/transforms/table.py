@@ -42,32 +42,34 @@ def privatize(
     ledger: Ledger | None = None,
     corpus: str | None = None,
 ) -> Any:
-    """Privatize texts, and return them in the kind that they came in.
+    """Privatize texts, and return them as the type that was given.
 
     ``texts`` is a list, tuple or NumPy array of strings, a Series or DataFrame of pandas or Polars, an Array,
-    ChunkedArray, RecordBatch or Table of Arrow, a Hugging Face Dataset, or has an Arrow stream (and comes back as
-    Arrow). Of a frame the column ``text`` becomes private; the others, the index, types and order stay as they are.
+    ChunkedArray, RecordBatch or Table of Arrow, a Hugging Face Dataset, or an object with an Arrow stream (which is
+    returned as Arrow). In a frame, the column ``text`` becomes private. The other columns, the index, types and order
+    stay as they are.
 
-    ``ids`` identify the documents, and are needed: the name of a frame's column, one id a text (text, bytes, numbers,
-    dates, UUIDs, or pairs ``(name, row)``), or ``RowNumbers(name)``. A document's noise is a keyed function of ``text``
-    (the column's name, also where there are no columns), its id and its text: under one release the same three give the
-    same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
+    ``ids`` are required and identify the documents. They are the name of a frame's column, one id per text (text,
+    bytes, numbers, dates, UUIDs, or pairs ``(name, row)``), or ``RowNumbers(name)``. A document's noise is a keyed
+    function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
+    three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
-    With a ``ledger``, what the documents spend is written there before anything is drawn. It knows a document by its
-    content and by its id in the ``corpus``, a name of the data set (by default that of ``RowNumbers``). One release of
-    one document, here or from a file, is spent once.
+    With a ``ledger``, the documents' spending is written there before anything is drawn. The ledger recognizes a
+    document by its content, and by its id in the ``corpus``, a name of the data set (by default that of
+    ``RowNumbers``). One release of one document, here or from a file, is spent once.
 
-    Raises UserError for anything else, for a column that is missing, is not text or can't hold the private text, for
-    ids that are missing or too few, and where a document would have spent more than a cap (the ledger stays as it was).
+    Raises UserError for texts of any other type; for a column that is missing, is not text or can't hold the private
+    text; for ids that are missing or too few; and if a document would spend more than a cap (the ledger stays as it
+    was).
     """
     return _privatized(frame_of(texts, text), release, ids, text, require_ledger(ledger), corpus)
 
 
 def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None, ids: Ids | None = None) -> T:
-    """Privatize the column ``text`` of an Arrow table, record batch, or frame, and return a table of the same kind.
+    """Privatize the column ``text`` of an Arrow table, record batch or frame, and return a table of the same type.
 
-    ``id`` names the column that identifies documents; or give ``ids`` as in ``privatize``, which this is. In a column
-    of Arrow's (of any of its string types, also as a dictionary) nulls stay null, and the type stays.
+    ``id`` names the column that identifies documents; alternatively give ``ids`` as in ``privatize``, which does the
+    work. A column of any of Arrow's string types, also as a dictionary, keeps its type, and its nulls stay null.
     """
     if id is not None and ids is not None:
         raise ConflictError("id names a column and ids gives the ids; pass one of them.")

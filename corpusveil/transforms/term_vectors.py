@@ -26,12 +26,14 @@ from corpusveil.transforms.release import Release, require_release
 
 
 def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = None) -> list[dict[str, int]]:
-    """Return for each text its ``terms`` private terms with their counts; the epsilon is the release's, a term each.
+    """Return the ``terms`` private terms of each text, with their counts. Each term spends the release's epsilon.
 
-    Terms are the words of the text that the space has, after the release's text policy has set stop words apart; a text
-    without any has terms drawn from the space's public counts. ``ids`` are needed, as in ``privatize``. The bound
-    for a whole text is ``terms`` times the plain-LDP bound of ``release.mechanism.guarantee(epsilon)``. Raises
-    UserError for a budget per document, a mechanism without a plain bound, and a number of terms below 1.
+    Terms are the words of the text that are in the space, without the stop words that the release's text policy sets
+    apart. A text without such words has terms drawn from the space's public counts. ``ids`` are required, as in
+    ``privatize``. The bound for a whole text is ``terms`` times the plain-LDP bound of
+    ``release.mechanism.guarantee(epsilon)``.
+
+    Raises UserError for a budget per document, a mechanism without a plain bound, or fewer than 1 term.
     """
     if isinstance(terms, bool) or not isinstance(terms, int) or terms < 1:
         raise BadValueError(f"terms = {terms}: it is a whole number, 1 or more.")

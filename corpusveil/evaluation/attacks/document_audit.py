@@ -58,7 +58,7 @@ class DocumentCheck:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DocumentAudit(Shown):
-    """What is stated for documents of some lengths, and what a pair of them shows."""
+    """The guarantee of documents of several lengths, and what a pair of such documents shows."""
 
     mechanism: str
     checks: tuple[DocumentCheck, ...]
@@ -107,10 +107,10 @@ def audit_documents(
     level: float = LEVEL,
     key: Key | None = None,
 ) -> DocumentAudit:
-    """Check what documents of these lengths are promised at each budget.
+    """Check the guarantee of documents of these lengths at each budget.
 
-    ``level`` is the chance to refute what holds, over all of them; ``key`` (default: a fresh one) what is drawn with.
-    Raises UserError for a mechanism that promises nothing, and for numbers out of range.
+    ``level`` is the probability, over all checks, of refuting a guarantee that holds. ``key`` is the key of the draws
+    (default: a fresh key). Raises UserError for a mechanism that promises nothing, and for numbers out of range.
     """
     if not mechanism.private:
         raise NoGuaranteeError(f"{mechanism.name} has no guarantee, so there is nothing to check for a document.")

@@ -45,13 +45,17 @@ LEAST = 5.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Shown):
-    """What an audit found.
+    """The result of an audit.
 
-    ``kind`` is ``exact`` or ``sampled``; ``checked`` is ``guarantee`` or ``claim``, and ``promised`` that in words.
-    ``realised`` is the largest log-ratio divided by epsilon times distance, so 1 at a bound that is attained; if
-    ``sampled`` it is a lower bound of that at confidence ``1 - level``. ``plain_ldp`` (nats) is the largest log-ratio
-    seen, ``plain_promised`` its bound, None without one. ``words``: so many of the vocabulary were compared, in
-    ``pairs``; ``worst`` names the pair and an output. ``reasons`` says why it is refuted; empty when it is not.
+    ``kind`` is ``exact`` or ``sampled``. ``checked`` is ``guarantee`` or ``claim``, and ``promised`` states it in
+    words.
+
+    ``realised`` is the largest log-ratio divided by epsilon times distance: 1 if the bound is attained. If ``sampled``,
+    it is a lower bound of that figure at confidence ``1 - level``. ``plain_ldp`` (nats) is the largest log-ratio seen,
+    and ``plain_promised`` its bound (None without a bound).
+
+    ``words`` of the vocabulary were compared, in ``pairs``. ``worst`` names the worst pair and its output. ``reasons``
+    says why the audit refutes; it is empty otherwise.
     """
 
     mechanism: str
@@ -119,11 +123,11 @@ def audit(
     words: int = WORDS,
     key: Key | None = None,
 ) -> Audit:
-    """Check the guarantee of a mechanism, or its paper's ``claim``; that of a mechanism without a guarantee always.
+    """Check the guarantee of a mechanism, or with ``claim`` the claim of its paper.
 
-    ``draws`` a word (100,000; 5,000 where a draw takes long), ``pairs`` and ``level`` are for sampling, ``words`` how
-    many are compared exactly; ``key`` (default: a fresh one) what is drawn with. Raises UserError for numbers that are
-    out of range.
+    A mechanism without a guarantee is always checked against its claim. ``draws`` per word (100,000; 5,000 if a draw
+    takes long), ``pairs`` and ``level`` apply to sampling. ``words`` is the number of words that are compared exactly.
+    ``key`` is the key of the draws (default: a fresh key). Raises UserError for numbers that are out of range.
     """
     epsilon = check_epsilon(epsilon)
     if draws is None:

@@ -63,20 +63,20 @@ def evaluate_release(
     causal: Sequence[Address] = (),
     words: Address | None = None,
 ) -> Findings:
-    """Return what a release gives away and is still good for, beside its original.
+    """Compare a release with its original: return what it gives away, and what it is still good for.
 
-    ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in this
-    process: lists, columns or frames as ``cv.privatize`` takes them. Documents belong together by the column ``id``,
-    else by position. ``release`` made the texts: its ``space`` and ``collocations`` are asked, and for texts in this
-    process its promises; a release in files has a manifest.
+    ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in
+    memory: lists, columns or frames as ``cv.privatize`` takes them. The column ``id`` matches documents, or else their
+    position. ``release`` is the release that made the texts. It supplies its ``space`` and ``collocations``, and for
+    texts in memory its guarantee; a release in files has a manifest.
 
     ``label`` and ``attribute`` are columns of the original: what a model should still learn, and what no attacker
-    should. ``epsilons`` and ``mechanisms`` are tried beside, under keys that are thrown away; ``keys`` are leaked ones.
-    Of more than ``documents`` an even sample is looked at. All others are options of the same name, or close to it, of
-    ``corpusveil evaluate release``.
+    should learn. ``epsilons`` and ``mechanisms`` are tried in addition, under keys that are thrown away. ``keys`` are
+    leaked keys. Above ``documents``, an even sample is evaluated. The other arguments are options of the same or a
+    similar name of ``corpusveil evaluate release``.
 
-    What is found holds original text: ``.publishable()`` is without, ``cv.write_report`` writes its page. Raises
-    UserError where originals, private texts, manifest and space do not fit.
+    The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
+    UserError if originals, private texts, manifest and space do not fit.
     """
     if release is not None:
         space, collocations = space or release.mechanism.space, collocations or release.collocations

@@ -21,7 +21,7 @@ UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RiskCurve(Shown):
-    """Points of a curve, what mechanisms keep at equal risk, and a note that says what the inputs are. All public."""
+    """The points of a curve, the results at equal risk, and a note that describes the inputs. All of it is public."""
 
     points: tuple[Point, ...]
     at_equal_risk: tuple[AtRisk, ...]
@@ -83,12 +83,12 @@ def risk_curve(
     inputs: int | None = None,
     risks: Sequence[float] = (),
 ) -> RiskCurve:
-    """Return what mechanisms over one space keep, and what the best attacker recovers, at each epsilon and equal risk.
+    """Return what mechanisms on one space keep, and what the best attacker recovers, at each epsilon and at equal risk.
 
-    ``inputs`` of the most frequent words may be inputs; by default all, which takes the time of their number times the
-    vocabulary's for a mechanism on vectors. Each of the ``risks`` adds the epsilon that it chooses
-    (``cv.epsilon_for_risk``), which is of all words. Raises UserError for no mechanism, and for one that is defined at
-    none.
+    ``inputs`` is how many of the most frequent words may be inputs. The default is all, and the time grows with their
+    number times the vocabulary for a mechanism on vectors. Each of the ``risks`` adds the epsilon that it chooses
+    (``cv.epsilon_for_risk``), over all words. Raises UserError without a mechanism, and for a
+    mechanism that is defined at none of the epsilons.
     """
     several = [mechanisms] if isinstance(mechanisms, Mechanism) else list(mechanisms)
     if not several:

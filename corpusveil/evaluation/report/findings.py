@@ -33,7 +33,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Findings(Shown):
-    """All that a report shows. ``examples`` hold original text, ``counted`` are notes with numbers of the input."""
+    """The content of a report. ``examples`` hold original text; ``counted`` are notes with numbers of the input."""
 
     title: str
     documents: int | None
