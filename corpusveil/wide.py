@@ -1,6 +1,7 @@
 """Eight and sixteen bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
 
-None of them looks at the size of the array: who calls knows that so many bytes are there.
+None of them looks at the size of the array: the caller knows that so many bytes are there. Only under
+``NUMBA_BOUNDSCHECK=1``, as numba's own loops do, they raise `IndexError` instead (tests/text/test_bounds.py).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numba.types as nt
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 WIDTH = 16
@@ -21,10 +22,18 @@ _VECTOR = ir.VectorType(_BYTE, WIDTH)
 
 
 def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any:
-    """Return a pointer to ``array[at]``, ``where`` being these two, as to something of a width."""
+    """Return a pointer to ``array[at]``, ``where`` being these two, as to a value of this type."""
     array, at = where
-    start = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(start, [at], inbounds=True), width.as_pointer())
+    view = context.make_array(kind)(context, builder, array)
+    if config.BOUNDSCHECK and width is not _BYTE:  # a prefetch may point anywhere
+        size = width.count if width is _VECTOR else width.width // 8
+        last = builder.sub(view.nitems, ir.Constant(view.nitems.type, size))
+        outside = builder.or_(
+            builder.icmp_signed("<", at, ir.Constant(at.type, 0)), builder.icmp_signed(">", at, last)
+        )
+        with builder.if_then(outside, likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("outside of the array",))
+    return builder.bitcast(builder.gep(view.data, [at], inbounds=True), width.as_pointer())
 
 
 def _filled(byte: int) -> Any:
