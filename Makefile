@@ -9,10 +9,10 @@ CHECKED := api budget cli contracts golden mechanisms sampling spaces text trans
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs nightly browser faults definitions packaged stores studies attacks fuzz dependencies lint bench clean
+.PHONY: help setup demo check test docs nightly browser faults definitions packaged image stores studies attacks fuzz dependencies lint bench clean
 
 help: ## say what each target does
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 8
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 14
 
 setup: ## make .venv; nothing when it is there and complete
 	@sh scripts/setup.sh
@@ -51,6 +51,11 @@ definitions: setup ## install an Airflow beside, and let it read what a schedule
 packaged: setup ## build and check a release of the package; pack an environment for Spark, and submit it to a cluster
 	@sh scripts/group.sh release
 	$(BIN)/python -m pytest -m packaged
+
+image: setup ## check the Dockerfile and build it with docker or podman, whichever is there
+	$(BIN)/hadolint Dockerfile
+	@builder=$$(command -v podman || command -v docker) || { echo "make image: neither docker nor podman is installed" >&2; exit 2; }; \
+	  "$$builder" build --tag corpusveil .
 
 stores: setup ## install emulators of Google's and Azure's stores, and run everything that concerns them
 	@sh scripts/stores.sh

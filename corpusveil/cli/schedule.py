@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 import sys
@@ -29,6 +30,10 @@ def schedule(
         str | None, typer.Option(help="When, as cron has it, in UTC; default schedule.at, 0 3 * * *.")
     ] = None,
     image: Annotated[str | None, typer.Option(help="For --write kubernetes: the container image.")] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(help="For --write kubernetes: the claim of a volume that holds the folder of FILE.toml."),
+    ] = None,
     progress: ProgressOption = "auto",
 ) -> None:
     """Privatize the shards that are new or changed since the last run, each time as a release of its own.
@@ -47,10 +52,12 @@ def schedule(
     document = read(file)
     scheduled.check(document)
     if write is not None:
-        _write(document, write, to, at or document.settings.schedule.at, image)
+        if write != "kubernetes" and (image or claim) is not None:
+            raise ConflictError("--image and --claim are for --write kubernetes; leave them out.")
+        _write(document, write, to, at or document.settings.schedule.at, image, claim)
         return
-    if image is not None or at is not None:
-        raise ConflictError("--at and --image are for --write; add it or leave them out.")
+    if (image or at or claim) is not None:
+        raise ConflictError("--at, --image and --claim are for --write; add it or leave them out.")
     if status:
         for line in scheduled.status(document):
             print(line)
@@ -58,7 +65,7 @@ def schedule(
         raise typer.Exit(outcome)
 
 
-def _write(document: Document, kind: str, to: str, at: str, image: str | None) -> None:
+def _write(document: Document, kind: str, to: str, at: str, image: str | None, claim: str | None) -> None:
     from corpusveil.storage import files
 
     if kind not in KINDS:
@@ -70,13 +77,14 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None) -
     program = shutil.which("corpusveil", path=str(Path(sys.executable).parent)) or "corpusveil"
     call = Call(
         f"corpusveil-{stem or 'schedule'}", at, program, str(path), image, path.read_text(encoding="utf-8"),
-        key.path, key.environment,
+        key.path if key.path is None else document.written.value("key.path"), key.environment,
+        path.owner(), document.settings.engine.workers or 1, claim,
     )  # fmt: skip
     for word in (call.program, call.file):
         if not word.isprintable():
             raise AddressError(f"{word!r}: a path with control characters can't stand in a definition; rename it.")
     if kind == "kubernetes":
-        _refuse_paths_of_here(document)
+        _refuse_paths_of_here(document, claim)
     made = KINDS[kind](call)
     for name in made:
         target = Path(to) / name
@@ -87,8 +95,16 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None) -
         print(Path(to) / name)
 
 
-def _refuse_paths_of_here(document: Document) -> None:
-    """Raise UserError for relative paths, which mean nothing in a container."""
-    for key, one in document.paths():
-        if not one.startswith("/") and "://" not in one:
-            raise document.fault(key, f"{one} is a path in this folder; name a store, or a whole path of a volume")
+def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
+    """Raise UserError for paths that a container does not have: relative ones, or with a claim those above it.
+
+    The key is mounted from a secret wherever its path is.
+    """
+    for key, path in document.paths():
+        if key == "key.path" or path.startswith("/") or "://" in path:
+            continue
+        if claim is None:
+            advice = "name a store, a whole path of a volume, or with --claim the volume that holds this folder"
+            raise document.fault(key, f"{path} is a path in this folder; {advice}")
+        if posixpath.normpath(path).startswith(".."):
+            raise document.fault(key, f"{path} is outside the folder that the volume {claim} holds; move it inside")

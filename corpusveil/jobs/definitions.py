@@ -6,10 +6,14 @@ Times are those of cron: minute, hour, day of the month, month, day of the week,
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import yaml
 
 from corpusveil.errors import BadValueError, UnsetError
 
@@ -32,6 +36,11 @@ class Call:
     """The configuration itself, for a cluster that does not have the file."""
     key_path: str | None = None
     key_environment: str | None = None
+    user: str = "root"
+    """The user who owns the configuration, for systemd."""
+    workers: int = 1
+    claim: str | None = None
+    """For Kubernetes: the claim of the volume that holds the folder of the configuration."""
 
 
 def parse_times(at: str) -> tuple[frozenset[int] | None, ...]:
@@ -79,34 +88,52 @@ def on_calendar(at: str) -> list[str]:
 
 
 def cron(call: Call) -> dict[str, str]:
-    """Return a crontab; what is said goes to cron."""
-    command = f"{shlex.quote(call.program)} schedule {shlex.quote(call.file)}"
-    escaped = command.replace("%", "\\%")  # which cron takes for the end of a line
+    """Return a crontab whose starts add to a log beside the configuration; cron mails a failure and nothing else."""
+    command = f"{shlex.quote(call.program)} schedule {shlex.quote(call.file)} --progress none"
+    log = shlex.quote(f"{call.file.removesuffix('.toml')}.log")
+    failed = shlex.quote(f"{call.name} failed: see {call.file.removesuffix('.toml')}.log")
+    line = f"umask 077; {command} >> {log} 2>&1 || echo {failed}".replace("%", "\\%")  # % ends a line of cron's
     text = (
         f"# {MARK}. Install: crontab -l | cat - {call.name}.cron | crontab -\n"
-        f"# Times are those of this machine. A start that was missed is made up for by the next.\n"
-        f"{call.at} {escaped} --progress none\n"
+        "# Install it as the user who owns the key file. Times are in the time zone of this machine.\n"
+        "# The next start makes up for a missed one. On failure, cron mails one line to MAILTO.\n"
+        f"{call.at} {line}\n"
     )
     return {f"{call.name}.cron": text}
 
 
 def systemd(call: Call) -> dict[str, str]:
-    """Return a service and a timer that makes up for a missed start."""
-    events = "".join(f"OnCalendar={one}\n" for one in on_calendar(call.at))
+    """Return a service, a timer that makes up for a missed start, and a service that reports a failure."""
+    events = "".join(f"OnCalendar={event}\n" for event in on_calendar(call.at))
     words = " ".join(_unit_word(word) for word in (call.program, "schedule", call.file, "--progress", "none"))
+    failure = f"{call.name}-failure.service"
+    optional = "" if call.key_environment is not None else "-"  # a file that need not exist
+    holds = f"# {call.key_environment}=64 hexadecimal digits, the key\n" if call.key_environment is not None else ""
     service = (
-        f"# {MARK}. Install: copy both units to /etc/systemd/system,\n"
-        f"# systemctl enable --now {call.name}.timer\n"
-        f"[Unit]\nDescription=Privatize what is new ({call.name})\n"
-        "Wants=network-online.target\nAfter=network-online.target\n\n"
-        f"[Service]\nType=oneshot\nExecStart={words}\n"
-        "UMask=0077\nPrivateTmp=yes\nNoNewPrivileges=yes\n"
+        f"# {MARK}. Install: copy the three units to /etc/systemd/system,\n"
+        f"# then: systemctl daemon-reload && systemctl enable --now {call.name}.timer\n"
+        f"[Unit]\nDescription=Privatize new and changed shards ({call.name})\n"
+        f"Wants=network-online.target\nAfter=network-online.target\nOnFailure={failure}\n\n"
+        "[Service]\nType=oneshot\n"
+        f"# The user who owns the configuration; the key file must belong to the same user.\nUser={call.user}\n"
+        f"# Variables such as credentials of a store, one NAME=VALUE a line; mode 0600.\n{holds}"
+        f"EnvironmentFile={optional}/etc/corpusveil/{call.name}.env\n"
+        f"ExecStart={words}\n"
+        "UMask=0077\nNoNewPrivileges=yes\nPrivateTmp=yes\nPrivateDevices=yes\nProtectSystem=full\n"
+        "ProtectKernelTunables=yes\nProtectKernelModules=yes\nProtectControlGroups=yes\nRestrictSUIDSGID=yes\n"
+    )
+    report = (
+        f"# {MARK}. Started when {call.name}.service fails; replace ExecStart to send mail or a message.\n"
+        f"[Unit]\nDescription=Report that {call.name} failed\n\n"
+        "[Service]\nType=oneshot\n"
+        f"ExecStart=/usr/bin/logger --priority user.err --tag {call.name} "
+        f'"The last start failed. See: journalctl -u {call.name}.service"\n'
     )
     timer = (
-        f"# {MARK}.\n[Unit]\nDescription=When to privatize what is new ({call.name})\n\n"
+        f"# {MARK}.\n[Unit]\nDescription=Start {call.name} on time\n\n"
         f"[Timer]\n{events}Persistent=true\nRandomizedDelaySec=60\n\n[Install]\nWantedBy=timers.target\n"
     )
-    return {f"{call.name}.service": service, f"{call.name}.timer": timer}
+    return {f"{call.name}.service": service, failure: report, f"{call.name}.timer": timer}
 
 
 def _unit_word(word: str) -> str:
@@ -115,69 +142,124 @@ def _unit_word(word: str) -> str:
 
 
 def kubernetes(call: Call) -> dict[str, str]:
-    """Return a ConfigMap with the configuration and a CronJob that starts it, one at a time."""
+    """Return a service account, a ConfigMap with the configuration, and a CronJob that starts it, one at a time.
+
+    With a claim, the volume stands for the folder of the configuration: relative paths mean in it what they mean here.
+    """
     if call.image is None:
-        raise UnsetError("--write kubernetes: name the container image with --image; it needs corpusveil in it.")
-    mounts = [{"name": "configuration", "mountPath": "/etc/corpusveil", "readOnly": True}]
-    volumes: list[object] = [{"name": "configuration", "configMap": {"name": call.name}}]
-    container: dict[str, object] = {
-        "name": "corpusveil",
-        "image": call.image,
-        "command": ["corpusveil", "schedule", "/etc/corpusveil/schedule.toml", "--progress", "none"],
-        "workingDir": "/tmp",  # noqa: S108 - of the container
-        "volumeMounts": mounts,
-        "securityContext": {"allowPrivilegeEscalation": False},
-    }
-    if call.key_environment is not None:
-        reference = {"secretKeyRef": {"name": f"{call.name}-key", "key": "key"}}
-        container["env"] = [{"name": call.key_environment, "valueFrom": reference}]
-    else:
-        path = str(call.key_path)
-        folder, _, name = path.rpartition("/")
-        if not folder:
-            raise BadValueError(f"--write kubernetes: key.path = {path}: write it as a whole path of the container.")
-        mounts.append({"name": "key", "mountPath": folder, "readOnly": True})
-        items = [{"key": "key", "path": name}]
-        secret = {"secretName": f"{call.name}-key", "defaultMode": 0o400, "items": items}
-        volumes.append({"name": "key", "secret": secret})
-    configuration = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": call.name},
-        "data": {"schedule.toml": call.text},
-    }
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {"name": call.name},
-        "spec": {
-            "schedule": call.at,
-            "timeZone": "Etc/UTC",
-            "concurrencyPolicy": "Forbid",
-            "jobTemplate": {
-                "spec": {
-                    "backoffLimit": 2,
-                    "template": {"spec": {"restartPolicy": "OnFailure", "containers": [container], "volumes": volumes}},
-                }
+        raise UnsetError(
+            "--write kubernetes: name the container image with --image; the Dockerfile of the repository builds one."
+        )
+    documents = (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": call.name}},
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": call.name},
+            "data": {_CONFIGURATION: call.text},
+        },
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": call.name},
+            "spec": {
+                "schedule": call.at,
+                "timeZone": "Etc/UTC",
+                "concurrencyPolicy": "Forbid",
+                "successfulJobsHistoryLimit": 3,
+                "failedJobsHistoryLimit": 3,
+                "jobTemplate": {"spec": {"backoffLimit": 2, "template": {"spec": _pod(call)}}},
             },
         },
-    }
+    )
+    given = "literal=key=64_HEXADECIMAL_DIGITS" if call.key_environment is not None else "file=key=release.key"
     how = (
         f"# {MARK}. Install: kubectl apply -f {call.name}.yaml\n"
-        f"# The key: kubectl create secret generic {call.name}-key --from-file=key=release.key"
-        + (" (as 64 hex digits)\n" if call.key_environment is not None else f"\n{_OF_THE_KEY}")
+        f"# The key: kubectl create secret generic {call.name}-key --from-{given}\n"
+        + (_OF_THE_KEY if call.key_environment is None else "")
+        + "# Resources are a starting point: a worker takes about 1 GiB and one CPU.\n"
+        "# Credentials of a store belong to the service account (workload identity).\n"
     )
-    return {f"{call.name}.yaml": how + "\n---\n".join(map(_yaml, (configuration, job))) + "\n"}
+    return {f"{call.name}.yaml": how + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120)}
 
 
+_CONFIGURATION = "schedule.toml"
+_FOLDER = "/etc/corpusveil"
+_SCRATCH = "/tmp"  # noqa: S108 - of the container
 _OF_THE_KEY = (
-    "# Its file is root's and has mode 0400, as a key that others may read is refused. fsGroup would make it 0440:\n"
-    "# for a container of another user give the key by key.environment instead.\n"
+    "# The file of the key is root's and has mode 0400, because a key that others may read is refused. To run as\n"
+    "# another user, give the key by key.environment instead.\n"
 )
 
 
-def _yaml(value: object) -> str:
-    return json.dumps(value, indent=2)  # which is YAML
+def _pod(call: Call) -> dict[str, object]:
+    """Return what runs: without rights, with a file system that is read-only but for its volumes."""
+    container: dict[str, Any] = {
+        "name": "corpusveil",
+        "image": call.image,
+        "command": ["corpusveil", "schedule", f"{_FOLDER}/{_CONFIGURATION}", "--progress", "none"],
+        "workingDir": _SCRATCH,
+        "env": [{"name": "HOME", "value": _SCRATCH}],  # where compiled loops are kept
+        "resources": {
+            "requests": {"cpu": str(call.workers), "memory": f"{1 + call.workers}Gi"},
+            "limits": {"memory": f"{2 + 2 * call.workers}Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [],
+    }
+    pod: dict[str, Any] = {
+        "serviceAccountName": call.name,
+        "automountServiceAccountToken": False,
+        "restartPolicy": "OnFailure",
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+        "volumes": [],
+    }
+
+    def mount(name: str, volume: Mapping[str, object], path: str, **more: object) -> None:
+        pod["volumes"].append({"name": name, **volume})
+        container["volumeMounts"].append({"name": name, "mountPath": path, **more})
+
+    mount("scratch", {"emptyDir": {}}, _SCRATCH)
+    if call.claim is not None:
+        mount("data", {"persistentVolumeClaim": {"claimName": call.claim}}, _FOLDER)
+    configuration = {"configMap": {"name": call.name}}
+    one_file = {"subPath": _CONFIGURATION, "readOnly": True}
+    mount("configuration", configuration, f"{_FOLDER}/{_CONFIGURATION}", **one_file)
+    if call.key_environment is not None:
+        reference = {"secretKeyRef": {"name": f"{call.name}-key", "key": "key"}}
+        container["env"].append({"name": call.key_environment, "valueFrom": reference})
+        pod["securityContext"] |= {"runAsNonRoot": True, "runAsUser": _USER, "runAsGroup": _USER, "fsGroup": _USER}
+    else:
+        path = posixpath.normpath(posixpath.join(_FOLDER, str(call.key_path)))
+        secret = {"secretName": f"{call.name}-key", "defaultMode": 0o400}
+        mount("key", {"secret": secret}, path, subPath="key", readOnly=True)
+    return pod
+
+
+_USER = 10001
+"""The user of the image that the Dockerfile builds."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML as people write it: items set in, texts of several lines as a block."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT002
+        super().increase_indent(flow, indentless=False)
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def airflow(call: Call) -> dict[str, str]:

@@ -8,12 +8,14 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import yaml
 from croniter import croniter
 
 import corpusveil as cv
@@ -96,27 +98,45 @@ class TestTimes:
 
 class TestWhatIsWritten:
     def test_crontab(self, ground: Path) -> None:
-        """The line, unescaped as cron does it, run by a shell: it makes the release."""
+        """The line, unescaped as cron does it, run by a shell: it makes the release; a failure is one line."""
         (file,) = written(ground, "cron", "--at", "5 4 * * *")
         (line,) = [one for one in file.read_text().splitlines() if not one.startswith("#")]
         times, command = line[:9], line[10:]
         assert croniter.is_valid(times)
         assert not re.search(r"(?<!\\)%", command)
-        subprocess.run(["sh", "-c", command.replace("\\%", "%")], check=True, cwd="/", capture_output=True)
+
+        def started() -> str:
+            shell = ["sh", "-c", command.replace("\\%", "%")]
+            return subprocess.run(shell, check=True, cwd="/", capture_output=True, text=True).stdout
+
+        assert started() == ""
         assert (ground / "out/run-00001/manifest.json").exists()
+        (ground / "release.key").unlink()
+        log = ground / "s.log"
+        assert started() == f"corpusveil-s failed: see {log}\n"
+        assert "release.key" in log.read_text()
+        assert log.stat().st_mode & 0o077 == 0
 
     @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-    def test_systemd(self, ground: Path) -> None:
+    @pytest.mark.parametrize("key", [{"path": "release.key"}, {"environment": "CORPUSVEIL_KEY"}])
+    def test_systemd(self, ground: Path, key: dict[str, str]) -> None:
         """systemd's own check has nothing to say of the units, and says something of a broken one."""
-        service, timer = written(ground, "systemd")
+        values = tomllib.loads((ground / "s.toml").read_text()) | {"key": key}
+        save(ground / "s.toml", values)
+        failure, service, timer = written(ground, "systemd")
 
         def said(*units: Path) -> str:
             command = ["systemd-analyze", "verify", "--man=no", *map(str, units)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             return "".join(line for line in done.stderr.splitlines(keepends=True) if "corpusveil-s" in line)
 
-        assert said(service, timer) == ""
-        service.write_text(service.read_text().replace("ExecStart=", "ExecStrt="))
+        assert said(service, failure, timer) == ""
+        text = service.read_text()
+        assert f"\nUser={ground.owner()}\n" in text
+        assert f"\nOnFailure={failure.name}\n" in text
+        optional = "" if "environment" in key else "-"
+        assert f"\nEnvironmentFile={optional}/etc/corpusveil/corpusveil-s.env\n" in text
+        service.write_text(text.replace("ExecStart=", "ExecStrt="))
         assert said(service) != ""
 
     @pytest.mark.parametrize("key", [{"path": "/run/keys/release.key"}, {"environment": "CORPUSVEIL_KEY"}])
@@ -128,27 +148,50 @@ class TestWhatIsWritten:
             "mechanism": {"name": "ring-geometric"},
             "budget": {"epsilon": 1.0},
             "key": key,
+            "engine": {"workers": 3},
             "output": {"path": "s3://bucket/out"},
         }
         save(ground / "s.toml", values)
         (file,) = written(ground, "kubernetes", "--image", "registry.example/corpusveil:0.1.0")
-        text = "\n".join(line for line in file.read_text().splitlines() if not line.startswith("#"))
-        configuration, job = map(json.loads, text.split("\n---\n"))
-        for one in (configuration, job):
+        account, configuration, job = yaml.safe_load_all(file.read_text())
+        for one in (account, configuration, job):
             kubernetes_validate.validate(one, "1.31", strict=True)
+        assert "{" not in "".join(line for line in file.read_text().splitlines() if "emptyDir" not in line)
         assert configuration["data"]["schedule.toml"] == (ground / "s.toml").read_text()
         pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-        assert "fsGroup" not in str(pod)
+        assert pod["serviceAccountName"] == account["metadata"]["name"]
+        assert pod["containers"][0]["resources"]["requests"] == {"cpu": "3", "memory": "4Gi"}
         secrets = [volume["secret"] for volume in pod["volumes"] if "secret" in volume]
         assert [secret["defaultMode"] for secret in secrets] == ([0o400] if "path" in key else [])
-        assert ("fsGroup would make it 0440" in file.read_text()) == ("path" in key)
+        assert ("fsGroup" in str(pod)) == ("environment" in key)  # it would open the file of the key to a group
+        assert ("run as\n# another user, give the key by key.environment" in file.read_text()) == ("path" in key)
         with pytest.raises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(job | {"spec": job["spec"] | {"shedule": "x"}}, "1.31", strict=True)
 
+    def test_kubernetes_finds_relative_paths_in_a_volume(self, ground: Path) -> None:
+        """The volume lies where the configuration does; the key is mounted where the file names it."""
+        (file,) = written(ground, "kubernetes", "--image", "a", "--claim", "reviews")
+        _, _, job = yaml.safe_load_all(file.read_text())
+        kubernetes_validate.validate(job, "1.31", strict=True)
+        pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        places = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+        folder = str(Path(container["command"][2]).parent)
+        assert places["data"] == folder
+        assert places["configuration"] == f"{folder}/schedule.toml" == container["command"][2]
+        assert places["key"] == f"{folder}/release.key"
+        (claimed,) = [one["persistentVolumeClaim"] for one in pod["volumes"] if "persistentVolumeClaim" in one]
+        assert claimed == {"claimName": "reviews"}
+
     def test_kubernetes_knows_no_folder_of_here(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["schedule", str(ground / "s.toml"), "--write", "kubernetes", "--image", "a"]) == 2
+        command = ["schedule", str(ground / "s.toml"), "--write", "kubernetes"]
+        assert run([*command, "--image", "a"]) == 2
         assert "space.path: space is a path in this folder" in capsys.readouterr().err
-        assert run(["schedule", str(ground / "s.toml"), "--write", "kubernetes"]) == 2
+        assert run(command) == 2
+        values = tomllib.loads((ground / "s.toml").read_text())
+        save(ground / "s.toml", values | {"space": {"path": "../space"}})
+        assert run([*command, "--image", "a", "--claim", "b"]) == 2
+        assert "space.path: ../space is outside the folder that the volume b holds" in capsys.readouterr().err
         assert not list(ground.glob("*.yaml"))
 
     @pytest.mark.airflow
@@ -188,7 +231,13 @@ class TestWhatIsWritten:
         assert (ground / "made/corpusveil-s.cron").read_text() == "mine\n"
 
     def test_options_that_do_not_go_together(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        for wrong in (["--at", "0 0 * * *"], ["--image", "a"], ["--write", "windows"]):
+        for wrong in (
+            ["--at", "0 0 * * *"],
+            ["--image", "a"],
+            ["--claim", "a"],
+            ["--write", "windows"],
+            ["--image", "a", "--write", "cron"],
+        ):
             assert run(["schedule", str(ground / "s.toml"), *wrong]) == 2
             assert wrong[0] in capsys.readouterr().err
         assert not (ground / "out").exists()
