@@ -27,10 +27,10 @@ check: lint ## lint, then the quick tests of the rooms that need no Java, cluste
 test: lint ## lint, then everything that continuous integration runs
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "$(TESTED)"
 
-docs: setup ## build the documentation into build/site, strictly, without a network but for its tools
+docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
 	@sh scripts/group.sh docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	$(BIN)/python -m pytest -q -m site tests/test_site.py
+	$(BIN)/python -m pytest -q -m site tests/test_site.py tests/test_notebooks.py
 
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m nightly
@@ -89,6 +89,6 @@ bench: setup ## measure each row of docs/figures.md beside its baseline, and wri
 	$(BIN)/python -m benchmarks bench $(OUT)
 
 clean: ## remove everything that the other targets made
-	rm -rf .venv .tools .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools .fuzz .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf build dist demo-output studies-output spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
