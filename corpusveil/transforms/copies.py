@@ -77,11 +77,12 @@ class CopiesPass(Pass):
 
     secret: bytes = field(default=b"", repr=False)
 
-    def noted(self, task: ShardTask, batches: Iterator[Batch]) -> bytes:  # noqa: ARG002 - equal wherever they lie
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:  # noqa: ARG002 - equal wherever they lie
         noting = Noting(self.secret)
         for batch in batches:
             noting.add(batch)
-        return noting.data()
+        files.write_bytes(address, noting.data(), private=True)
+        return {}
 
     def decides(self) -> Mapping[str, Any]:
         return {"secret": self.secret.hex()}
@@ -111,7 +112,7 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> t
     (about 70 bytes each), rows that are left out all at once (8 bytes each). Raises BadShardsError for what is wrong
     with the input.
     """
-    inputs = look(job, tasks, engine)
+    inputs = {name: seen.input for name, seen in look(job, tasks, engine).items()}
     found: dict[int, list[npt.NDArray[np.int64]]] = {task.shard: [] for task in tasks}
     size = sum(files.size(job.note_of(task)) or 0 for task in tasks)
     portions = size // (_TAG.itemsize * AT_ONCE) + 1
