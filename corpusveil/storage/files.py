@@ -339,6 +339,11 @@ def check_folder(url: str) -> None:
         raise AccessError(f"{at}: no permission to write here.")
 
 
+def private_opener(path: str, flags: int) -> int:
+    """Open a local file that only this user reads; what ``open`` takes as its opener."""
+    return os.open(path, flags, PRIVATE_MODE)
+
+
 def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
     with open_write(url, private=private) as file:
         file.write(data)

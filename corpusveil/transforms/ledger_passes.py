@@ -222,7 +222,7 @@ def looked_again(tables: Iterable[pa.Table], parts: int, key: str, question: Que
             rows = rows.take(pa.array(np.argsort(which, kind="stable")))
             ends = np.cumsum(np.bincount(which, minlength=parts)).tolist()
             for path, first, last in zip(paths, [0, *ends], ends, strict=False):
-                with open(path, "ab", opener=_private) as file:
+                with open(path, "ab", opener=files.private_opener) as file:
                     file.write(buckets.packed(rows.slice(first, last - first)))
         whole = once(distinct(SPREAD.empty_table()))
         for path in paths:
@@ -235,10 +235,6 @@ def looked_again(tables: Iterable[pa.Table], parts: int, key: str, question: Que
     answer = answered(whole, key, question, tolds) if whole.num_rows else Answer()
     answer.lines = lines.lines
     return answer
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, files.PRIVATE_MODE)
 
 
 def _all_of(path: str) -> pa.Table:

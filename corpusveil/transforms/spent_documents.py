@@ -168,10 +168,12 @@ def _largest(rows: pa.Table, tolds: Sequence[Told], reading: str, metric: str) -
     by_document: dict[bytes, dict[tuple[bool, str], list[tuple[float, int]]]] = defaultdict(lambda: defaultdict(list))
     for one in found.select(["key", "planned", "told", reading, "times"]).to_pylist():
         by_document[one["key"]][one["planned"], tolds[one["told"]].release].append((one[reading], one["times"]))
-    exact = {
-        document: added_times(value for values in spent.values() for value in values)
+    histories = {
+        document: tuple(sorted(value for values in spent.values() for value in values))
         for document, spent in by_document.items()
     }
+    sums_of = {history: added_times(history) for history in set(histories.values())}
+    exact = {document: sums_of[history] for document, history in histories.items()}
     document = max(exact, key=lambda one: (exact[one], one))
     spent = by_document[document]
     before = {release: added_times(values) for (is_planned, release), values in spent.items() if not is_planned}
