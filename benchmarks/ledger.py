@@ -6,6 +6,7 @@ tokenised: the pass that notes readings is measured by ``corpus``. ``whole`` is 
 with a cap, and what the process that drives it holds.
 """
 
+import argparse
 import json
 import math
 import resource
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,11 @@ CAPS = {
 SHOWN = "ledger show"
 
 
-def run(documents: str = str(DOCUMENTS)) -> list[Table]:
-    size = int(documents)
+def run(arguments: Sequence[str] = ()) -> list[Table]:
+    parser = argparse.ArgumentParser(prog="benchmarks ledger")
+    parser.add_argument("--documents", type=int, default=DOCUMENTS)
+    size = parser.parse_args(arguments).documents
+    documents = str(size)
     table = Table(
         f"Caps for {size:,} documents, one release in the ledger and one planned; {WORKERS} processes",
         ("what", "wall s", "CPU s", "driver MiB", "a worker MiB", "spread GiB", "C4: CPU hours", "C4: spread GiB"),
@@ -196,7 +200,7 @@ def release(documents: str, name: str) -> dict[str, Any]:
     from corpusveil.transforms.spending import Spending
 
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        space = cv.load_space(inputs.space())
+        space = cv.demo_space()
         words = [space.word(number) for number in range(1000)]
         source = Path(folder, "in")
         source.mkdir()
