@@ -354,9 +354,12 @@ def read_entry(address: str) -> Entry:
     return Entry(_about_of(address, table.schema), _checked(table, damaged))
 
 
-def write_entry(address: str, about: Mapping[str, Any], tables: Iterable[pa.Table]) -> None:
-    """Write an entry whose rows come in several tables, as one file; no more than a row group is held."""
-    schema = _of(about)
+def write_entry(address: str, about: Mapping[str, Any], tables: Iterable[pa.Table]) -> Entry | None:
+    """Write an entry whose rows come in several tables, as one file; no more than a row group is held.
+
+    Returns the entry where it has no more rows than that.
+    """
+    schema, is_one = _of(about), True
     with files.open_write(address, private=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         waiting: list[pa.Table] = []
         for table in tables:
@@ -364,8 +367,10 @@ def write_entry(address: str, about: Mapping[str, Any], tables: Iterable[pa.Tabl
             while sum(one.num_rows for one in waiting) > _GROUP_ROWS:
                 whole = pa.concat_tables(waiting)
                 writer.write_table(whole.slice(0, _GROUP_ROWS).combine_chunks().cast(schema))
-                waiting = [whole.slice(_GROUP_ROWS)]
-        writer.write_table(pa.concat_tables([ROWS.empty_table(), *waiting]).combine_chunks().cast(schema))
+                waiting, is_one = [whole.slice(_GROUP_ROWS)], False
+        rest = pa.concat_tables([ROWS.empty_table(), *waiting]).combine_chunks()
+        writer.write_table(rest.cast(schema))
+    return Entry(about, rest) if is_one else None
 
 
 def _of(about: Mapping[str, Any]) -> pa.Schema:

@@ -137,8 +137,8 @@ class SpendingPass(Pass):
         )  # fmt: skip
 
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:
-        write_entry(address, self._about_of(task), self._tables(task, batches))
-        digest, rows = digest_of(address, self.secret)
+        held = write_entry(address, self._about_of(task), self._tables(task, batches))
+        digest, rows = digest_of(address, self.secret) if held is None else (held.digest(self.secret), held.rows)
         return {"entry": digest, "rows": rows}
 
     def _tables(self, task: ShardTask, batches: Iterator[Batch]) -> Iterator[pa.Table]:

@@ -226,10 +226,13 @@ class TestEntriesInFiles:
         path = tmp_path / "entry.parquet"
         for size in (1, 7, 1000):
             pieces = (entry.table.slice(first, size) for first in range(0, entry.rows, size))
-            write_entry(str(path), entry.about, pieces)
+            written = write_entry(str(path), entry.about, pieces)
             assert path.read_bytes() == entry.data()
+            assert written is not None
+            assert written.digest(b"s") == entry.digest(b"s")
         monkeypatch.setattr(entries_of, "_GROUP_ROWS", 100)
-        write_entry(str(path), entry.about, (entry.table.slice(first, 30) for first in range(0, entry.rows, 30)))
+        pieces = (entry.table.slice(first, 30) for first in range(0, entry.rows, 30))
+        assert write_entry(str(path), entry.about, pieces) is None
         monkeypatch.setattr(entries_of, "_ROWS_AT_ONCE", 1)
         assert digest_of(str(path), b"s") == (entry.digest(b"s"), entry.rows)
 
