@@ -9,7 +9,7 @@ CHECKED := api budget cli contracts golden mechanisms sampling spaces text trans
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs nightly browser faults definitions packaged image stores studies attacks fuzz dependencies lint bench clean
+.PHONY: help setup demo check test docs nightly browser faults definitions packaged image stores studies attacks fuzz dependencies lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -87,6 +87,9 @@ lint: setup ## style, types and the direction of imports; first write the stub o
 
 bench: setup ## measure each row of docs/figures.md beside its baseline, and write the figures as JSON; ten minutes (OUT=new.json)
 	$(BIN)/python -m benchmarks bench $(OUT)
+
+bench-ledger: setup ## decide caps for a million documents, or DOCUMENTS=10000000, and say what it took; minutes
+	$(BIN)/python -m benchmarks ledger --documents $(or $(DOCUMENTS),1000000)
 
 clean: ## remove everything that the other targets made
 	rm -rf .venv .tools .fuzz .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -64,7 +64,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
 COMMANDS = {"bench": bench.main, "compare": compare.main}
 """Take arguments of their own: a file to write; two to compare."""
 
-WITH_OPTIONS = {"utility"}
+WITH_OPTIONS = {"ledger", "utility"}
 """Take what stands behind the names, from the first option on."""
 
 

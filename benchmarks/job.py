@@ -219,11 +219,11 @@ def drawing(at: str) -> Callable[[str], dict[str, Any]]:
 def ledger(documents: int) -> Callable[[str], dict[str, Any]]:
     """Prepare a ledger with one release and a second one planned; both are of all documents."""
     kept = tempfile.TemporaryDirectory(dir=inputs.work())
-    planned = ledgers.prepare(kept.name, documents)[1]
+    opened, planned = ledgers.prepare(kept.name, documents)
 
     def run(_: str) -> dict[str, Any]:
         for caps in ledgers.CAPS.values():
-            ledgers.refuse_over(caps, list(ledgers.Ledger.open(kept.name).entries()), planned)
+            ledgers.refuse_over(caps, list(opened.entries()), planned)
         return {}
 
     return run

@@ -252,7 +252,7 @@ def check_ledger(data: bytes, folder: Path) -> None:
     again = read_entry(str(folder / "y.parquet"))
     need(again.digest(secret) == entry.digest(secret), "another entry when it is read again")
     (folder / "ledger/secret.key").write_bytes(secret)
-    refused(lambda: summary(Ledger.existing(str(folder / "ledger")).entries()), path)
+    refused(lambda: summary(list(Ledger.existing(str(folder / "ledger")).entries())), path)
     refused(lambda: list(worst([entry], READINGS)), path)
 
 

@@ -30,10 +30,15 @@ def upward(value: Fraction) -> float:
 
 def added(values: Iterable[float]) -> float:
     """Return the exact sum of float64 values, rounded up; infinity where one is."""
+    return added_times((value, 1) for value in values)
+
+
+def added_times(values: Iterable[tuple[float, int]]) -> float:
+    """Return the exact sum of float64 values, each taken so many times, rounded up; infinity where one is."""
     values = list(values)
-    if math.inf in values:
+    if any(value == math.inf for value, _ in values):
         return math.inf
-    return upward(sum((Fraction(value) for value in values), Fraction(0)))
+    return upward(sum((Fraction(value) * times for value, times in values), Fraction(0)))
 
 
 @dataclass(frozen=True, slots=True)

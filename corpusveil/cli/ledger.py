@@ -30,6 +30,7 @@ def show(
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Say it in (epsilon, delta), too; as 1e-6.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
+    workers: Annotated[int, typer.Option(help="Processes that look at many documents, about 600 MiB each.")] = 1,
 ) -> None:
     """Show what releases spent on which corpus, and what the worst document has spent in each metric.
 
@@ -41,6 +42,7 @@ def show(
 
     Example: corpusveil ledger show s3://bucket/ledger --document review-1742 --delta 1e-6
     """
+    from corpusveil.jobs.local import Local
     from corpusveil.transforms.ledger import Ledger
     from corpusveil.transforms.released import spends_of
 
@@ -53,7 +55,10 @@ def show(
     if document == "-":
         document = sys.stdin.read().removesuffix("\n")
     ledger = Ledger(url)
-    spent = ledger.spent(delta=delta) if document is None else ledger.spent_on(document, delta=delta)
+    if document is None:
+        spent = ledger.spent(delta=delta, engine=Local(workers))
+    else:
+        spent = ledger.spent_on(document, delta=delta)
     print(json.dumps(spent.as_dict(), indent=1, ensure_ascii=False) if as_json else spent)
 
 

@@ -30,6 +30,7 @@ PRIVATE_MODE = 0o600
 PUBLIC_MODE = 0o644
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{32}\.part")
 _BUFFER = 1 << 20
+_COPIED = 8 << 20
 _CONFLICTS = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _TAKEN = {"PreconditionFailed", "412", "BlobAlreadyExists", "UnauthorizedBlobOverwrite"}
 _CREATE_SECONDS = 20.0
@@ -338,9 +339,21 @@ def check_folder(url: str) -> None:
         raise AccessError(f"{at}: no permission to write here.")
 
 
+def private_opener(path: str, flags: int) -> int:
+    """Open a local file that only this user reads; what ``open`` takes as its opener."""
+    return os.open(path, flags, PRIVATE_MODE)
+
+
 def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
     with open_write(url, private=private) as file:
         file.write(data)
+
+
+def copy_file(source: str, url: str, *, private: bool = False) -> None:
+    """Copy a file to an address, where it appears whole; a little of it is in memory at a time."""
+    with open_read(source) as file, open_write(url, private=private) as sink:
+        while data := file.read(_COPIED):
+            sink.write(data)
 
 
 def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:

@@ -14,13 +14,14 @@ removes it.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
 import re
 import secrets
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
@@ -37,7 +38,7 @@ from corpusveil.errors import (
     VersionError,
 )
 from corpusveil.storage import files
-from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.storage.parquet import read_batches, read_rows, read_whole, sound
 from corpusveil.storage.records import Record
 
 VERSION = 2
@@ -59,13 +60,14 @@ ROWS = pa.schema(
 )
 READINGS = ("total", "largest", "ldp")
 """What documents are compared by."""
+_ROWS_AT_ONCE = 1 << 13
+_GROUP_ROWS = 1 << 20
+"""Of a row group; the files of earlier versions have as many, so an entry's bytes are the same."""
 _ABOUT = b"corpusveil.ledger"
 _NAME = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
 _MARK = re.compile(r"([0-9a-f]{16})\.kept")
 
 T = TypeVar("T")
-Refuse = Callable[[Iterable["Entry"]], None]
-"""Raises UserError when what is in the ledger leaves no room for what is planned."""
 
 
 class Versioned(Record):
@@ -101,22 +103,65 @@ class Entry:
     table: pa.Table = field(repr=False)
     name: str = field(default="", compare=False)
 
+    @property
+    def rows(self) -> int:
+        """How many documents the entry has."""
+        return int(self.table.num_rows)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the rows, a few thousand at a time."""
+        for first in range(0, self.rows, _ROWS_AT_ONCE):
+            yield self.table.slice(first, _ROWS_AT_ONCE)
+
     def digest(self, secret: bytes) -> str:
         """Return the keyed digest of all that the entry says: what its file is called by, and private records."""
-        state = hashlib.blake2b(digest_size=16, key=secret, person=b"ledger entry")
-        state.update(json.dumps(dict(self.about), sort_keys=True).encode() + b"\0")
+        state = _digesting(secret, self.about)
         for name in ROWS.names:
-            whole = pa.concat_arrays(self.table[name].chunks) if self.table.num_rows else pa.array([], pa.int8())
-            width = whole.type.bit_width // 8
-            state.update(memoryview(whole.buffers()[1])[whole.offset * width : (whole.offset + len(whole)) * width])
+            for chunk in self.table[name].chunks:
+                if len(chunk):
+                    state.update(_values(chunk))
         return state.hexdigest()
 
     def data(self) -> bytes:
         """Return the entry as a Parquet file."""
         sink = io.BytesIO()
-        schema = ROWS.with_metadata({_ABOUT: json.dumps(dict(self.about), sort_keys=True).encode()})
-        pq.write_table(self.table.cast(ROWS).replace_schema_metadata(schema.metadata), sink, compression="zstd")
+        pq.write_table(self.table.cast(_of(self.about)), sink, compression="zstd")
         return sink.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An entry that stays in its file: of what it is, and how many documents it has; ``name`` is that of its file."""
+
+    address: str
+    about: Mapping[str, Any] = field(repr=False)
+    rows: int
+    name: str = ""
+    known: str = ""
+    """Its digest, where that is known."""
+
+    @property
+    def table(self) -> pa.Table:
+        """All its rows, read now."""
+        return read_entry(self.address).table
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the rows, a few thousand at a time. Raises UserError when the entry is damaged."""
+        damaged = _damaged(self.address)
+        for schema, batch in read_batches(self.address, damaged, lambda _: ROWS.names):
+            if batch is None:
+                _about_of(self.address, schema)
+            else:
+                yield _checked(pa.Table.from_batches([batch]), damaged)
+
+    def digest(self, secret: bytes) -> str:
+        """Return the keyed digest of all that the entry says."""
+        return self.known or read_entry(self.address).digest(secret)
+
+
+AnEntry = Entry | Held
+Refuse = Callable[[Sequence[AnEntry]], None]
+"""Raises UserError when what is in the ledger leaves no room for what is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +170,23 @@ class Step:
 
     what: Literal["list", "read", "create", "remove"]
     name: str = ""
-    data: Entry | None = None
+    data: AnEntry | None = None
 
 
 Steps = Generator[Step, Any, T]
 """Yields steps and is sent their outcomes: names, an entry or None, nothing."""
 
 
-def entering(planned: Mapping[str, Entry], run: str, refuse: Refuse | None) -> Steps[None]:
+def entering(planned: Mapping[str, AnEntry], run: str, refuse: Refuse | None) -> Steps[None]:
     """Yield the steps by which a run enters what it will spend: entries by their digests.
 
-    ``refuse`` None stands for a run without caps, which never takes anything back. Raises UserError when a cap refuses
-    the run; then nothing of its own is left.
+    ``refuse`` None stands for a run without caps, which never takes anything back. It is asked again only where the
+    second look finds an entry of another run that the first did not: of fewer entries no document spends more. Raises
+    UserError when a cap refuses the run; then nothing of its own is left.
     """
-    seen: dict[str, Entry] = {}
+    seen: dict[str, AnEntry] = {}
     if refuse is not None:
-        refuse((yield from _look(seen)))
+        refuse((yield from _look(seen, ())))
     names = yield Step("list")
     kept = {found[1] for name in names if (found := _MARK.fullmatch(name))}
     there = {found[1] for name in names if (found := _NAME.fullmatch(name)) and found[2] in kept}
@@ -148,8 +194,11 @@ def entering(planned: Mapping[str, Entry], run: str, refuse: Refuse | None) -> S
     for name, entry in mine.items():
         yield Step("create", name, entry)
     if refuse is not None:
+        before = len(seen)
         try:
-            refuse((yield from _look(seen | mine)))
+            entries = yield from _look(seen, mine)
+            if len(seen) > before:
+                refuse(entries)
         except UserError:
             for name in mine:
                 yield Step("remove", name)
@@ -158,9 +207,9 @@ def entering(planned: Mapping[str, Entry], run: str, refuse: Refuse | None) -> S
         yield Step("create", f"{run}.kept")
 
 
-def _look(seen: dict[str, Entry]) -> Steps[list[Entry]]:
-    """Return all entries, and read those that were not ``seen``; one that is taken back meanwhile is none."""
-    names = [name for name in (yield Step("list")) if name.endswith(".parquet")]
+def _look(seen: dict[str, AnEntry], mine: Container[str]) -> Steps[list[AnEntry]]:
+    """Return all entries but ``mine``, and read those not ``seen``; one that is taken back meanwhile is none."""
+    names = [name for name in (yield Step("list")) if name.endswith(".parquet") and name not in mine]
     for name in names:
         if name not in seen and (entry := (yield Step("read", name))) is not None:
             seen[name] = entry
@@ -211,7 +260,7 @@ class Ledger:
             raise SecretError(f"{self._address(SECRET)}: this secret has {len(secret)} bytes, not {SECRET_BYTES}.")
         return secret
 
-    def enter(self, planned: Sequence[Entry], refuse: Refuse | None) -> list[str]:
+    def enter(self, planned: Sequence[AnEntry], refuse: Refuse | None) -> list[str]:
         """Enter what a run will spend, under a name of its own; return the entries' digests, in their order.
 
         Raises UserError, with nothing of it left, when ``refuse`` does.
@@ -240,6 +289,8 @@ class Ledger:
             return files.listing(self._address(ENTRIES))
         if step.what == "read":
             return self._there(step.name)
+        if isinstance(step.data, Held):
+            return files.copy_file(step.data.address, address, private=True)
         if step.what == "create":
             return files.create_bytes(address, b"" if step.data is None else step.data.data(), private=True)
         return files.remove(address)
@@ -252,10 +303,16 @@ class Ledger:
         """Return one entry. Raises UserError when it is damaged."""
         return read_entry(self._address(ENTRIES, name))
 
-    def _there(self, name: str) -> Entry | None:
+    def held(self, name: str) -> Held:
+        """Return one entry, which stays in its file. Raises UserError when it can be seen to be damaged."""
+        address = self._address(ENTRIES, name)
+        schema, rows = read_rows(address, _damaged(address))
+        return Held(address, _about_of(address, schema), rows, name)
+
+    def _there(self, name: str) -> Held | None:
         """Return one entry, None when it is gone."""
         try:
-            return replace(self.read(name), name=name)
+            return self.held(name)
         except (CorpusveilError, OSError):
             if files.exists(self._address(ENTRIES, name)):
                 raise
@@ -278,8 +335,8 @@ class Ledger:
         """Say whether an entry is what its name says; only who has the secret can make one that is."""
         return name.startswith(f"{self.read(name).digest(self.secret)}.")
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries; one that is taken back meanwhile is none."""
+    def entries(self) -> Iterator[Held]:
+        """Yield all entries, which stay in their files; one that is taken back meanwhile is none."""
         for name in self.names():
             if (entry := self._there(name)) is not None:
                 yield entry
@@ -287,30 +344,99 @@ class Ledger:
 
 def read_entry(address: str) -> Entry:
     """Return the entry at an address. Raises UserError when it is damaged or of another version."""
-    damaged = (
+    damaged = _damaged(address)
+
+    def columns(schema: pa.Schema) -> list[str]:
+        _about_of(address, schema)
+        return list(ROWS.names)
+
+    table = read_whole(address, damaged, columns)
+    return Entry(_about_of(address, table.schema), _checked(table, damaged))
+
+
+def write_entry(address: str, about: Mapping[str, Any], tables: Iterable[pa.Table]) -> Entry | None:
+    """Write an entry whose rows come in several tables, as one file; no more than a row group is held.
+
+    Returns the entry where it has no more rows than that.
+    """
+    schema, is_one = _of(about), True
+    with files.open_write(address, private=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        waiting: list[pa.Table] = []
+        for table in tables:
+            waiting.append(table)
+            while sum(one.num_rows for one in waiting) > _GROUP_ROWS:
+                whole = pa.concat_tables(waiting)
+                writer.write_table(whole.slice(0, _GROUP_ROWS).combine_chunks().cast(schema))
+                waiting, is_one = [whole.slice(_GROUP_ROWS)], False
+        rest = pa.concat_tables([ROWS.empty_table(), *waiting]).combine_chunks()
+        writer.write_table(rest.cast(schema))
+    return Entry(about, rest) if is_one else None
+
+
+def _of(about: Mapping[str, Any]) -> pa.Schema:
+    return ROWS.with_metadata({_ABOUT: json.dumps(dict(about), sort_keys=True).encode()})
+
+
+def digest_of(address: str, secret: bytes) -> tuple[str, int]:
+    """Return the digest of the entry at an address, and how many documents it has, without holding it whole."""
+    schema, rows = read_rows(address, _damaged(address))
+    if rows <= _ROWS_AT_ONCE:
+        return read_entry(address).digest(secret), rows
+    state = _digesting(secret, _about_of(address, schema))
+    for name in ROWS.names:
+        for _, batch in read_batches(address, _damaged(address), functools.partial(_only, name)):
+            if batch is not None:
+                state.update(_values(batch.column(0).cast(ROWS.field(name).type)))
+    return state.hexdigest(), rows
+
+
+def _only(name: str, _: pa.Schema) -> list[str]:
+    return [name]
+
+
+def _digesting(secret: bytes, about: Mapping[str, Any]) -> hashlib.blake2b:
+    state = hashlib.blake2b(digest_size=16, key=secret, person=b"ledger entry")
+    state.update(json.dumps(dict(about), sort_keys=True).encode() + b"\0")
+    return state
+
+
+def _values(column: pa.Array) -> memoryview:
+    width = column.type.bit_width // 8
+    return memoryview(column.buffers()[1])[column.offset * width : (column.offset + len(column)) * width]
+
+
+def _damaged(address: str) -> str:
+    return (
         f"{address}: this entry of the ledger is damaged; restore it from a copy: without it, what was spent would be "
         "counted too low."
     )
 
-    def columns(schema: pa.Schema) -> list[str]:
-        about = Versioned.of(schema.metadata[_ABOUT])
-        if about is None:
+
+def _about_of(address: str, schema: pa.Schema) -> dict[str, Any]:
+    """Return of what an entry is, by its file's schema."""
+    damaged = _damaged(address)
+    with sound(damaged):
+        data = schema.metadata[_ABOUT]
+        found = Versioned.of(data)
+        if found is None:
             raise BadRecordError(damaged)
-        if about.version != VERSION:
+        if found.version != VERSION:
             raise VersionError(
-                f"{address}: this entry is of version {about.version} of the ledger, and this corpusveil reads version "
+                f"{address}: this entry is of version {found.version} of the ledger, and this corpusveil reads version "
                 f"{VERSION}; begin another ledger, with caps lower by what 'ledger show' of the corpusveil that wrote "
                 "this one says was spent."
             )
-        return list(ROWS.names)
-
-    table = read_whole(address, damaged, columns)
-    with sound(damaged):
-        about = About.of(table.schema.metadata[_ABOUT])
+        about = About.of(data)
         if about is None:
             raise BadRecordError(damaged)
-        entry = Entry(about.as_dict(), table.replace_schema_metadata(None).cast(ROWS))
-        numbers = [entry.table[name].to_numpy() for name in ("tokens", "total", "largest", "ldp")]
-    if any(column.null_count for column in entry.table.columns) or not all((one >= 0).all() for one in numbers):
+        return about.as_dict()
+
+
+def _checked(table: pa.Table, damaged: str) -> pa.Table:
+    """Return the rows of an entry as they have to be."""
+    with sound(damaged):
+        rows = table.replace_schema_metadata(None).cast(ROWS)
+        numbers = [rows[name].to_numpy() for name in ("tokens", *READINGS)]
+    if any(column.null_count for column in rows.columns) or not all((one >= 0).all() for one in numbers):
         raise BadRecordError(damaged)
-    return entry
+    return rows

@@ -72,31 +72,51 @@ def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
     return parquet
 
 
+def read_batches(
+    url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]
+) -> Iterator[tuple[pa.Schema, pa.RecordBatch | None]]:
+    """Yield the columns of a file that ``pick`` chooses from its schema, a few rows at a time, each valid.
+
+    The schema of these columns comes first, with no batch. Raises UserError of the ``sentence`` as ``read_whole`` does.
+    """
+    with files.open_read(url) as file, sound(sentence):
+        parquet = opened(file)
+        whole = parquet.schema_arrow
+        names = list(pick(whole))
+        if any(whole.names.count(name) != 1 for name in names):
+            raise BadFileError(sentence)
+        schema = pa.schema([whole.field(name) for name in names], whole.metadata)
+        yield schema, None
+        most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
+        held = rows = 0
+        for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
+            held, rows = held + batch.nbytes, rows + batch.num_rows
+            if held > most:
+                raise BadFileError(sentence)
+            batch.validate(full=True)
+            yield schema, batch
+        if rows != parquet.metadata.num_rows:
+            raise BadFileError(sentence)
+
+
 def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]) -> pa.Table:
     """Return the columns of a file that ``pick`` chooses from its schema, valid to the last byte.
 
     Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
     far more than a file of its size would.
     """
+    found = list(read_batches(url, sentence, pick))
+    schema, batches = found[0][0], [batch for _, batch in found if batch is not None]
+    with sound(sentence):
+        table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+        return table.select(schema.names).replace_schema_metadata(schema.metadata)
+
+
+def read_rows(url: str, sentence: str) -> tuple[pa.Schema, int]:
+    """Return the schema of a file, and how many rows it says that it has. Raises UserError of the ``sentence``."""
     with files.open_read(url) as file, sound(sentence):
         parquet = opened(file)
-        names = list(pick(parquet.schema_arrow))
-        if any(parquet.schema_arrow.names.count(name) != 1 for name in names):
-            raise BadFileError(sentence)
-        most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
-        batches, held = [], 0
-        for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
-            held += batch.nbytes
-            if held > most:
-                raise BadFileError(sentence)
-            batch.validate(full=True)
-            batches.append(batch)
-        fields = [parquet.schema_arrow.field(name) for name in names]
-        schema = batches[0].schema if batches else pa.schema(fields)
-        table = pa.Table.from_batches(batches, schema).select(names)
-        if table.num_rows != parquet.metadata.num_rows:
-            raise BadFileError(sentence)
-        return table.replace_schema_metadata(parquet.schema_arrow.metadata)
+        return parquet.schema_arrow, parquet.metadata.num_rows
 
 
 def _is_text(kind: pa.DataType) -> bool:

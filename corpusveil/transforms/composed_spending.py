@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.budget.accounting import added
+from corpusveil.budget.accounting import added, added_times
 from corpusveil.budget.composition import SMALLEST_DELTA, concentrated, epsilon_at
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss, Pure
 from corpusveil.errors import UnknownError
@@ -67,7 +67,10 @@ def is_ranged(mechanism: str) -> bool:
 
 
 def composed_epsilon(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
-    """Return the ε at δ of what one document spent: rows with ``metric``, ``mechanism`` and readings."""
+    """Return the ε at δ of what one document spent: rows with ``metric``, ``mechanism`` and readings.
+
+    A row that has ``times`` stands for so many alike.
+    """
     by_metric: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         if row["tokens"] and row["total"]:
@@ -76,31 +79,30 @@ def composed_epsilon(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
 
 
 def _in_metric(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
-    pure = added(row["total"] for row in rows)
+    pure = added_times((row["total"], row.get("times", 1)) for row in rows)
     if math.isinf(pure) or delta < SMALLEST_DELTA:  # a share of a delta may be too small to compose at
         return pure
     kinds = [BoundedRange if is_ranged(row["mechanism"]) else Pure for row in rows]
     counts: dict[PrivacyLoss, int] = defaultdict(int)
     for kind, row in zip(kinds, rows, strict=True):
-        counts[kind(row["largest"])] += row["tokens"]
+        counts[kind(row["largest"])] += row["tokens"] * row.get("times", 1)
     rho = sum(
-        row["total"] * row["largest"] / 2 / (RANGED if kind is BoundedRange else 1)
+        row["total"] * row["largest"] * row.get("times", 1) / 2 / (RANGED if kind is BoundedRange else 1)
         for kind, row in zip(kinds, rows, strict=True)
     )
     return min(pure, epsilon_at(sorted(counts.items(), key=repr), delta), concentrated(rho, delta))
 
 
-def largest_composed(
-    rows: pa.Table, tolds: Sequence[Told], key: str, delta: float, above: float = 0.0
-) -> Composed | None:
+def largest_composed(rows: pa.Table, tolds: Sequence[Told], delta: float, above: float = 0.0) -> Composed | None:
     """Return the document of ``rows`` that spent most at δ; None where none spent more than ``above``.
 
-    ``rows`` has a row for each noise and document: ``key``, ``told`` (its place in ``tolds``), ``planned``, readings.
+    ``rows`` has a row for each noise and document: ``key``, ``told`` (its place in ``tolds``), ``planned``, readings,
+    and ``times``, how many noises the row stands for.
     """
     if not rows.num_rows:
         return None
     rows = rows.combine_chunks()
-    documents = np.asarray(pc.dictionary_encode(rows[key].combine_chunks()).indices, dtype=np.int64)
+    documents = np.asarray(pc.dictionary_encode(rows["key"].combine_chunks()).indices, dtype=np.int64)
     metrics, names = _of_rows(rows, [told.metric for told in tolds])
     ranged = np.array([is_ranged(told.mechanism) for told in tolds])[rows["told"].to_numpy()]
     bound = _bounds(rows, documents, (metrics, len(names)), ranged, delta)
@@ -146,7 +148,7 @@ def _bounds(
     """Return what no document's ε exceeds, without composing: the cheaper of two bounds in each metric, summed."""
     size = int(documents.max()) + 1
     metric_of, count_of_metrics = metrics
-    total, largest = rows["total"].to_numpy(), rows["largest"].to_numpy()
+    total, largest = rows["total"].to_numpy() * rows["times"].to_numpy(), rows["largest"].to_numpy()
     rho = np.minimum(total * largest, np.finfo(float).max) / 2 / np.where(ranged, RANGED, 1.0)
     held = np.zeros((count_of_metrics, size), dtype=bool)
     held[metric_of[total > 0], documents[total > 0]] = True
@@ -170,7 +172,11 @@ def _concentrated(rho: Floats, delta: Floats) -> Floats:
 def _histories(rows: pa.Table, documents: Ints, metrics: Ints, ranged: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     """Return 128 bits for each document that are equal where its rows are, in any order; uint64 [D, 2]."""
     out = np.zeros((int(documents.max()) + 1, 2), dtype=np.uint64)
-    parts = [metrics.astype(np.uint64), ranged.astype(np.uint64), rows["tokens"].to_numpy().astype(np.uint64)]
+    parts = [
+        metrics.astype(np.uint64),
+        ranged.astype(np.uint64),
+        *(rows[name].to_numpy().astype(np.uint64) for name in ("tokens", "times")),
+    ]
     parts += [np.ascontiguousarray(rows[name].to_numpy()).view(np.uint64) for name in ("total", "largest")]
     for half, start in enumerate((0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)):
         mixed = np.full(rows.num_rows, start, dtype=np.uint64)

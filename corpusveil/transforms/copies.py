@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -22,13 +24,14 @@ from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.shard_notes import Pass, look
 
-AT_ONCE = 1 << 23
+AT_ONCE = 1 << 22
 """Documents whose tags are held in memory together."""
 COUNTED_BYTES = 4 << 30
 """Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
 TAGS = ".tags"
 """The ending of files with the tags of a task's documents."""
 _TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])
+_PLACED = np.dtype([*_TAG.descr, ("shard", "<i4")])
 
 Tags = npt.NDArray[np.void]
 
@@ -77,11 +80,12 @@ class CopiesPass(Pass):
 
     secret: bytes = field(default=b"", repr=False)
 
-    def noted(self, task: ShardTask, batches: Iterator[Batch]) -> bytes:  # noqa: ARG002 - equal wherever they lie
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:  # noqa: ARG002 - equal wherever they lie
         noting = Noting(self.secret)
         for batch in batches:
             noting.add(batch)
-        return noting.data()
+        files.write_bytes(address, noting.data(), private=True)
+        return {}
 
     def decides(self) -> Mapping[str, Any]:
         return {"secret": self.secret.hex()}
@@ -108,34 +112,60 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> t
     """Find all documents that have the bytes of an earlier one, by shard and row.
 
     Returns them, and the digest of each task's input. Tags are held in memory in portions of ``AT_ONCE`` documents
-    (about 70 bytes each), rows that are left out all at once (8 bytes each). Raises BadShardsError for what is wrong
-    with the input.
+    (about 70 bytes each), and the rows that one shard leaves out (8 bytes each); the rest lies in a temporary folder.
+    Raises BadShardsError for what is wrong with the input.
     """
-    inputs = look(job, tasks, engine)
-    found: dict[int, list[npt.NDArray[np.int64]]] = {task.shard: [] for task in tasks}
-    size = sum(files.size(job.note_of(task)) or 0 for task in tasks)
-    portions = size // (_TAG.itemsize * AT_ONCE) + 1
-    for portion in range(portions):
-        read = [_read(job.records, task, portion, portions) for task in tasks]
-        numbers = np.repeat(np.arange(len(tasks)), [one.size for one in read])
-        tags = np.concatenate([np.empty(0, _TAG), *read])
-        later = _later(tags)
-        at, rows = numbers[later], tags["row"][later]
-        for number in np.unique(at):
-            found[tasks[number].shard].append(rows[at == number])
+    inputs = {name: seen.input for name, seen in look(job, tasks, engine).items()}
     digests = {}
-    for shard, parts in found.items():
-        data = np.sort(np.concatenate([np.empty(0, "<i8"), *parts])).astype("<i8").tobytes()
-        files.write_bytes(job.records.address(_rows_name(shard)), data, private=True)
-        digests[shard] = hashlib.blake2b(data, digest_size=16, key=job.record_key).hexdigest()
+    with tempfile.TemporaryDirectory(prefix="corpusveil-copies-") as folder:
+        for tags in _portions(job.records, tasks):
+            again = tags[_later(tags)]
+            for shard in np.unique(again["shard"]):
+                _append(f"{folder}/{shard}", again["row"][again["shard"] == shard])
+        for shard in {task.shard for task in tasks}:
+            path = f"{folder}/{shard}"
+            data = np.sort(np.fromfile(path, "<i8") if os.path.exists(path) else np.empty(0, "<i8")).tobytes()
+            files.write_bytes(job.records.address(_rows_name(shard)), data, private=True)
+            digests[shard] = hashlib.blake2b(data, digest_size=16, key=job.record_key).hexdigest()
     for task in tasks:
         files.remove(job.note_of(task))
     return Drops(job.records, digests), inputs
 
 
-def _read(records: Records, task: ShardTask, portion: int, portions: int) -> Tags:
+def _portions(records: Records, tasks: Sequence[ShardTask]) -> Iterator[Tags]:
+    """Yield the tags that were noted of the tasks, with their shards: all at once where there are few.
+
+    Otherwise portions of about ``AT_ONCE``, in each of which equal tags are all there, in the order of the tasks.
+    """
+    size = sum(files.size(records.address(stem(task) + TAGS)) or 0 for task in tasks)
+    portions = size // (_TAG.itemsize * AT_ONCE) + 1
+    if portions == 1:
+        yield np.concatenate([np.empty(0, _PLACED), *(_read(records, task) for task in tasks)])
+        return
+    with tempfile.TemporaryDirectory(prefix="corpusveil-copies-") as folder:
+        paths = [f"{folder}/{portion}" for portion in range(portions)]
+        for task in tasks:
+            tags = _read(records, task)
+            which = tags["high"] % np.uint64(portions)
+            for portion, path in enumerate(paths):
+                _append(path, tags[which == portion])
+        for path in paths:
+            yield np.fromfile(path, _PLACED)
+            os.unlink(path)
+
+
+def _append(path: str, values: npt.NDArray[Any]) -> None:
+    with open(path, "ab", opener=files.private_opener) as file:
+        file.write(values.tobytes())
+
+
+def _read(records: Records, task: ShardTask) -> Tags:
     tags = np.frombuffer(files.read_bytes(records.address(stem(task) + TAGS)), dtype=_TAG)
-    return tags if portions == 1 else tags[tags["high"] % np.uint64(portions) == portion]
+    placed = np.empty(tags.size, _PLACED)
+    for name in _TAG.names or ():
+        placed[name] = tags[name]
+    placed["shard"] = task.shard
+    return placed
 
 
 def _later(tags: Tags) -> npt.NDArray[np.bool_]:
@@ -158,12 +188,19 @@ class Copies:
 
 def count(tags: Iterable[Tags]) -> Copies:
     """Count equal tags."""
-    whole = np.concatenate([np.empty(0, _TAG), *tags])
-    both = np.stack([whole["low"], whole["high"]], axis=1)
-    _, counts = np.unique(both, axis=0, return_counts=True)
-    return Copies(whole.size, int(whole.size - counts.size), int(counts.max(initial=0)))
+    return _counted(np.concatenate([np.empty(0, _TAG), *tags]))
 
 
 def count_noted(records: Records, tasks: Sequence[ShardTask]) -> Copies:
-    """Count the copies among the documents that the tasks' tags were noted of."""
-    return count(_read(records, task, 0, 1) for task in tasks if files.exists(records.address(stem(task) + TAGS)))
+    """Count the copies among the documents that the tasks' tags were noted of, portion by portion."""
+    noted = [task for task in tasks if files.exists(records.address(stem(task) + TAGS))]
+    found = [_counted(tags) for tags in _portions(records, noted)]
+    return Copies(sum(one.documents for one in found), sum(one.copies for one in found), max(one.most for one in found))
+
+
+def _counted(tags: Tags) -> Copies:
+    order = np.lexsort((tags["low"], tags["high"]))
+    low, high = tags["low"][order], tags["high"][order]
+    begins = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1]))[: tags.size])
+    times = np.diff(np.append(begins, tags.size))
+    return Copies(tags.size, tags.size - begins.size, int(times.max(initial=0)))

@@ -11,13 +11,16 @@ from corpusveil.budget.composition import check_delta
 from corpusveil.display import Card, Shown, Table, figure
 from corpusveil.errors import BadTypeError, BadValueError
 from corpusveil.storage import files
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses
-from corpusveil.storage.ledger import READINGS, Entry
+from corpusveil.storage.ledger import READINGS, AnEntry
 from corpusveil.storage.ledger import Ledger as Entries
 from corpusveil.storage.records import Records
 from corpusveil.transforms.ledger_check import Difference, differences
+from corpusveil.transforms.ledger_passes import Where, ask
 from corpusveil.transforms.ledger_summary import Names, of_document, summary, tags_of
-from corpusveil.transforms.spending import Caps, Spending, worst, worst_composed
+from corpusveil.transforms.spending import Caps, Spending
+from corpusveil.transforms.spent_documents import Question
 
 S = TypeVar("S", bound="LedgerSummary")
 
@@ -53,14 +56,15 @@ class Ledger:
         """Return the ledger and its caps as a release takes them."""
         return Spending(self.url, Caps(self.cap, self.cap_token, self.cap_ldp, self.cap_delta))
 
-    def spent(self, *, delta: float | None = None) -> LedgerSummary:
+    def spent(self, *, delta: float | None = None, engine: Engine | None = None) -> LedgerSummary:
         """Return what was spent, release by release.
 
         With ``delta`` it is also said what the worst document has spent in (epsilon, delta), composed over everything.
+        Many documents are looked at part by part in a temporary folder, by this process or by ``cv.Local(workers=2)``.
         Raises UserError when there is no ledger, or a damaged entry.
         """
         ledger = Entries.existing(self.url)
-        return _summed(LedgerSummary, ledger, list(ledger.entries()), delta)
+        return _summed(LedgerSummary, ledger, list(ledger.entries()), delta, engine)
 
     def spent_on(self, document: str, *, delta: float | None = None) -> DocumentHistory:
         """Return what was spent on one ``document``: its text, its id, or PATH:ROW where it was known by these.
@@ -144,16 +148,20 @@ class DocumentHistory(LedgerSummary):
     of_what = "it has spent"
 
 
-def _summed(kind: type[S], ledger: Entries, entries: Sequence[Entry], delta: float | None) -> S:
+def _summed(
+    kind: type[S], ledger: Entries, entries: Sequence[AnEntry], delta: float | None, engine: Engine | None = None
+) -> S:
+    delta = None if delta is None else check_delta(delta)
+    where = Where() if engine is None else Where(engine)
+    answer = ask(Question(READINGS, delta, lines=True), entries, where=where)
     most: dict[tuple[str, str], float] = {}
-    for one in worst(entries, READINGS):
+    for one in answer.in_order():
         place = one.reading, one.metric
         most[place] = max(most.get(place, 0.0), one.value)
-    lines = summary(entries)
+    lines = summary(entries, answer)
     for line in lines:
         line["date"] = ledger.written_on(line.pop("entry"))
-    found = None if delta is None else worst_composed(entries, check_delta(delta))
-    composed = None if delta is None else 0.0 if found is None else found.epsilon
+    composed = None if delta is None else 0.0 if answer.composed is None else answer.composed.epsilon
     return kind(ledger.url, tuple(lines), dict(sorted(most.items())), Names(entries).by_metric, delta, composed)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from corpusveil.errors import NotMadeError, UserError, VersionError
-from corpusveil.storage.ledger import Ledger
+from corpusveil.storage.ledger import Ledger, digest_of
 from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 
 
@@ -29,14 +29,15 @@ def differences(ledger: Ledger, records: Sequence[Records]) -> Iterator[Differen
     held: dict[str, tuple[int, int]] = {}
     for name in ledger.names():
         try:
-            entry = ledger.read(name)
+            entry = ledger.held(name)
+            digest, _ = digest_of(entry.address, secret)
+            tokens = sum(int(pc.sum(rows["tokens"]).as_py() or 0) for rows in entry.tables())
         except UserError as error:
             yield Difference(str(error), too_low=True)
             continue
-        digest = entry.digest(secret)
         if not name.startswith(f"{digest}."):
             yield Difference(f"Entry {name} was changed, or is another ledger's.", too_low=True)
-        held[digest] = entry.table.num_rows, int(pc.sum(entry.table["tokens"]).as_py() or 0)
+        held[digest] = entry.rows, tokens
     for folder in records:
         run = folder.read("run.json", Run)
         if run is None:

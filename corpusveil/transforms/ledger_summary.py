@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.sampling.draws import keyed_tags
-from corpusveil.storage.ledger import READINGS, ROWS, Entry
+from corpusveil.storage.ledger import READINGS, ROWS, AnEntry, Entry
 from corpusveil.transforms.kernel import _part
+from corpusveil.transforms.ledger_passes import ask, line_of
+from corpusveil.transforms.spent_documents import Answer, Line, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Names:
 
     by_metric: dict[str, str]
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[AnEntry]) -> None:
         found: dict[str, str] = {}
         for entry in entries:
             about = entry.about
@@ -36,27 +38,23 @@ class Names:
         return self.by_metric.get(metric, f"metric {metric}")
 
 
-def summary(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Return for each corpus, release and text column: documents, tokens, and the largest readings of one document."""
-    groups: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
+def summary(entries: Sequence[AnEntry], answer: Answer | None = None) -> list[dict[str, Any]]:
+    """Return for each corpus, release and text column: documents, tokens, and the largest readings of one document.
+
+    ``answer`` is what the entries answered to a question for lines, where it was asked already.
+    """
+    groups: dict[tuple[str, str, str], list[AnEntry]] = defaultdict(list)
     for entry in entries:
-        groups[str(entry.about["corpus"]), str(entry.about["release"]), str(entry.about["column"])].append(entry)
+        groups[line_of(entry)].append(entry)
+    found = (ask(Question(lines=True), entries) if answer is None else answer).lines
     lines = []
-    for (corpus, release, column), group in sorted(groups.items()):
-        rows = distinct(group)
-        about = group[0].about
+    for number, ((corpus, release, column), group) in sorted(enumerate(groups.items()), key=lambda one: one[1][0]):
+        about, size = group[0].about, found.get(number, Line())
         line = {"corpus": corpus, "release": release, "column": column, "mechanism": about["mechanism"]}
         line |= {"metric": about["metric"], "space": about["space"], "entry": min(entry.name for entry in group)}
-        line |= {"documents": rows.num_rows, "tokens": pc.sum(rows["tokens"]).as_py() or 0}
-        lines.append(line | {name: pc.max(rows[name]).as_py() or 0.0 for name in READINGS})
+        line |= {"documents": size.documents, "tokens": size.tokens}
+        lines.append(line | dict(zip(READINGS, size.largest, strict=True)))
     return lines
-
-
-def distinct(entries: Sequence[Entry]) -> pa.Table:
-    """Return the rows of one release's entries, each document (noise and identity) once."""
-    rows = pa.concat_tables([entry.table for entry in entries] or [ROWS.empty_table()])
-    grouped = rows.group_by(["noise", "identity"]).aggregate([(name, "max") for name in ("tokens", *READINGS)])
-    return grouped.rename_columns([name.removesuffix("_max") for name in grouped.column_names])
 
 
 def tags_of(secret: bytes, document: str, corpora: Iterable[str]) -> tuple[bytes, list[bytes]]:
@@ -81,7 +79,7 @@ def tags_of(secret: bytes, document: str, corpora: Iterable[str]) -> tuple[bytes
     return content[0].tobytes(), found
 
 
-def of_document(entries: Sequence[Entry], content: bytes, identities: Sequence[bytes]) -> list[Entry]:
+def of_document(entries: Sequence[AnEntry], content: bytes, identities: Sequence[bytes]) -> list[Entry]:
     """Return the rows that count for one document: those of its text or id, and of the ids and texts found with it."""
     known = {"content": {content}, "identity": set(identities)}
     matched = _matching(entries, known)
@@ -91,12 +89,15 @@ def of_document(entries: Sequence[Entry], content: bytes, identities: Sequence[b
     return _matching(entries, known) if matched else []
 
 
-def _matching(entries: Iterable[Entry], known: Mapping[str, set[bytes]]) -> list[Entry]:
+def _matching(entries: Iterable[AnEntry], known: Mapping[str, set[bytes]]) -> list[Entry]:
+    wanted = {name: pa.array(sorted(tags), ROWS.field(name).type) for name, tags in known.items()}
     found = []
     for entry in entries:
-        masks = [pc.is_in(entry.table[name], value_set=pa.array(sorted(tags), ROWS.field(name).type))
-                 for name, tags in known.items()]  # fmt: skip
-        rows = entry.table.filter(pc.or_(*masks))
+        parts = [ROWS.empty_table()]
+        for rows in entry.tables():
+            masks = [pc.is_in(rows[name], value_set=tags) for name, tags in wanted.items()]
+            parts.append(rows.filter(pc.or_(*masks)))
+        rows = pa.concat_tables(parts)
         if rows.num_rows:
             found.append(Entry(entry.about, rows, entry.name))
     return found

@@ -24,7 +24,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard, find_shards
-from corpusveil.storage.ledger import READINGS, Entry, Ledger, read_entry
+from corpusveil.storage.ledger import READINGS, Entry, Held, Ledger, read_entry
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
@@ -220,7 +220,7 @@ def _told(spending: Spending | None, planned: Sequence[Entry]) -> tuple[str | No
     """Return why the sample would be refused, and the most that a document has spent by the ledger, by metric."""
     if spending is None:
         return None, {}
-    before: list[Entry] = []
+    before: list[Held] = []
     if files.exists(files.join(spending.ledger, "secret.key")):
         before = list(Ledger.existing(spending.ledger).entries())
     refused = None

@@ -19,11 +19,16 @@ from corpusveil.storage.tasks import ShardTask, keyed_digest, plain_digest
 
 
 class Seen(Record):
-    """``seen/*``: a task that a pass has read: a mark of the pass, and the digests of its input and its note."""
+    """``seen/*``: a task that a pass has read: a mark of the pass, and the digests of its input and its note.
+
+    Where the note is an entry for a ledger: its digest under the ledger's secret, and how many documents it has.
+    """
 
     mark: str = ""
     input: str
     note: str = ""
+    entry: str = ""
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,11 @@ class Pass(Work[Seen]):
     skip_bad: bool = False
 
     @abc.abstractmethod
-    def noted(self, task: ShardTask, batches: Iterator[Batch]) -> bytes:
-        """Read the batches of one task to their end and return what is to be noted of them."""
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:
+        """Read the batches of one task to their end and write what is to be noted of them, privately, to an address.
+
+        Returns what else its record says.
+        """
 
     @abc.abstractmethod
     def decides(self) -> Mapping[str, Any]:
@@ -59,11 +67,10 @@ class Pass(Work[Seen]):
 
     def do(self, task: ShardTask) -> Seen:
         with reading(task, self.columns, self.record_key, skip if self.skip_bad else refuse) as (batches, read):
-            note = self.noted(task, (batch for batch in batches if batch.numbers))
+            address = self.note_of(task)
+            told = self.write_note(task, (batch for batch in batches if batch.numbers), address)
             digest = read()
-        address = self.note_of(task)
-        files.write_bytes(address, note, private=True)
-        return Seen(mark=self._mark(task), input=digest, note=plain_digest(address))
+        return Seen(mark=self._mark(task), input=digest, note=plain_digest(address), **told)
 
     def is_mine(self, record: Seen, task: ShardTask) -> bool:
         return record.mark == self._mark(task)
@@ -80,10 +87,10 @@ class Pass(Work[Seen]):
         return hashlib.blake2b(text, digest_size=16, key=self.record_key).hexdigest()
 
 
-def look(job: Pass, tasks: Sequence[ShardTask], engine: Engine) -> dict[str, str]:
-    """Run a pass over all tasks; return the digest of each one's input, by its record's name.
+def look(job: Pass, tasks: Sequence[ShardTask], engine: Engine) -> dict[str, Seen]:
+    """Run a pass over all tasks; return what each one's record says, by its name.
 
     Raises BadShardsError for what is wrong with the input.
     """
     seen = run(job, tasks, engine)
-    return {task.record_name: record.input for task, record in zip(tasks, seen, strict=True)}
+    return {task.record_name: record for task, record in zip(tasks, seen, strict=True)}

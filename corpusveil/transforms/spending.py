@@ -14,7 +14,6 @@ however often it was made.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,28 +22,38 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from corpusveil.budget.accounting import added
 from corpusveil.budget.budget import written
 from corpusveil.budget.composition import check_delta
 from corpusveil.display import figure
 from corpusveil.errors import BadValueError, CapError, UnsetError
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import InputShard, folder_of
-from corpusveil.storage.ledger import FINGERPRINT, READINGS, ROWS, VERSION, Entry, Ledger, Refuse, read_entry
+from corpusveil.storage.ledger import (
+    FINGERPRINT,
+    READINGS,
+    ROWS,
+    VERSION,
+    AnEntry,
+    Entry,
+    Held,
+    Ledger,
+    Refuse,
+    digest_of,
+    write_entry,
+)
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.composed_spending import Composed, Told, largest_composed
+from corpusveil.transforms.composed_spending import Composed
 from corpusveil.transforms.copies import Drops
 from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.ledger_passes import Where, ask
 from corpusveil.transforms.ledger_summary import Names
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.shard_notes import Pass, look
+from corpusveil.transforms.shard_notes import Pass, Seen, look
+from corpusveil.transforms.spent_documents import Question, Spent
 
-PART_ROWS = 1 << 20
-"""Documents are compared in parts of about so many rows: beyond the entries themselves memory does not grow."""
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
 _COMPOSED = ("total", False)
 """The reading that is composed instead, where a cap has a delta."""
@@ -127,21 +136,30 @@ class SpendingPass(Pass):
             kernel=release.kernel(whole_corpus=True), about=_about(release, corpus, columns.text),
         )  # fmt: skip
 
-    def noted(self, task: ShardTask, batches: Iterator[Batch]) -> bytes:
-        tables = [ROWS.empty_table()]
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:
+        held = write_entry(address, self._about_of(task), self._tables(task, batches))
+        digest, rows = digest_of(address, self.secret) if held is None else (held.digest(self.secret), held.rows)
+        return {"entry": digest, "rows": rows}
+
+    def _tables(self, task: ShardTask, batches: Iterator[Batch]) -> Iterator[pa.Table]:
         left_out = None if self.drops is None else self.drops.rows(task)
         for batch in batches:
             if left_out is not None:
                 batch.leave_out(left_out)
             if batch.numbers:
                 ids = batch.identities(self.corpus, task.relative)
-                tables.append(_rows(self.kernel, batch.texts, ids, self.columns.text, self.corpus, self.secret))
-        about = {**self.about, "shard": task.relative, "rows": [task.start, task.stop]}
-        return Entry(about, pa.concat_tables(tables).combine_chunks()).data()
+                yield _rows(self.kernel, batch.texts, ids, self.columns.text, self.corpus, self.secret)
+
+    def _about_of(self, task: ShardTask) -> dict[str, Any]:
+        return {**self.about, "shard": task.relative, "rows": [task.start, task.stop]}
+
+    def entry_of(self, task: ShardTask, seen: Seen) -> Held:
+        """Return the entry that was noted of a task."""
+        return Held(self.note_of(task), self._about_of(task), seen.rows, known=seen.entry)
 
     def decides(self) -> Mapping[str, Any]:
         drops = None if self.drops is None else {str(shard): at for shard, at in self.drops.digests.items()}
-        return {"about": dict(self.about), "secret": self.secret.hex(), "drops": drops}
+        return {"about": dict(self.about), "secret": self.secret.hex(), "drops": drops, "form": 2}
 
 
 def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
@@ -198,16 +216,17 @@ def reserve(
     skip_bad: bool = False,
     drops: Drops | None = None,
 ) -> Reserved:
-    """Enter what the tasks would spend in the ledger.
+    """Enter what the tasks would spend in the ledger; caps are decided on the engine.
 
     Raises BadShardsError for what is wrong with the input and UserError when a document would have spent more than a
     cap; then the ledger is as it was.
     """
     ledger = Ledger.open(spending.ledger)
     job = SpendingPass.of(release, columns, records, corpus, ledger.secret, skip_bad=skip_bad, drops=drops)
-    inputs = look(job, tasks, engine)
-    planned = [read_entry(job.note_of(task)) for task in tasks]
-    digests = ledger.enter(planned, refusing(spending.caps, planned))
+    seen = look(job, tasks, engine)
+    planned = [job.entry_of(task, seen[task.record_name]) for task in tasks]
+    digests = ledger.enter(planned, refusing(spending.caps, planned, Where(engine, records.url)))
+    inputs = {name: one.input for name, one in seen.items()}
     names = [task.record_name for task in tasks]
     return Reserved(inputs, dict(zip(names, digests, strict=True)))
 
@@ -231,41 +250,27 @@ def reserve_table(
     ledger.enter(planned, refusing(spending.caps, planned))
 
 
-def refusing(caps: Caps, planned: Sequence[Entry]) -> Refuse | None:
+def refusing(caps: Caps, planned: Sequence[AnEntry], where: Where | None = None) -> Refuse | None:
     """Return what refuses planned entries beside those of a ledger; None where no cap is set."""
-    return None if caps == Caps() else lambda entries: refuse_over(caps, entries, planned)
+    return None if caps == Caps() else lambda entries: refuse_over(caps, entries, planned, where)
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """The most that any document has spent: by reading (in its metric, "" for plain LDP), and in which releases.
-
-    ``before`` is what releases spent by noise that is not planned, ``now`` what the planned noise spends.
-    """
-
-    reading: str
-    metric: str
-    value: float
-    before: dict[str, float]
-    now: float
-
-
-def refuse_over(caps: Caps, entries: Iterable[Entry], planned: Sequence[Entry]) -> None:
+def refuse_over(caps: Caps, entries: Sequence[AnEntry], planned: Sequence[AnEntry], where: Where | None = None) -> None:
     """Raise UserError when a document of ``planned`` would have spent more than a cap, with what is in the ledger."""
     wanted = [name for name in READINGS if getattr(caps, name) is not None and (name, caps.delta is None) != _COMPOSED]
-    entries = list(entries)
-    for spent in worst(entries, wanted, planned):
+    question = Question(tuple(wanted), caps.delta, caps.total or 0.0, planned=True)
+    answer = ask(question, entries, planned, where)
+    for spent in answer.in_order():
         cap = getattr(caps, spent.reading)
         if spent.value > cap:
             called = Names([*entries, *planned])
             unit = "nats of plain LDP" if spent.reading == "ldp" else f"in {called.metric(spent.metric)}"
             _refuse(CAPS[spent.reading], cap, unit, spent.value, spent.before, spent.now)
-    if caps.delta is not None and caps.total is not None:
-        found = worst_composed(entries, caps.delta, planned, above=caps.total)
-        if found is not None:
-            over = "" if found.metrics == 1 else f", over {found.metrics} metrics"
-            unit = f"at delta = {caps.delta:g}{over}"
-            _refuse("cap", caps.total, unit, found.epsilon, found.before, found.now)
+    found = answer.composed
+    if found is not None and caps.total is not None:
+        over = "" if found.metrics == 1 else f", over {found.metrics} metrics"
+        unit = f"at delta = {caps.delta:g}{over}"
+        _refuse("cap", caps.total, unit, found.epsilon, found.before, found.now)
 
 
 def _refuse(option: str, cap: float, unit: str, spent: float, before: Mapping[str, float], now: float) -> NoReturn:
@@ -277,87 +282,19 @@ def _refuse(option: str, cap: float, unit: str, spent: float, before: Mapping[st
 
 
 def worst_composed(
-    entries: Iterable[Entry], delta: float, planned: Sequence[Entry] | None = None, above: float = 0.0
+    entries: Iterable[AnEntry], delta: float, planned: Sequence[AnEntry] | None = None, above: float = 0.0
 ) -> Composed | None:
     """Return the document that has spent most at δ, by content or by identity; None where none is ``above``."""
-    best: Composed | None = None
-    for key, rows, tolds in _documents(entries, planned):
-        found = largest_composed(rows, tolds, key, delta, above if best is None else best.epsilon)
-        best = best if found is None else found
-    return best
+    return ask(Question((), delta, above, planned is not None), list(entries), planned or ()).composed
 
 
-def worst(entries: Iterable[Entry], readings: Sequence[str], planned: Sequence[Entry] | None = None) -> Iterator[Spent]:
+def worst(
+    entries: Iterable[AnEntry], readings: Sequence[str], planned: Sequence[AnEntry] | None = None
+) -> Iterator[Spent]:
     """Yield the largest sum of each reading over different noise, by metric, that any document has; rounded up.
 
     A document is told by its content, and by its identity in its corpus. With ``planned`` entries these count too, and
     only their documents are looked at.
     """
-    for key, rows, tolds in _documents(entries, planned):
-        metrics = np.array([told.metric for told in tolds])[rows["told"].to_numpy()]
-        for reading in readings:
-            for metric in [""] if reading == "ldp" else sorted(set(metrics.tolist())):
-                part = rows if reading == "ldp" else rows.filter(pa.array(metrics == metric))
-                if part.num_rows:
-                    yield _largest(part, tolds, key, reading, metric)
-
-
-def _documents(
-    entries: Iterable[Entry], planned: Sequence[Entry] | None
-) -> Iterator[tuple[str, pa.Table, Sequence[Told]]]:
-    """Yield what tells documents, and a row for each noise and document: what it spent, and whether it is planned.
-
-    Its column ``told`` says which of the releases that are yielded, too, a row is of.
-    """
-    table, tolds = _joined(entries, planned or ())
-    asked = table if planned is None else table.filter(table["planned"])
-    kinds = [(name, "max") for name in ("tokens", *READINGS, "planned")]
-    parts = -(-table.num_rows // PART_ROWS)
-    for key in ("content", "identity"):
-        by_key = table.drop_columns("identity" if key == "content" else "content")
-        wanted = pc.unique(asked[key])
-        for part in range(parts):
-            rows = by_key.filter(pa.array(_first_bytes(table[key]) % parts == part)) if parts > 1 else by_key
-            rows = rows if planned is None else rows.filter(pc.is_in(rows[key], value_set=wanted))
-            rows = rows.group_by(["told", "noise", key], use_threads=False).aggregate(kinds)
-            yield key, rows.rename_columns([name.removesuffix("_max") for name in rows.column_names]), tolds
-
-
-def _first_bytes(tags: pa.ChunkedArray) -> npt.NDArray[np.uint16]:
-    """Return two bytes of each fingerprint, which are as good as random; uint16 [N]."""
-    chunks = [np.frombuffer(one.buffers()[1], dtype=np.uint16).reshape(-1, 8)[one.offset :][: len(one), 0]
-              for one in tags.chunks if len(one)]  # fmt: skip
-    return np.concatenate(chunks)
-
-
-def _joined(entries: Iterable[Entry], planned: Iterable[Entry]) -> tuple[pa.Table, list[Told]]:
-    more = (("told", pa.int32()), ("planned", pa.bool_()))
-    tables = [pa.schema([*ROWS, *more]).empty_table()]
-    tolds: dict[Told, int] = {}
-    for group, flag in ((entries, False), (planned, True)):
-        for entry in group:
-            told = Told(*(str(entry.about[name]) for name in Told._fields))
-            table, values = entry.table, (tolds.setdefault(told, len(tolds)), flag)
-            for (name, kind), value in zip(more, values, strict=True):
-                table = table.append_column(name, pa.repeat(pa.scalar(value, kind), table.num_rows))
-            tables.append(table)
-    return pa.concat_tables(tables), list(tolds)
-
-
-def _largest(rows: pa.Table, tolds: Sequence[Told], key: str, reading: str, metric: str) -> Spent:
-    sums = rows.group_by(key).aggregate([(reading, "sum")])
-    values = sums[f"{reading}_sum"].to_numpy()
-    near = sums[key].filter(pa.array(values >= values.max() * (1 - 1e-9))).combine_chunks()[:1000]
-    found = rows.filter(pc.is_in(rows[key], value_set=near))
-    by_document: dict[bytes, dict[tuple[bool, str], list[float]]] = defaultdict(lambda: defaultdict(list))
-    for one in found.select([key, "planned", "told", reading]).to_pylist():
-        by_document[one[key]][one["planned"], tolds[one["told"]].release].append(one[reading])
-    exact = {
-        document: added(value for values in spent.values() for value in values)
-        for document, spent in by_document.items()
-    }
-    document = max(exact, key=lambda one: (exact[one], one))
-    spent = by_document[document]
-    before = {release: added(values) for (is_planned, release), values in spent.items() if not is_planned}
-    now = added(value for (is_planned, _), values in spent.items() if is_planned for value in values)
-    return Spent(reading, metric, exact[document], before, now)
+    question = Question(tuple(readings), planned=planned is not None)
+    yield from ask(question, list(entries), planned or ()).in_order()

@@ -105,7 +105,7 @@ class Bench:
             if engine == "cluster":
                 self.cluster()  # whose start is no part of a run
             self.seconds[engine] = self.complete(place, engine)
-            found, spent = published(place), summary(Ledger.existing(str(place / "ledger")).entries())
+            found, spent = published(place), summary(list(Ledger.existing(str(place / "ledger")).entries()))
             if not self.files:
                 self.files, self.spent = found, spent
             assert (found, spent) == (self.files, self.spent)
@@ -151,7 +151,7 @@ class Bench:
         assert {name for name in found.keys() | self.files.keys() if found.get(name) != self.files.get(name)} == set()
         records, ledger = folder / "out.records", Ledger.existing(str(folder / "ledger"))
         assert list(differences(ledger, [Records(str(records))])) == []
-        assert summary(ledger.entries()) == self.spent
+        assert summary(list(ledger.entries())) == self.spent
         assert not list(folder.rglob(".*.part"))
 
     def goes_on(self, job: subprocess.Popen[bytes], folder: Path, engine: str, *more: object) -> str:

@@ -86,7 +86,8 @@ def beyond_what_is_owed(space: Space, base: str, history: list[Any]) -> float:
 def _run_stopped(release: cv.Release, base: str, output: str, stop_at: int) -> None:
     """Privatize, and end the process at its ``stop_at``-th write, before or behind it in turn; 0 lets it finish."""
     writes = itertools.count(1)
-    put, create = files.write_bytes, files.create_bytes
+    named = ("write_bytes", "create_bytes", "copy_file")
+    before = {name: getattr(files, name) for name in named}
 
     def counted(write: Any) -> Any:
         def wrapped(*arguments: Any, **named: Any) -> Any:
@@ -100,14 +101,16 @@ def _run_stopped(release: cv.Release, base: str, output: str, stop_at: int) -> N
 
         return wrapped
 
-    files.write_bytes, files.create_bytes = counted(put), counted(create)
+    for name, write in before.items():
+        setattr(files, name, counted(write))
     try:
         spending = Spending(f"{base}/ledger")
         privatize_corpus(release, [f"{base}/in"], output, Local(), corpus="news", spending=spending)
     except (Stopped, UserError):
         pass
     finally:
-        files.write_bytes, files.create_bytes = put, create
+        for name, write in before.items():
+            setattr(files, name, write)
 
 
 def _owed(visible: dict[str, set[tuple[str, int, int]]]) -> float:

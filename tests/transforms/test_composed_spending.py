@@ -221,12 +221,12 @@ class TestLookUp:
         assert called.metric("1" * 16) == "ring-geometric on space 55555555, metric 11111111"
 
 
-@pytest.mark.parametrize("rows", [1, 7, 64])
+@pytest.mark.parametrize("rows", [16, 64])
 def test_in_parts_the_worst_document_is_the_same(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents are compared part by part where there are many; no part hides one."""
     entries = [entry([(n, n + 1, 0.3) for n in range(40)], release=name) for name in "abc"]
     whole = worst_composed(entries, DELTA, entries[:1]), max(spent.value for spent in worst(entries, ["total"]))
-    monkeypatch.setattr("corpusveil.transforms.spending.PART_ROWS", rows)
+    monkeypatch.setattr("corpusveil.transforms.ledger_passes.BUCKET_ROWS", rows)
     in_parts = worst_composed(entries, DELTA, entries[:1]), max(spent.value for spent in worst(entries, ["total"]))
     assert in_parts == whole
 

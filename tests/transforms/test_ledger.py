@@ -147,7 +147,7 @@ class TestColumns:
         assert most(ledger) == 6.0
         records = [Records(str(tmp_path / f"out{number}.records")) for number in range(6)]
         assert not list(differences(Ledger.existing(str(ledger)), records))
-        assert [line["column"] for line in summary(Ledger.existing(str(ledger)).entries())] == [
+        assert [line["column"] for line in summary(list(Ledger.existing(str(ledger)).entries()))] == [
             f"col{number}" for number in range(6)
         ]
         for name in Ledger.existing(str(ledger)).names()[1:]:
