@@ -81,11 +81,11 @@ def count_corpus(
 
     ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs ``min_count`` times
     at least, ``numbers.parquet`` the most frequent numbers by their shapes. ``add_to`` names counts that the corpus is
-    added to, which stay as they are; their ``max_n``, column and least count stand. ``rows_per_task`` (a multiple of 8,192)
-    splits larger shards; without it, shards are split that would keep one of the engine's workers busy for long. Run
-    again after an interruption it goes on where it stopped, and run again when it is finished it does nothing. Raises
-    UserError when the input is wrong, empty or counted already, when the vocabulary is larger than keys can hold, and
-    when nothing is left; WorkError when another run is in progress.
+    added to, which stay as they are; their ``max_n``, column and least count stand. ``rows_per_task`` (a multiple of
+    8,192) splits larger shards; without it, shards are split that would keep one of the engine's workers busy for long.
+    Run again after an interruption it goes on where it stopped, and run again when it is finished it does nothing.
+    Raises UserError when the input is wrong, empty or counted already, when the vocabulary is larger than keys can
+    hold, and when nothing is left; WorkError when another run is in progress.
     """
     output = files.absolute(output)
     add_to = None if add_to is None else files.absolute(add_to)
@@ -141,7 +141,9 @@ def _count(
     adder = _adder(tasks, engine, add_to)
     added = run(adding_words, part_tasks, adder, watch)
     if has_numbers:
-        write_numbers(choose_numbers([adding_words.numbers_of(task) for task in part_tasks]), files.join(output, NUMBERS))
+        write_numbers(
+            choose_numbers([adding_words.numbers_of(task) for task in part_tasks]), files.join(output, NUMBERS)
+        )
     vocabulary = files.join(state, "vocabulary.parquet")
     earlier = None
     if add_to is not None:

@@ -2,10 +2,11 @@
 
 The file is a PEX (pex.readthedocs.io): ``spark-submit --files`` sends it to every machine, where a Python of the same
 minor version runs it, with Spark's own PySpark, which Spark puts on PYTHONPATH. Versions are those of this environment,
-so that the handshake of driver and workers (``transforms/handshake.py``) agrees. It begins as a shell script that goes
-straight to a virtual environment, which its first start on a machine makes: every start of a PEX of the usual kind takes
-another second, and each driver and executor has one. It holds the machine code of the inner loops
-(``jobs/machine_code.py``).
+so that the handshake of driver and workers (``transforms/handshake.py``) agrees.
+
+It begins as a shell script that goes straight to a virtual environment, which its first start on a machine makes. A PEX
+of the usual kind takes another second for every start, of which each driver and each executor has one. The file holds
+the machine code of the inner loops (``jobs/machine_code.py``).
 """
 
 from __future__ import annotations

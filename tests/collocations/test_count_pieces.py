@@ -95,9 +95,7 @@ class TestPieces:
         small, large = shard / "small", next(shard.glob("*.gz"))
         count_corpus([str(small)], str(tmp_path / "small"), Local())
         made = str(tmp_path / "sum")
-        told = count_corpus(
-            [str(large)], made, Local(), add_to=str(tmp_path / "small"), rows_per_task=BLOCK_ROWS
-        )
+        told = count_corpus([str(large)], made, Local(), add_to=str(tmp_path / "small"), rows_per_task=BLOCK_ROWS)
         assert len({one["digest"] for one in told["inputs"]}) == len(told["inputs"]) == 2
         assert told["documents"] == ROWS + 50
         with pytest.raises(UserError, match="in the counts already"):

@@ -86,7 +86,10 @@ class TestMachineCode:
         assert {row.partition(",")[0] for row in rows} == names
 
     def test_that_is_not_made_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for program, sentence in (("pass", "no machine code lies in"), ("1 / 0", "could not compile its loops: ZeroDiv")):
+        for program, sentence in (
+            ("pass", "no machine code lies in"),
+            ("1 / 0", "could not compile its loops: ZeroDiv"),
+        ):
             monkeypatch.setattr(machine_code, "PROGRAM", program)
             with pytest.raises(WorkError, match=sentence):
                 build_wheel(tmp_path, machine_code=True)
