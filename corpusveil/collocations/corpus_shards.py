@@ -11,9 +11,10 @@ import pyarrow as pa
 from corpusveil.errors import ChangedError
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, Stage
+from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import ShardTask, keyed_digest
+from corpusveil.storage.tasks import ShardTask, keyed_digest, largest_first
 
 
 class Read(Done):
@@ -34,7 +35,11 @@ class ShardStage(Stage[S]):
 
     def fingerprint(self, task: ShardTask) -> str:
         fs, path = files.resolve(task.url)
-        return str(fs.ukey(path))
+        file = str(fs.ukey(path))
+        return file if task.piece is None else f"{file} {task.start} {task.stop}"
+
+    def left(self, tasks: Sequence[ShardTask]) -> Sequence[ShardTask]:
+        return largest_first(super(ShardStage, self).left(tasks))
 
     def texts(self, task: ShardTask, told: dict[str, Any]) -> Iterator[pa.Array]:
         """Yield the shard's texts, some at a time; then ``told`` has its digest and its documents.
@@ -50,12 +55,20 @@ class ShardStage(Stage[S]):
 
 
 def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[str, str]]:
-    """Return what an artefact says of the shards that it was made of: path and digest of each."""
-    return [{"path": task.relative, "digest": record.digest} for task, record in zip(tasks, records, strict=True)]
+    """Return what an artefact says of the shards that it was made of: path and digest of each, split or not.
+
+    Raises ChangedError where the pieces of a shard were read from different files.
+    """
+    told: dict[int, dict[str, str]] = {}
+    for task, record in zip(tasks, records, strict=True):
+        known = told.setdefault(task.shard, {"path": task.relative, "digest": record.digest})
+        if known["digest"] != record.digest:
+            raise ChangedError(f"{task.url}: this input changed while it was read; run again.")
+    return list(told.values())
 
 
-def refuse_changed(output: str, tasks: Sequence[ShardTask], inputs: Sequence[dict[str, str]]) -> None:
+def refuse_changed(output: str, shards: Sequence[InputShard], inputs: Sequence[dict[str, str]]) -> None:
     """Raise UserError when a shard is not what the finished artefact ``output`` was made of."""
-    for task, told in zip(tasks, inputs, strict=True):
-        if keyed_digest(task.url, b"") != told["digest"]:
-            raise ChangedError(f"{task.url}: this input changed after {output} was made of it; choose another output.")
+    for shard, told in zip(shards, inputs, strict=True):
+        if keyed_digest(shard.url, b"") != told["digest"]:
+            raise ChangedError(f"{shard.url}: this input changed after {output} was made of it; choose another output.")

@@ -3,12 +3,13 @@
 Four stages, each a map over tasks: count words a shard, add them up a part; then, over the vocabulary of the most
 frequent words, count n-grams a shard, add them up a part. Partial counts are never pruned; only what is written at the
 end leaves out n-grams below the least count, and words below it can't occur in a kept one. What was added up stays in
-``state``, so that further shards can be added to it.
+``state``, so that further shards can be added to it. A large shard is counted in row ranges. The sums of a small corpus
+are added up by the caller, in less time than a job takes to start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,6 @@ from corpusveil.collocations.counted_words import Earlier, choose_vocabulary, re
 from corpusveil.collocations.counting_stages import (
     NUMBERS_MADE,
     AddNgrams,
-    AddNumbers,
     AddWords,
     CountNgrams,
     CountWords,
@@ -35,7 +35,7 @@ from corpusveil.errors import ArtefactError, BadValueError, ConflictError, Versi
 from corpusveil.spaces.number_counts import NUMBERS, write_numbers
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, Watch, mark_of, run
-from corpusveil.storage.engine import Engine
+from corpusveil.storage.engine import Engine, Measured, total
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -43,6 +43,8 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 VERSION = 2
 PART_BYTES = 64 << 20
 MOST_PARTS = 4096
+SMALL_BYTES = 16 << 20
+"""Of input whose sums are added up in this process: less than a second's work for up to ten million words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ def count_corpus(
     options: CountOptions | None = None,
     *,
     add_to: str | None = None,
+    rows_per_task: int | None = None,
     watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Count the n-grams of a corpus into the artefact ``output``; return its description.
@@ -80,7 +83,8 @@ def count_corpus(
     ``min_count`` times, and ``numbers.parquet`` the most frequent numbers by their shapes.
 
     ``add_to`` names counts that the corpus is added to. These counts stay as they are, and their ``max_n``, column and
-    least count apply. A repeated call resumes after an interruption, and does nothing when all is done.
+    least count apply. ``rows_per_task`` (a multiple of 8,192) splits larger shards; without it, shards are split that
+    would keep one of the engine's workers busy for long. A repeated call resumes after an interruption, and does nothing when all is done.
 
     Raises UserError if the input is wrong, empty or counted already, if the vocabulary is larger than keys can hold, or
     if nothing is left; WorkError if another run is in progress.
@@ -97,7 +101,7 @@ def count_corpus(
             )
         options = CountOptions(**before["options"], hyphens=hyphens)
     shards = find_shards(inputs)
-    tasks = plan(shards, None, None)
+    tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
     number = before["parts"] if before else _parts(sum(shard.size for shard in shards))
     sizes = [(shard.relative, shard.size) for shard in shards]
     settings = [VERSION, TOKENIZER_VERSION, options.max_n, options.text, number, before and before["digest"], sizes]
@@ -105,7 +109,7 @@ def count_corpus(
     with claimed(output, "counts", mark_of(settings, options.min_count)) as told:
         if told is None:
             return _count(tasks, output, engine, options, number, settings, before, add_to, watch)
-        refuse_changed(output, tasks, told["inputs"][-len(tasks) :])
+        refuse_changed(output, shards, told["inputs"][-len(shards) :])
         return told
 
 
@@ -129,11 +133,20 @@ def _count(
     shards_made = [url for told in counted for url in told.made]
     made = [url for url in shards_made if not _of_numbers(url)] + _state(add_to, "words", before)
     part_tasks = [PartTask(part, number) for part in range(number)]
-    mark = mark_of(settings, [told.digest for told in counted])
-    added = run(AddWords(work, mark, tuple(made), files.join(state, "words")), part_tasks, engine, watch)
-    vocabulary = files.join(state, "vocabulary.parquet")
     numbers_made = [url for url in shards_made if _of_numbers(url)]
-    _count_numbers(work, mark, numbers_made, output, part_tasks, engine, before, add_to, watch)
+    has_numbers = add_to is None or files.exists(files.join(add_to, NUMBERS))
+    if has_numbers:
+        numbers_made += _state(add_to, "numbers", before)
+    mark = mark_of(settings, [told["digest"] for told in inputs_counted])
+    numbers = files.join(state, "numbers") if has_numbers else None
+    adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"), tuple(numbers_made), numbers)
+    adder = _adder(tasks, engine, add_to)
+    added = run(adding_words, part_tasks, adder, watch)
+    if has_numbers:
+        write_numbers(
+            choose_numbers([adding_words.numbers_of(task) for task in part_tasks]), files.join(output, NUMBERS)
+        )
+    vocabulary = files.join(state, "vocabulary.parquet")
     earlier = None
     if add_to is not None:
         earlier = Earlier(files.join(add_to, "state", "vocabulary.parquet"), _state(add_to, "words", before))
@@ -144,7 +157,7 @@ def _count(
     mark_kept = mark_of(mark, options.min_count)
     added_state = files.join(state, "ngrams")
     adding = AddNgrams(work, mark_kept, tuple(made), added_state, vocabulary, options.max_n, options.min_count, output)
-    ended = run(adding, part_tasks, engine, watch)
+    ended = run(adding, part_tasks, adder, watch)
     kept = _write_unigrams(vocabulary, output, options, number)
     remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
     for name in ("words", "numbers", "ngrams"):
@@ -175,25 +188,20 @@ def _of_numbers(url: str) -> bool:
     return f"-{NUMBERS_MADE}" in url.rsplit("/", 1)[-1]
 
 
-def _count_numbers(
-    work: str,
-    mark: str,
-    made: list[str],
-    output: str,
-    tasks: Sequence[PartTask],
-    engine: Engine,
-    before: dict[str, Any] | None,
-    add_to: str | None,
-    watch: Watch | None,
-) -> None:
-    """Add up the numbers and choose those that are kept; none where counts of before these are added to."""
-    state = files.join(output, "state", "numbers")
-    if add_to is not None:
-        if not files.exists(files.join(add_to, NUMBERS)):
-            return
-        made = made + _state(add_to, "numbers", before)
-    added = run(AddNumbers(work, mark, tuple(made), state), tasks, engine, watch)
-    write_numbers(choose_numbers([told.made for told in added]), files.join(output, NUMBERS))
+def _adder(tasks: Sequence[ShardTask], engine: Engine, add_to: str | None) -> Engine:
+    """Return what adds up: this process where the corpus is small, and nothing large is there to be added to."""
+    size = sum(task.size for task in tasks if not task.piece)
+    return engine if add_to is not None or size > SMALL_BYTES else _Here()
+
+
+class _Here:
+    """An engine that is this process."""
+
+    def slots(self) -> int:
+        return 1
+
+    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
+        return total(function(task) for task in tasks)
 
 
 def _parts(size: int) -> int:

@@ -1,4 +1,7 @@
-"""The stages of counting: words a shard, words a part, n-grams a shard, n-grams a part."""
+"""The stages of counting: words a shard, words a part, n-grams a shard, n-grams a part.
+
+A shard is that or a row range of a large one.
+"""
 
 from __future__ import annotations
 
@@ -93,34 +96,39 @@ class Added(Done):
 
 @dataclass(frozen=True, slots=True)
 class AddWords(Stage[Added]):
-    """Add up one part of the word counts, into ``state``."""
+    """Add up one part of the counts of words, into ``words``, and one of those of numbers, into ``numbers``."""
 
-    name: ClassVar[str] = "words-added"
+    name: ClassVar[str] = "added"
 
-    made: tuple[str, ...]
-    state: str
+    words_made: tuple[str, ...]
+    words: str
+    numbers_made: tuple[str, ...]
+    numbers: str | None
+    """None where numbers are not counted."""
 
     def make(self, task: PartTask) -> dict[str, Any]:
-        tables = list(parts.read(self.made, task.part, task.parts))
+        if self.numbers is not None:
+            self._add(self.numbers_made, self.numbers_of(task), task)
+        url = files.join(self.words, f"{stem(task)}.parquet")
+        return {"made": url, "different": self._add(self.words_made, url, task)}
+
+    def numbers_of(self, task: PartTask) -> str:
+        """Return where a part of the numbers is written."""
+        return files.join(str(self.numbers), f"{stem(task)}.parquet")
+
+    def _add(self, made: tuple[str, ...], url: str, task: PartTask) -> int:
+        tables = list(parts.read(made, task.part, task.parts))
         table = pa.concat_tables(tables) if tables else _no_words()
         added = table.group_by(["word", "hash"]).aggregate([("count", "sum")]).rename_columns(["word", "hash", "count"])
         added = added.select(["word", "count", "hash"]).sort_by([("hash", "ascending"), ("word", "ascending")])
-        url = files.join(self.state, f"{stem(task)}.parquet")
         parts.write(url, added, added["hash"].to_numpy(), task.parts)
-        return {"made": url, "different": added.num_rows}
+        return int(added.num_rows)
 
 
 def _no_words() -> pa.Table:
     return pa.table(
         {"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64()), "hash": pa.array([], pa.uint64())}
     )
-
-
-@dataclass(frozen=True, slots=True)
-class AddNumbers(AddWords):
-    """Add up one part of the counts of numbers, into ``state``."""
-
-    name: ClassVar[str] = "numbers-added"
 
 
 class NgramsCounted(Read):

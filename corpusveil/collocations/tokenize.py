@@ -223,7 +223,7 @@ def tokenize_corpus(
     with claimed(output, "tokens", mark) as told:
         if told is None:
             return _tokenize(stage, tasks, digest, engine, watch)
-        refuse_changed(output, tasks, told["inputs"])
+        refuse_changed(output, shards, told["inputs"])
         return told
 
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from importlib import metadata
-from urllib.parse import urlparse
-from urllib.request import url2pathname
+from pathlib import Path
 
 from corpusveil.errors import PackageError
 
 PACKAGE = "corpusveil"
 
 
-def requirement(extras: Sequence[str]) -> str:
-    """Return what pip and pex install: this version, or the folder that this one was installed from."""
+def requirement(wheel: Path, extras: Sequence[str]) -> str:
+    """Return what pip and pex install: a wheel of corpusveil, with extras (packaging.python.org, direct references)."""
     wanted = f"[{','.join(extras)}]" if extras else ""
-    distribution = metadata.distribution(PACKAGE)
-    told = distribution.read_text("direct_url.json")
-    url = json.loads(told)["url"] if told else ""
-    if url.startswith("file:"):
-        return url2pathname(urlparse(url).path) + wanted
-    return f"{PACKAGE}{wanted}=={distribution.version}"
+    return f"{PACKAGE}{wanted} @ {wheel.resolve().as_uri()}"
 
 
 def installed(left_out: Sequence[str]) -> Iterator[str]:

@@ -1,8 +1,12 @@
 """What a cluster needs to run corpusveil: one file with it and its dependencies, without Beam and without a Spark.
 
 The file is a PEX (pex.readthedocs.io): ``spark-submit --files`` sends it to every machine, where a Python of the same
-minor version runs it, with Spark's own PySpark behind it. Versions are those of this environment, so that the handshake
-of driver and workers (``transforms/handshake.py``) agrees.
+minor version runs it, with Spark's own PySpark, which Spark puts on PYTHONPATH. Versions are those of this environment,
+so that the handshake of driver and workers (``transforms/handshake.py``) agrees.
+
+It begins as a shell script that goes straight to a virtual environment, which its first start on a machine makes. A PEX
+of the usual kind takes another second for every start, of which each driver and each executor has one. The file holds
+the machine code of the inner loops (``jobs/machine_code.py``).
 """
 
 from __future__ import annotations
@@ -17,17 +21,20 @@ from pathlib import Path
 
 from corpusveil.errors import BadValueError, InstallationError, PackageError
 from corpusveil.jobs.environment import installed, requirement
+from corpusveil.jobs.wheel import build_wheel
 
 ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
 EXTRAS = ("s3", "gcs", "azure")
 LEFT_OUT = ("pyspark", "apache-beam", "corpusveil")
+FORM = ("--venv", "--sh-boot", "--non-hermetic-venv-scripts")
+"""Of the file, for pex: see above; the last one lets PYTHONPATH in."""
 
 
 def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
     """Write the environment and the script to submit into a folder; return both.
 
     Raises UserError without pex, for an unknown extra, and when the folder has such files that are not files; WorkError
-    with pex's last line when it fails, as it does without the package index.
+    with pex's last line when it fails, as it does without the package index, and where the loops can't be compiled.
     """
     if importlib.util.find_spec("pex") is None:
         raise PackageError("package spark needs pex: pip install 'corpusveil[package]'.")
@@ -40,8 +47,9 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
         constraints = Path(work) / "constraints.txt"
         constraints.write_text("".join(f"{line}\n" for line in installed(LEFT_OUT)))
         made = Path(work) / ENVIRONMENT
-        command = [sys.executable, "-m", "pex", requirement(extras), "--constraints", str(constraints)]
-        command += ["--inherit-path=fallback", "--python", sys.executable, "--output-file", str(made)]
+        wanted = requirement(build_wheel(Path(work), machine_code=True), extras)
+        command = [sys.executable, "-m", "pex", wanted, "--constraints", str(constraints), *FORM]
+        command += ["--python", sys.executable, "--output-file", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not made.exists():
             last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]

@@ -10,6 +10,7 @@ import base64
 import csv
 import hashlib
 import io
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from importlib import metadata
@@ -23,16 +24,19 @@ _TIME = (2020, 2, 2, 0, 0, 0)
 _WHEEL = "Wheel-Version: 1.0\nGenerator: corpusveil {version}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-def build_wheel(folder: Path) -> Path:
+def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
     """Write the wheel of this corpusveil into a folder, and leave no other one there; return it.
 
-    Raises WorkError where the installed distribution lacks its metadata.
+    With ``machine_code`` it also holds what the inner loops compile to on this processor (``jobs/machine_code.py``).
+    Raises WorkError where the installed distribution lacks its metadata, and where compiling fails.
     """
     for old in folder.glob("corpusveil-*.whl"):
         old.unlink()
     distribution = metadata.distribution("corpusveil")
     name = f"corpusveil-{distribution.version}"
-    found = dict(_package())
+    found = dict(_package(Path(corpusveil.__file__).parent))
+    if machine_code:
+        found |= _compiled(found)
     for own in ("METADATA", "entry_points.txt"):
         text = distribution.read_text(own)
         if text is None:
@@ -46,8 +50,19 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def _package() -> Iterator[tuple[str, bytes]]:
-    root = Path(corpusveil.__file__).parent
+def _compiled(package: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the machine code of a copy of the package: that of this one may be of other sources, or of a part."""
+    from corpusveil.jobs.machine_code import compile_beside
+
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for path, data in package.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(data)
+        return {path.relative_to(root).as_posix(): path.read_bytes() for path in compile_beside(root)}
+
+
+def _package(root: Path) -> Iterator[tuple[str, bytes]]:
     for path in root.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(root.parent).as_posix(), path.read_bytes()

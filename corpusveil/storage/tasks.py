@@ -20,6 +20,8 @@ MOST_PIECES = 64
 _LOOKED_AT = 16
 _UNEVEN = 1.25
 _PIECES_A_SLOT = 1.5
+_ABOUT_EQUAL = 24
+"""Bits of a size in bytes that are not looked at: 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ def plan(
     if bad:
         raise BadShardsError(bad)
     return tasks
+
+
+def largest_first(tasks: Sequence[ShardTask]) -> list[ShardTask]:
+    """Return tasks in the order to begin them: no large one when all others are done; of about a size, as they came."""
+    return sorted(tasks, key=lambda task: -(task.size >> _ABOUT_EQUAL))
 
 
 def _ranges(whole: ShardTask, form: str, rows_per_task: int) -> list[ShardTask]:

@@ -19,7 +19,7 @@ from corpusveil.storage.inputs import find_shards, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.storage.tasks import ShardTask, largest_first, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
@@ -32,8 +32,6 @@ from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
 _FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
 """What the records of a run hold."""
-_ABOUT_EQUAL = 24
-"""Bits of a size in bytes that are not looked at: 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -272,14 +270,11 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
 
 
 def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
-    """Return the tasks without pieces of shards that have been joined already, the largest first.
-
-    So none of those is begun when all others are done. Shards of about a size stay in their order.
-    """
+    """Return the tasks without pieces of shards that have been joined already, the largest first."""
     whole = {task.shard: task for task in wholes(tasks)}
     joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
     left = [task for task in tasks if task.piece is None or task.shard not in joined]
-    return sorted(left, key=lambda task: -(task.size >> _ABOUT_EQUAL))
+    return largest_first(left)
 
 
 def _sweep(job: ShardJob) -> None:

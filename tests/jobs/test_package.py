@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
@@ -15,12 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from packaging.requirements import Requirement
 
 from corpusveil.cli.main import run
 from corpusveil.errors import PackageError, UserError, WorkError
-from corpusveil.jobs import package
+from corpusveil.jobs import machine_code, package
 from corpusveil.jobs.environment import installed, requirement
 from corpusveil.jobs.package import LEFT_OUT, commands, package_spark
+from corpusveil.jobs.wheel import build_wheel
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
 
@@ -35,10 +38,62 @@ def test_versions_are_those_of_this_environment() -> None:
     assert all(re.fullmatch(r"[\w.-]+==[\w.!]+", line) for line in lines)
 
 
-def test_the_requirement_is_what_is_installed() -> None:
-    """A checkout is packed from its folder; extras are asked for."""
-    assert requirement(["s3"]).endswith("[s3]")
-    assert Path(requirement([])).joinpath("pyproject.toml").exists() or "==" in requirement([])
+def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
+    """Of what is installed here, not of a version of an index; extras are asked for, and a path with a blank is one."""
+    found = Requirement(requirement(tmp_path / "a b" / "x.whl", ["s3"]))
+    assert (found.name, found.extras) == ("corpusveil", {"s3"})
+    assert str(found.url).endswith("/a%20b/x.whl")
+    assert not Requirement(requirement(tmp_path / "x.whl", [])).extras
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a wheel with the machine code of one loop: compiling all takes a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine_code, "PROGRAM", LITTLE)
+        return build_wheel(tmp_path_factory.mktemp("wheel"), machine_code=True)
+
+
+LITTLE = """
+import numpy as np
+from corpusveil.text.utf8 import encode
+encode(233, np.zeros(4, np.uint8), 0)
+"""
+LOADED = f"""
+import corpusveil
+{LITTLE}
+print(corpusveil.__file__, sum(encode.stats.cache_hits.values()), sum(encode.stats.cache_misses.values()))
+"""
+
+
+class TestMachineCode:
+    def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
+        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again."""
+        zipfile.ZipFile(little).extractall(tmp_path)
+        told = subprocess.run(
+            [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False,
+        )  # fmt: skip
+        assert told.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], told.stderr
+
+    def test_is_in_no_other_wheel(self, little: Path, tmp_path: Path) -> None:
+        """Nothing else differs, and each file is in the wheel's record."""
+        plain, names = (set(zipfile.ZipFile(wheel).namelist()) for wheel in (build_wheel(tmp_path), little))
+        assert plain < names
+        assert {Path(name).suffix for name in names - plain} == set(machine_code.ENDINGS)
+        record = next(name for name in names if name.endswith("RECORD"))
+        rows = zipfile.ZipFile(little).read(record).decode().splitlines()
+        assert {row.partition(",")[0] for row in rows} == names
+
+    def test_that_is_not_made_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for program, sentence in (
+            ("pass", "no machine code lies in"),
+            ("1 / 0", "could not compile its loops: ZeroDiv"),
+        ):
+            monkeypatch.setattr(machine_code, "PROGRAM", program)
+            with pytest.raises(WorkError, match=sentence):
+                build_wheel(tmp_path, machine_code=True)
+        assert not list(tmp_path.iterdir())
 
 
 class TestRefusals:
@@ -54,7 +109,8 @@ class TestRefusals:
 
     def test_when_pex_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its last line is said, and nothing is left half-made."""
-        monkeypatch.setattr(package, "requirement", lambda _extras: "no-such-package-at-all @ file:///nowhere")
+        monkeypatch.setattr(package, "requirement", lambda _wheel, _extras: "no-such-package-at-all @ file:///nowhere")
+        monkeypatch.setattr(package, "build_wheel", lambda folder, **_: folder / "x.whl")
         with pytest.raises(WorkError, match=r"pex could not build corpusveil\.pex"):
             package_spark(str(tmp_path / "out"))
         assert not list((tmp_path / "out").iterdir())

@@ -1,0 +1,87 @@
+"""Machine code of the inner loops beside a copy of the package, so that a fresh machine does not compile them.
+
+numba keeps what it compiles in ``__pycache__`` beside the code, by the content of the source file, the types of the
+arguments, and the processor; it compiles again where one of them is another. Compiling takes ten seconds of a core, and
+each machine of a cluster would do it before its first shard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from corpusveil import mechanisms
+from corpusveil.budget import Budget
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.counted_words import read_vocabulary
+from corpusveil.collocations.public_texts import news
+from corpusveil.collocations.score import score_counts
+from corpusveil.collocations.tokenize import tokenize_corpus
+from corpusveil.errors import InstallationError, UserError
+from corpusveil.jobs.local import Local
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Vectors, build_space, load_space
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release import Release
+
+ARTICLES, SHARDS, DIMENSIONS = 40, 3, 16
+ENDINGS = (".nbi", ".nbc")
+"""Of the files that numba writes: an index a function, and machine code."""
+PROGRAM = f"from {__name__} import do_a_little; do_a_little()"
+"""What the copy runs."""
+
+
+def compile_beside(root: Path) -> list[Path]:
+    """Let the copy of corpusveil in the folder ``root`` compile its loops; return the files that it wrote there.
+
+    Raises WorkError when it fails.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PYTHON"))}
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            cwd=scratch, env={**kept, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise InstallationError(f"corpusveil could not compile its loops: {last}")
+    made = sorted(path for path in root.rglob("__pycache__/*") if path.suffix in ENDINGS)
+    if not made:
+        raise InstallationError(f"corpusveil compiled its loops, and no machine code lies in {root}.")
+    return made
+
+
+def do_a_little() -> None:
+    """Do some of each kind of work that a cluster is given, on bundled text, in the folder that this process is in.
+
+    Types decide what is compiled, not sizes, so arrays come from files, as they do at work. What a mechanism refuses is
+    left out.
+    """
+    texts = news()[:ARTICLES]
+    corpus = Path("texts")
+    corpus.mkdir()
+    for number in range(SHARDS):
+        lines = (json.dumps({"text": text}) + "\n" for text in texts[number::SHARDS])
+        corpus.joinpath(f"{number}.jsonl").write_text("".join(lines))
+    count_corpus([str(corpus)], "counts", Local(), CountOptions(3, 2))
+    score_counts("counts", "collocations", Local())
+    tokenize_corpus([str(corpus)], "words", Local(), "word")
+    tokenize_corpus([str(corpus)], "tokens", Local(), "gst", "collocations")
+    vocabulary = read_vocabulary("counts/state/vocabulary.parquet")
+    drawn = np.random.default_rng(0).standard_normal((vocabulary.num_rows, DIMENSIONS)).astype(np.float32)
+    vectors = Vectors(vocabulary["word"].to_pylist(), drawn, counts=vocabulary["count"].to_numpy())
+    build_space(vectors).save("space")
+    space = load_space("space")
+    for name in mechanisms.names():
+        with contextlib.suppress(UserError):
+            release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), Key.generate())
+            privatize_corpus(release, [str(corpus)], name, Local())

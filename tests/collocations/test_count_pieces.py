@@ -1,0 +1,168 @@
+"""A large shard is counted in row ranges; what that gives is what counting it whole gives, to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpusveil.collocations import count
+from corpusveil.collocations.count import count_corpus
+from corpusveil.errors import BadValueError, ChangedError, UserError, WorkError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.storage import tasks
+from corpusveil.storage.rows import BLOCK_ROWS
+from tests.collocations.corpora import make, write
+from tests.collocations.test_count import Halting
+from tests.engines.corpora import UNKNOWN, release_files
+
+REPEATED = 34
+ROWS = 600 * REPEATED
+"""Two and a half times ``BLOCK_ROWS``."""
+
+
+@pytest.fixture(scope="module")
+def shard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with one shard of ``ROWS`` rows, many of them empty, and a small one."""
+    made, folder = make(600, 11, sentences=3), tmp_path_factory.mktemp("large")
+    made.documents *= REPEATED
+    write(folder, made, 1)
+    return Path(write(folder / "small", make(50, 12), 1)).parent
+
+
+@pytest.fixture(scope="module")
+def reference(shard: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("whole") / "counts"
+    count_corpus([str(shard)], str(output), Local())
+    return output
+
+
+class Seen(Local):
+    """Keeps what it was asked to run."""
+
+    def __init__(self, slots: int = 1) -> None:
+        super().__init__()
+        object.__setattr__(self, "jobs", [])
+        object.__setattr__(self, "many", slots)
+
+    def slots(self) -> int:
+        return self.many  # type: ignore[attr-defined, no-any-return]
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+        self.jobs.append((function.name, list(tasks)))  # type: ignore[attr-defined]
+        return super().run(function, tasks)
+
+
+class TestPieces:
+    def test_give_the_same_bytes(self, shard: Path, reference: Path, tmp_path: Path) -> None:
+        """The large shard in three tasks, the small one in one, in both stages that read; the artefact is the same."""
+        engine = Seen()
+        count_corpus([str(shard)], str(tmp_path / "out"), engine, rows_per_task=BLOCK_ROWS)
+        assert [(name, len(done)) for name, done in engine.jobs] == [("words", 4), ("ngrams", 4)]  # type: ignore[attr-defined]
+        assert release_files(tmp_path / "out") == release_files(reference)
+        count_corpus([str(shard)], str(tmp_path / "out"), Local())  # finished: nothing is done, however it was split
+
+    def test_are_made_where_a_shard_would_keep_one_worker_busy(
+        self, shard: Path, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without being asked, by its size and the workers there are; the pieces of the large shard begin first."""
+        monkeypatch.setattr(tasks, "SPLIT_FROM_BYTES", 4096)
+        monkeypatch.setattr(tasks, "_ABOUT_EQUAL", 10)
+        engine = Seen(slots=2)
+        count_corpus([str(shard)], str(tmp_path / "out"), engine)
+        name, done = engine.jobs[0]  # type: ignore[attr-defined]
+        assert name == "words"
+        assert len(done) > 2
+        assert done[-1].piece is None
+        assert release_files(tmp_path / "out") == release_files(reference)
+
+    @pytest.mark.parametrize("then", [None, 2 * BLOCK_ROWS])
+    def test_of_another_split_are_not_gone_on_with(
+        self, shard: Path, reference: Path, tmp_path: Path, then: int | None
+    ) -> None:
+        """Stopped behind the first stage and run again in other pieces: every row is counted once."""
+        with pytest.raises(WorkError):
+            count_corpus([str(shard)], str(tmp_path / "out"), Halting(), rows_per_task=BLOCK_ROWS)
+        count_corpus([str(shard)], str(tmp_path / "out"), Local(), rows_per_task=then)
+        assert release_files(tmp_path / "out") == release_files(reference)
+
+    def test_can_be_added_to(self, shard: Path, tmp_path: Path) -> None:
+        """A shard that was split stands once among the inputs, and is refused when it is added again."""
+        small, large = shard / "small", next(shard.glob("*.gz"))
+        count_corpus([str(small)], str(tmp_path / "small"), Local())
+        made = str(tmp_path / "sum")
+        told = count_corpus([str(large)], made, Local(), add_to=str(tmp_path / "small"), rows_per_task=BLOCK_ROWS)
+        assert len({one["digest"] for one in told["inputs"]}) == len(told["inputs"]) == 2
+        assert told["documents"] == ROWS + 50
+        with pytest.raises(UserError, match="in the counts already"):
+            count_corpus([str(large)], str(tmp_path / "twice"), Local(), add_to=made, rows_per_task=BLOCK_ROWS)
+
+    def test_of_a_shard_that_changes_are_refused(self, shard: Path, tmp_path: Path) -> None:
+        """Pieces read from two versions of a shard are no count of either."""
+        source = tmp_path / "x.jsonl"
+        source.write_text('{"text": "one two"}\n' * 2 * BLOCK_ROWS)
+
+        class Changing(Local):
+            def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+                super().run(function, tasks[:1])
+                source.write_text('{"text": "two one"}\n' * 2 * BLOCK_ROWS)
+                work = function.place()  # type: ignore[attr-defined]
+                first = work.address("done", tasks[0].record_name)
+                done = Path(first).read_text()
+                told = super().run(function, tasks[1:])
+                now = function.fingerprint(tasks[0])  # type: ignore[attr-defined]
+                before = function.kind.of(done.encode())  # type: ignore[attr-defined]
+                work.write(f"done/{tasks[0].record_name}", before.model_copy(update={"input": now}))
+                return told
+
+        with pytest.raises(ChangedError, match=r"x\.jsonl: this input changed while it was read"):
+            count_corpus([str(source)], str(tmp_path / "out"), Changing(), rows_per_task=BLOCK_ROWS)
+        assert not (tmp_path / "out" / "_artifact.json").exists()
+
+    def test_bad_rows_and_sizes_are_said(self, tmp_path: Path) -> None:
+        """By the row's number in the file, not in the piece; a size that is no multiple of a block by itself."""
+        source = tmp_path / "x.jsonl"
+        source.write_text('{"text": "a b"}\n' * BLOCK_ROWS + "\n" + UNKNOWN)
+        with pytest.raises(UserError, match=rf"x\.jsonl, row {BLOCK_ROWS + 1:}"):
+            count_corpus([str(source)], str(tmp_path / "out"), Local(), rows_per_task=BLOCK_ROWS)
+        with pytest.raises(BadValueError, match="multiple of 8192"):
+            count_corpus([str(source)], str(tmp_path / "other"), Local(), rows_per_task=100)
+
+
+class TestJobs:
+    """An engine is asked for two jobs by a small corpus, for four by a large one."""
+
+    def test_the_sums_of_a_large_corpus_are_the_engines(
+        self, shard: Path, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(count, "SMALL_BYTES", 0)
+        engine = Seen()
+        count_corpus([str(shard)], str(tmp_path / "out"), engine)
+        names = [name for name, _ in engine.jobs]  # type: ignore[attr-defined]
+        assert names == ["words", "added", "ngrams", "ngrams-added"]
+        assert release_files(tmp_path / "out") == release_files(reference)
+
+
+@pytest.mark.spark
+class TestEngines:
+    @pytest.fixture(scope="class")
+    def spark(self) -> Iterator[Any]:
+        session = spark_session("local[2]")
+        yield session
+        session.stop()
+
+    def test_split_on_spark_in_two_jobs(self, spark: Any, shard: Path, reference: Path, tmp_path: Path) -> None:
+        """Spark's own tracker says how many jobs a small count is."""
+        spark.sparkContext.setJobGroup("one count", "")
+        count_corpus([str(shard)], str(tmp_path / "out"), Spark(), rows_per_task=BLOCK_ROWS)
+        assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("one count")) == 2
+        assert release_files(tmp_path / "out") == release_files(reference)
+
+    @pytest.mark.parametrize("engine", [Local(2), Beam()], ids=["local", "beam"])
+    def test_split_on_other_engines(self, shard: Path, reference: Path, tmp_path: Path, engine: Any) -> None:
+        count_corpus([str(shard)], str(tmp_path / "out"), engine, rows_per_task=BLOCK_ROWS)
+        assert release_files(tmp_path / "out") == release_files(reference)
