@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.choices import ALLOCATIONS, Allocation
-from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError
+from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError, not_a_choice
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
@@ -82,6 +82,11 @@ def written(epsilon: float) -> str:
     return repr(float(epsilon)).removesuffix(".0")
 
 
+def times(epsilon: float, distance: str) -> str:
+    """Write the product of an epsilon and a distance; nobody needs to read a factor of 1."""
+    return distance if epsilon == 1 else f"{written(epsilon)} times {distance}"
+
+
 LOOKING_AT_WORDS = frozenset(
     ("idf", "tf-idf", "tfidf", "pmi", "npmi", "pos", "part-of-speech", "ner", "names", "entities", "attention",
      "importance", "saliency", "sensitivity", "frequency", "entropy")
@@ -129,7 +134,7 @@ class Budget:
                 f"every bound; use {', '.join(ALLOCATIONS)}, which look at positions and lengths only."
             )
         if self.allocation not in ALLOCATIONS:
-            raise BadValueError(f"allocation = {self.allocation!r}: it may be {', '.join(ALLOCATIONS)}.")
+            raise not_a_choice("allocation", self.allocation, ALLOCATIONS)
         if self.allocation != "uniform" and self.per != "document":
             raise ConflictError(f"allocation = {self.allocation!r}: this is for a budget per document.")
         if bool(self.weights) != (self.allocation == "position"):
@@ -182,42 +187,37 @@ class Budget:
     def promises(self) -> tuple[str, ...]:
         """Say what holds for a whole document, in words: three readings of one bound."""
         whole = written(self.epsilon)
-        each, largest = f"{whole} / m", whole
         if self.per == "token":
-            each, largest = whole, f"{whole} times m"
-        elif self.allocation == "word-share":
-            each, largest = f"{whole} / n", f"{whole} times m / n, so never more than {whole},"
-        elif self.allocation == "per-word":
-            each = f"{whole} times k / n for the unit of most words, k,"
-        elif self.allocation == "position":
-            each = f"{whole} times the largest weight / the sum of weights"
-        neighbors = "A document with m replaced words, against one of as many tokens that differs in known words only"
-        one = each if self.allocation in ("uniform", "word-share") else f"{whole} times its own share"
-        return (
-            f"{neighbors}: the log-ratio of any output is at most {each} times the sum of the words' distances;",
-            f"put otherwise, at most {largest} times the largest of these distances;",
-            f"when one word differs, at most {one} times its distance.",
+            each, largest = times(self.epsilon, ""), f"{'' if self.epsilon == 1 else whole + ' '}m times "
+        else:
+            each, largest = f"{self.share} times ", f"{whole} times "
+        if self.allocation == "word-share":
+            largest = f"{whole} m / n (never more than {whole}) times "
+        longest, own = {
+            "per-word": (", k being that of the longest unit", ", k being that of its unit"),
+            "position": (", w being the largest weight", ", w being its own weight"),
+        }.get(self.allocation, ("", ""))
+        document = (
+            "For two documents with equally many tokens and m replaced words each that differ only in known words, the "
+            f"log-ratio of any output is at most {each}the sum of the words' distances{longest}."
         )
+        word = f"If one word differs, it is at most {each}its distance{own}."
+        return document, f"That is at most {largest}the largest distance.", word
 
     @property
     def share(self) -> str:
         """What a replaced word of a document gets, in words."""
-        fraction = {
-            "uniform": "/ m",
-            "word-share": "/ n",
-            "per-word": "times k / n",
-            "position": "times its weight / the sum of weights",
-        }
+        fraction = {"uniform": "/ m", "word-share": "/ n", "per-word": "k / n", "position": "w / W"}
         return f"{written(self.epsilon)} {fraction[self.allocation]}"
 
     @property
     def shared_among(self) -> str:
         """What the letters in ``share`` stand for."""
         meant = {
-            "uniform": "m of them",
+            "uniform": "m replaced words",
             "word-share": "n words, replaced or not",
-            "per-word": "n replaced words, k of them in the unit",
-            "position": f"weights {', '.join(map(str, self.weights))} and so on by position",
+            "per-word": "n replaced words, k of them in the word's unit",
+            "position": f"weights w = {', '.join(map(str, self.weights))} by position (the last repeats), W in all",
         }
         return meant[self.allocation]
 

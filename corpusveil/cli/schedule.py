@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 def schedule(
     file: Annotated[str, typer.Argument(help="The configuration of the release.", metavar="FILE.toml")],
-    status: Annotated[bool, typer.Option("--status", help="Say what was done and what is due; do nothing.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Show what was done and what is due; do nothing else.")
+    ] = False,
     write: Annotated[
-        str | None, typer.Option(help=f"Write what starts it, for {', '.join(KINDS)}.", metavar="KIND")
+        str | None,
+        typer.Option(help=f"Write the definition that starts the schedule, for {', '.join(KINDS)}.", metavar="KIND"),
     ] = None,
     to: Annotated[str, typer.Option(help="The folder that --write writes to.", metavar="FOLDER")] = ".",
     at: Annotated[
-        str | None, typer.Option(help="When, as cron has it, in UTC; default schedule.at, 0 3 * * *.")
+        str | None, typer.Option(help="When to start, as a cron expression in UTC. Default: schedule.at, 0 3 * * *.")
     ] = None,
     image: Annotated[str | None, typer.Option(help="For --write kubernetes: the container image.")] = None,
     progress: ProgressOption = "auto",
@@ -50,7 +53,7 @@ def schedule(
         _write(document, write, to, at or document.settings.schedule.at, image)
         return
     if image is not None or at is not None:
-        raise ConflictError("--at and --image are for --write; add it or leave them out.")
+        raise ConflictError("--at and --image need --write; add it, or leave them out.")
     if status:
         for line in scheduled.status(document):
             print(line)
@@ -62,7 +65,7 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None) -
     from corpusveil.storage import files
 
     if kind not in KINDS:
-        raise BadValueError(f"--write {kind}: it may be {', '.join(KINDS)}.")
+        raise BadValueError(f"--write {kind}: choose one of {', '.join(KINDS)}.")
     parse_times(at)
     path = Path(document.file).absolute()  # a link stays one: paths are relative to where it lies
     stem = re.sub("[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:36]
@@ -74,14 +77,18 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None) -
     )  # fmt: skip
     for word in (call.program, call.file):
         if not word.isprintable():
-            raise AddressError(f"{word!r}: a path with control characters can't stand in a definition; rename it.")
+            raise AddressError(
+                f"{word!r}: a definition cannot contain a path with control characters; rename the path."
+            )
     if kind == "kubernetes":
         _refuse_paths_of_here(document)
     made = KINDS[kind](call)
     for name in made:
         target = Path(to) / name
         if target.exists() and MARK not in target.read_text(encoding="utf-8", errors="replace"):
-            raise InUseError(f"{target}: a file is here that this command did not write; choose another --to.")
+            raise InUseError(
+                f"{target}: this file was not written by this command, and is not overwritten; choose another --to."
+            )
     for name, text in made.items():
         files.write_bytes(str(Path(to) / name), text.encode())
         print(Path(to) / name)
@@ -91,4 +98,4 @@ def _refuse_paths_of_here(document: Document) -> None:
     """Raise UserError for relative paths, which mean nothing in a container."""
     for key, one in document.paths():
         if not one.startswith("/") and "://" not in one:
-            raise document.fault(key, f"{one} is a path in this folder; name a store, or a whole path of a volume")
+            raise document.fault(key, f"{one} is a relative path; use a URL, or an absolute path of a volume")

@@ -58,4 +58,6 @@ def refuse_changed(output: str, tasks: Sequence[ShardTask], inputs: Sequence[dic
     """Raise UserError when a shard is not what the finished artefact ``output`` was made of."""
     for task, told in zip(tasks, inputs, strict=True):
         if keyed_digest(task.url, b"") != told["digest"]:
-            raise ChangedError(f"{task.url}: this input changed after {output} was made of it; choose another output.")
+            raise ChangedError(
+                f"{task.url}: this input changed after {output} was made from it; choose another output."
+            )

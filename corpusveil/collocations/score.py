@@ -87,7 +87,7 @@ def score_counts(
         raise MismatchError(f"{counts}: these are counts of single words; count again with max_n 2 or more.")
     parts = len(files.listing(files.join(counts, "ngrams")))
     if parts != told["parts"] + 1:
-        raise NotMadeError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
+        raise NotMadeError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy all counts again.")
     settings = [scoring.measure, scoring.threshold, scoring.min_count, sorted(scoring.connectors), scoring.rule]
     stage = ScorePart(
         files.join(output, WORK), mark_of(VERSION, told["digest"], settings), counts, told["words"], scoring
@@ -106,7 +106,7 @@ def _score(
     table = ordered(pa.concat_tables([_read(record.made) for record in records]))
     if not table.num_rows:
         raise DataError(
-            f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and {scoring.min_count} occurrences; "
+            f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and occurs {scoring.min_count} times; "
             "lower the threshold or the least count."
         )
     with files.open_write(files.join(output, TABLE)) as file:

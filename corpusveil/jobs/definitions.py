@@ -38,7 +38,7 @@ def parse_times(at: str) -> tuple[frozenset[int] | None, ...]:
     """Return the five fields of a cron expression as sets, None where ``*`` allows all. Raises UserError for others."""
     words = at.split()
     if len(words) != len(_FIELDS):
-        raise BadValueError(f"--at {at}: it needs five fields, as cron has them: minute, hour, day, month, weekday.")
+        raise BadValueError(f"--at {at}: give five fields of a cron expression: minute, hour, day, month, weekday.")
     return tuple(_field(at, word, *field) for word, field in zip(words, _FIELDS, strict=True))
 
 
@@ -57,7 +57,7 @@ def _field(at: str, word: str, name: str, low: int, high: int) -> frozenset[int]
         end = int(last) if last else (high if found[1] == "*" or found[2] else begin)
         step = int(found[2]) if found[2] else 1
         if not (low <= begin <= end <= high and step):
-            raise BadValueError(f"--at {at}: the {name} {item} is not within {low} to {high}.")
+            raise BadValueError(f"--at {at}: the {name} {item} is outside {low} to {high}.")
         chosen |= set(range(begin, end + 1, step))
     return frozenset(one % 7 for one in chosen) if high == 7 else frozenset(chosen)
 
@@ -117,7 +117,9 @@ def _unit_word(word: str) -> str:
 def kubernetes(call: Call) -> dict[str, str]:
     """Return a ConfigMap with the configuration and a CronJob that starts it, one at a time."""
     if call.image is None:
-        raise UnsetError("--write kubernetes: name the container image with --image; it needs corpusveil in it.")
+        raise UnsetError(
+            "--write kubernetes: the container image is missing; name an image with corpusveil in it by --image."
+        )
     mounts = [{"name": "configuration", "mountPath": "/etc/corpusveil", "readOnly": True}]
     volumes: list[object] = [{"name": "configuration", "configMap": {"name": call.name}}]
     container: dict[str, object] = {
@@ -135,7 +137,7 @@ def kubernetes(call: Call) -> dict[str, str]:
         path = str(call.key_path)
         folder, _, name = path.rpartition("/")
         if not folder:
-            raise BadValueError(f"--write kubernetes: key.path = {path}: write it as a whole path of the container.")
+            raise BadValueError(f"--write kubernetes: key.path = {path}: give an absolute path of the container.")
         mounts.append({"name": "key", "mountPath": folder, "readOnly": True})
         items = [{"key": "key", "path": name}]
         secret = {"secretName": f"{call.name}-key", "defaultMode": 0o400, "items": items}

@@ -28,7 +28,8 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
     if duplicates:
         known = count_duplicates(find_shards(corpus.input), prepared.columns)
         watch.say(
-            f"{known.documents:,} documents, {known.copies:,} of them copies of an earlier one, at most {known.most:,} "
-            f"alike: with duplicates independent such a document spends {known.most:,} times as much"
+            f"{known.documents:,} documents, of which {known.copies:,} are copies of an earlier document; at most "
+            f"{known.most:,} are equal. With duplicates = independent, such a document spends {known.most:,} times "
+            "as much"
         )
     return found

@@ -53,7 +53,7 @@ def tell_unknown(unknown_share: float | None, watch: Watch) -> None:
     if unknown_share is None or unknown_share <= MANY_UNKNOWN:
         return
     watch.warn(
-        "warning: many words of this text are not in the space's vocabulary, and are replaced without regard to their "
-        "meaning. Is the space of the same language and domain?"
+        "warning: many words of this text are not in the vocabulary of the space and are replaced regardless of "
+        "their meaning. Check that the space has the language and domain of the text."
     )
     watch.confide(f"{unknown_share:.0%} of the words are unknown (private).")

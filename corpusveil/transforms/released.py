@@ -57,6 +57,6 @@ def refuse_denoised(shards: Sequence[InputShard]) -> None:
         found = spends_of(folder) if folder else None
         if found is not None and found.source is not None:
             raise MismatchError(
-                f"{folder}: this is a denoised release, made of release {found.source[:16]}…: it spends nothing, and a "
-                "ledger takes no entry of it. Privatize the original, or leave the ledger out."
+                f"{folder}: this is a denoised release, made from release {found.source[:16]}…. It spends nothing, "
+                "and a ledger takes no entry of it; privatize the original, or leave the ledger out."
             )

@@ -110,7 +110,7 @@ def test_an_outcome_shows_no_count_of_the_input(values: dict[str, Any]) -> None:
 
 def test_a_job_that_goes_on_alone_is_no_release_yet() -> None:
     outcome = cv.Outcome(Counts(), 5, None, 0.0, output="gs://b/out", records="gs://b/out.records")
-    assert "5 shards are handed over; the job writes the manifest when all are done" in repr(outcome)
+    assert "5 shards were handed over; the job writes the manifest when all are done" in repr(outcome)
     assert "sha256" not in repr(outcome)
 
 

@@ -165,11 +165,11 @@ class TestWrongCalls:
         assert not (tmp_path / "ledger").exists()
 
     def test_a_corpus_alone_counts_nothing(self, release: cv.Release) -> None:
-        with pytest.raises(UnsetError, match="there is none; add ledger="):
+        with pytest.raises(UnsetError, match="no ledger is given; add ledger="):
             cv.privatize(["aaaa"], release, ids=["x"], corpus="reviews")  # type: ignore[call-overload]
 
     def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
-        with pytest.raises(BadTypeError, match=r"ledger: this is of type str; give cv\.Ledger\(URL, cap=\.\.\.\)"):
+        with pytest.raises(BadTypeError, match=r"ledger: give cv\.Ledger\(URL, cap=\.\.\.\), not a value of type str"):
             cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path), corpus="r")  # type: ignore[call-overload]
 
     @pytest.mark.parametrize("cap", ["cap", "cap_token", "cap_ldp"])

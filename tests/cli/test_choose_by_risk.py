@@ -187,14 +187,14 @@ class TestAFile:
 
 
 @pytest.mark.parametrize(("options", "said", "code"), [
-    (["--risk", "0.5", "--epsilon", "1"], "--risk: it chooses --epsilon; leave one", "conflicting-settings"),
-    ([], "--epsilon: this option is missing; give it, or --risk", "missing-setting"),
-    (["--risk", "0.5", "--per", "document"], "--risk: it is of a single word; --per has to be token", "conflicting"),
-    (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"], "--risk: it is of a",
+    (["--risk", "0.5", "--epsilon", "1"], "--risk: this option chooses --epsilon; leave", "conflicting-settings"),
+    ([], "--epsilon: this option is missing; add it, or add --risk", "missing-setting"),
+    (["--risk", "0.5", "--per", "document"], "for the epsilon of a word; --per has to be token", "conflicting"),
+    (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"], "--risk: this option",
      "conflicting-settings"),
-    (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "--risk: it is of a", "conflicting"),
-    (["--risk", "0.5", "--model", "m"], "--model: it is for --risk-of context", "conflicting-settings"),
-    (["--epsilon", "1", "--model", "m"], "--model: it is for --risk", "conflicting-settings"),
+    (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "--risk: this option", "conflicting"),
+    (["--risk", "0.5", "--model", "m"], "--model: this option needs --risk-of context", "conflicting-settings"),
+    (["--epsilon", "1", "--model", "m"], "--model: this option needs --risk", "conflicting-settings"),
     (["--epsilon", "1", "--risk-of", "context"], "--risk-of: it is for --risk", "conflicting-settings"),
     (["--risk", "0"], "--risk 0.0: it has to be above 0", "wrong-value"),
     (["--risk", "1"], "--risk 1.0: it has to be below 1", "wrong-value"),

@@ -170,11 +170,11 @@ class TestMechanisms:
         assert [part.partition(":")[0] for part in parts] == [f"{epsilon:g}" for epsilon in epsilons or (1.0,)]
         for part, epsilon in zip(parts, epsilons or (1.0,), strict=True):
             guarantee = mechanism.guarantee(epsilon)
-            assert f"{epsilon:g} times the distance, the distance being {guarantee.metric}" in part
+            assert f"{epsilon:g} times the distance, which is {guarantee.metric}" in part
             assert all(line in part for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
 
     @pytest.mark.parametrize(
-        ("name", "said"), [("custext-per-word", "\n  none\n"), ("truncated-gumbel", "is defined above")]
+        ("name", "said"), [("custext-per-word", "\n  none\n"), ("truncated-gumbel", "is defined only above")]
     )
     def test_say_where_there_is_none(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
@@ -379,7 +379,7 @@ class TestAWrongCall:
         assert run(["--debug", *ground.arguments(tmp_path / "missing", tmp_path / "out")]) == 2
         told = capsys.readouterr().err
         assert "Traceback" in told
-        assert told.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: nothing matches")
+        assert told.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: this matches no file")
 
     def test_ends_a_process_as_it_ends_here(self, ground: Ground, tmp_path: Path) -> None:
         told = run_process(*ground.arguments(tmp_path / "missing", tmp_path / "out"), home=tmp_path)
@@ -405,7 +405,7 @@ class TestTheWorkFailed:
 
 class TestWhatIsPrinted:
     def retention(self, capsys: pytest.CaptureFixture[str]) -> float:
-        found = re.search(r"share of known words that come back unchanged: ([\d.]+)%", capsys.readouterr().out)
+        found = re.search(r"share of known words that are unchanged: ([\d.]+)%", capsys.readouterr().out)
         assert found
         return float(found.group(1)) / 100
 
@@ -420,13 +420,13 @@ class TestWhatIsPrinted:
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(changed(ground.arguments(source, tmp_path / "out"), "--epsilon", "10")) == 0
-        assert sentence(capsys) == "warning: at epsilon 10 nearly every known word stays as it is."
+        assert sentence(capsys) == "warning: at epsilon 10 nearly all known words are unchanged."
 
     def test_is_the_share_by_length_for_a_budget_per_document(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(ground.arguments(source, tmp_path / "out", "--per", "document")) == 0
-        said = "share of known words that come back unchanged, by the words of a document: .* of 10, .* of 1000"
+        said = "share of known words that are unchanged, by the words of a document: .* of 10, .* of 1000"
         assert re.search(said, capsys.readouterr().out)
 
     def test_is_what_is_promised_what_is_disclosed_and_the_digest(
@@ -459,7 +459,7 @@ class TestWhatIsPrinted:
     ) -> None:  # fmt: skip
         """Who gives a delta reads what it means, once, and without asking for every condition."""
         assert run([*ground.arguments(source, tmp_path / "out", "--delta", "1e-6"), *explain]) == 0
-        assert capsys.readouterr().out.count("(epsilon, delta) at delta = 1e-06, against") == 1
+        assert capsys.readouterr().out.count("(epsilon, delta) of documents at delta = 1e-06") == 1
 
     def test_is_why_there_is_no_guarantee(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -113,8 +113,8 @@ class TestBothCallers:
          "budget.epsilon = -1.0: it has to be above 0"),
         ("weights", [2, 1], "budget", "weights", "--weights: they go with --allocation position",
          "budget.weights: they go with budget.allocation position"),
-        ("workers", 0, "engine", "workers", "--workers 0: it has to be at least 1",
-         "engine.workers = 0: it has to be at least 1"),
+        ("workers", 0, "engine", "workers", "--workers 0: give a number at least 1",
+         "engine.workers = 0: give a number at least 1"),
     ])  # fmt: skip
     def test_in_its_own_names(
         self, tmp_path: Path, option: str, value: Any, section: str, key: str, on_call: str, in_file: str
@@ -284,5 +284,7 @@ def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path, section: s
 
 def test_a_key_outside_of_sections_is_told_where_it_belongs(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
-    with pytest.raises(UnknownError, match=r"epsilon: a key belongs in a section; did you mean budget\.epsilon\?"):
+    with pytest.raises(
+        UnknownError, match=r"epsilon: this key has no section; put it below a section; did you mean budget\.epsilon\?"
+    ):
         read(str(tmp_path / "run.toml"))

@@ -128,12 +128,12 @@ class TestVocabulary:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"", "holds no words"),
-            (b"\n \n", "holds no words"),
-            (b"a\nb\na\n", "line 3: the same word as in line 1"),
+            (b"", "has no words"),
+            (b"\n \n", "has no words"),
+            (b"a\nb\na\n", "line 3: this word is also in line 1"),
             (b"a\nnew york\n", "line 2: holds a blank"),
             (b"\xff\xfe", "not valid UTF-8"),
-            (b"nowhere\nnorhere\n", "0 of the words asked for"),
+            (b"nowhere\nnorhere\n", "0 of the requested words"),
         ],
     )
     def test_that_is_wrong_is_one_sentence(

@@ -67,7 +67,7 @@ def test_a_wrong_key_of_a_grid_is_one_sentence(text: str, said: str, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["evaluate", "study"], "Which study?"),
+        (["evaluate", "study"], "The study is missing"),
         (["evaluate", "study", "diffractor"], "diffractor: there is no such study"),
         (["evaluate", "study", "1-diffractor"], "--output is missing"),
         (

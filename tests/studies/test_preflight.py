@@ -76,7 +76,7 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
         ("pypantera", ["--vectors", "VECTORS", "--vectors", "VECTORS"], "has one embedding; give one file"),
         ("pypantera", ["--collection", "/a.tsv", "--queries", "/b.tsv", "--qrels", "/c"], "--collection /a.tsv: there"),
         ("pypantera", ["--collection", "GRID", "--queries", "GRID", "--qrels", "/c"], "--qrels /c: there is nothing"),
-        ("pypantera", ["--output", "GRID"], "a file of that name is in the way"),
+        ("pypantera", ["--output", "GRID"], "a file has this name"),
         ("pypantera", ["--data", "DATA", "--output", "DATA"], "is read; name another folder"),
         ("pypantera", ["--data", "DATA", "--output", "DATA/out"], "is read; name another folder"),
     ],

@@ -387,7 +387,7 @@ class TestOnce:
             return enter(ledger, *planned)
 
         monkeypatch.setattr(Ledger, "enter", change)
-        with pytest.raises(BadShardsError, match="changed while the run"):
+        with pytest.raises(BadShardsError, match="changed during the run"):
             privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
         assert not (tmp_path / "a" / "manifest.json").exists()
         assert not (tmp_path / "a" / "data" / "part-00001-of-00002.jsonl").exists()
@@ -554,7 +554,7 @@ class TestTheCommand:
         assert not list(differences(Ledger.existing(str(done)), [Records(str(tmp_path / "out.records"))]))
         next((done / ENTRIES).glob("*.parquet")).unlink()
         assert run(arguments) == 1
-        assert "is missing, which covers it" in capsys.readouterr().out
+        assert "which covers this shard, is missing" in capsys.readouterr().out
 
     def test_misses_no_entry_for_one_of_another_corpus(self, space: Space, tmp_path: Path) -> None:
         """Of equal shard names, counts and release: the records name what covers them."""

@@ -190,7 +190,7 @@ class TestIds:
             lambda: privatize(pd.DataFrame({"text": [self.TEXT]}), RELEASE),
             lambda: cv.term_vectors([self.TEXT], RELEASE, 3),
         ):
-            with pytest.raises(UserError, match=r"ids are needed.*cv\.RowNumbers\('name'\)"):
+            with pytest.raises(UserError, match=r"ids are missing.*cv\.RowNumbers\('name'\)"):
                 call()
 
     def test_a_name_of_a_column_where_there_are_none_is_told(self) -> None:
@@ -255,7 +255,7 @@ class TestLists:
         assert out[0] != " ".join(WORDS)
         assert out[1:] == [None] * 3
 
-    @pytest.mark.parametrize(("texts", "said"), [("zzcanary", "in brackets"), ([1], "has to be a string"),
+    @pytest.mark.parametrize(("texts", "said"), [("zzcanary", "in brackets"), ([1], "a text is not a string"),
                                                  (["zzcanary\ud800"], "surrogate")])  # fmt: skip
     def test_what_is_no_list_of_texts_is_refused(self, texts: Any, said: str) -> None:
         """A single text would else be taken for a list of letters; no text is quoted."""

@@ -18,7 +18,7 @@ from corpusveil.collocations.fixed import ONE
 from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.collocations.modelling import model_of, model_of_counts, range_of
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
-from corpusveil.errors import BadValueError, DataError
+from corpusveil.errors import DataError, below_least
 from corpusveil.evaluation.terms import batches, check_texts, count_words, tokenizer_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
@@ -50,7 +50,7 @@ class KneserNey:
     def of_texts(cls, texts: Sequence[str], min_count: int = 1) -> Self:
         """Count texts, as ``corpusveil count`` does, and smooth. Raises UserError where no word occurs often enough."""
         if min_count < 1:
-            raise BadValueError(f"min_count = {min_count}: it is at least 1.")
+            raise below_least("min_count", min_count, 1)
         vocabulary, tokens = count_words(check_texts(texts), min_count=min_count)
         counter, tokenizer = NgramCounter(len(vocabulary), ORDER), tokenizer_of(vocabulary)
         runs = [run for some in batches(texts, tokenizer) for run in counter.add(*running(some))]

@@ -19,6 +19,7 @@ from corpusveil.errors import (
     DataError,
     ShapeError,
     UnsetError,
+    no_column,
 )
 from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.evaluation.matching import Matched, match, spread
@@ -164,6 +165,6 @@ def _values(data: Any, name: str) -> list[Any]:
     if names is None:
         raise ColumnError(f"{name}: texts without columns have no such one; give a frame.")
     if name not in list(names):
-        raise ColumnError(f"{name}: there is no such column; there are {', '.join(map(str, names))}.")
+        raise no_column(name, names)
     column = frame[name]
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column)

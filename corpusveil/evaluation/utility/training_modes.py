@@ -18,7 +18,7 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 import numpy as np
 from scipy import stats
 
-from corpusveil.errors import BadValueError, MismatchError, ShapeError
+from corpusveil.errors import BadValueError, MismatchError, ShapeError, not_a_choice
 from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.utility.labelled_texts import SHARES, LabelledTexts
 from corpusveil.evaluation.utility.remembered import Remembered
@@ -150,9 +150,9 @@ def utility(
     originals = options.get("originals")
     seeds = checked_seeds(privates, seeds, options.get("fewest", FEWEST))
     if mode not in MODES:
-        raise BadValueError(f"mode = {mode!r}: it may be {', '.join(MODES)}.")
+        raise not_a_choice("mode", mode, MODES)
     if measure not in SCORES:
-        raise BadValueError(f"measure = {measure!r}: it may be {', '.join(SCORES)}.")
+        raise not_a_choice("measure", measure, SCORES)
     if originals is None:
         originals = baselines(original, model, seeds, shares=shares)
     elif len(originals) != len(seeds):

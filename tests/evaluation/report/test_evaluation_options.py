@@ -104,7 +104,10 @@ class TestPairs:
             assert (found.at("attribute, adaptive").value > 0.9) is known
             assert (found.at("accuracy, private to private").value > 0.8) is known
             assert "a release of their own" in " ".join(found.notes)
-            assert any(line.startswith(f"Second texts: Each replaced word: {epsilon:g} ") for line in found.guarantee)
+            said = f" is at most {epsilon:g} times their distance"
+            assert any(
+                line.startswith("Second texts: Each replaced word: ") and said in line for line in found.guarantee
+            )
         for name in ("attribute, adaptive", "accuracy, private to private"):
             assert found.at(name, 12.0).value > found.at(name, 0.01).value + 0.2  # both texts are released anew
 
@@ -323,7 +326,10 @@ class TestBadOptions:
         [
             (("--leaked-key", "KEY"), "name it (space)"),
             (("--mechanism", "santext"), "add some (epsilon)"),
-            (("--mechanism", "nothing-like-it", "--epsilon", "1", "--space", "SPACE"), "no mechanism has this name"),
+            (
+                ("--mechanism", "nothing-like-it", "--epsilon", "1", "--space", "SPACE"),
+                "there is no mechanism of this name",
+            ),
             (("--second", "nowhere"), "has no column 'nowhere'"),
             (("--second", "text"), "the column with the text"),
             (("--second", "topic", "--label", "topic"), "one is named twice"),
@@ -332,7 +338,7 @@ class TestBadOptions:
             (("--model", "vectors"), "name it (space)"),
             (("--causal", "nowhere"), "there is no such folder"),
             (("--words", "nowhere"), "nowhere"),
-            (("--words", "TWICE"), "same word as in line 1"),
+            (("--words", "TWICE"), "this word is also in line 1"),
         ],
     )
     def test_is_one_sentence(
