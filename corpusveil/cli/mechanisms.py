@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 WHICH = """\
 Which to take:
-  ring-geometric   unless you have a reason for another: an exact bound, a computed risk, and the speed of the files
-  santext, tem     where the distances of an embedding matter; their tables take a minute
-  syntf            where any two words need the same epsilon (plain LDP)
+  ring-geometric   the default choice: an exact bound, a computed risk, and the speed of the files
+  santext, tem     if the distances of an embedding matter; their tables take a minute
+  syntf            if any two words need the same epsilon (plain LDP)
   --profile NAME   to repeat a published study
 Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'audit --curve'.
 """
@@ -70,7 +70,7 @@ def mechanisms(
             cls = find(known)
             table.add_row(known, "epsilon" if cls.private else "none", cls.summary, cls.paper)
         Console().print(table)
-        print("\nprofiles, a study's settings for 'corpusveil privatize --profile NAME':")
+        print("\nprofiles, the settings of a study for 'corpusveil privatize --profile NAME':")
         for profile in PROFILES.values():
             roles = [role for role in ROLE_NAMES if getattr(profile.policy(), role, None) == "keep"]
             kept = ", ".join(roles).replace("_", " ") or "nothing"

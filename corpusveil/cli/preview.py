@@ -81,7 +81,7 @@ def preview(
 def lines(found: Preview, settings: Settings) -> list[str]:
     """Return what is printed."""
     (space, mechanism) = settings.needed("space", "mechanism")
-    key = "A throwaway key: the next preview differs." if settings.key.path is None else f"Key {settings.key.path}."
+    key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
     width = min(110, shutil.get_terminal_size((110, 24)).columns)
     told = [PRIVATE, f"Space {space.path}, mechanism {mechanism.name}. {key}", "", *map(_risk, found.drawn)]
     names = ["before", *(f"{one.epsilon:g}" for one in found.drawn)]

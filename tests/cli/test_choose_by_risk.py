@@ -108,7 +108,7 @@ class TestARelease:
         words = ["--risk", "0.6", "--risk-of", "context"]
         assert run(call(public, *words)) == 2
         said = capsys.readouterr().err
-        assert "--model: --risk-of context needs it" in said
+        assert "--model: --risk-of context needs a language model" in said
         assert "[missing-setting]" in said
         assert not (folder / "out").exists()
         assert run(call(public, *words, "--model", str(public / "model"))) == 0
@@ -196,8 +196,8 @@ class TestAFile:
     (["--risk", "0.5", "--model", "m"], "--model: this option needs --risk-of context", "conflicting-settings"),
     (["--epsilon", "1", "--model", "m"], "--model: this option needs --risk", "conflicting-settings"),
     (["--epsilon", "1", "--risk-of", "context"], "--risk-of: it is for --risk", "conflicting-settings"),
-    (["--risk", "0"], "--risk 0.0: it has to be above 0", "wrong-value"),
-    (["--risk", "1"], "--risk 1.0: it has to be below 1", "wrong-value"),
+    (["--risk", "0"], "--risk 0.0: give a number above 0", "wrong-value"),
+    (["--risk", "1"], "--risk 1.0: give a number below 1", "wrong-value"),
     (["--risk", "0.5", "--risk-of", "sentence"], "word", None),
     (["--risk", "0.1"], "most frequent word", "unsuitable-data"),
 ])  # fmt: skip

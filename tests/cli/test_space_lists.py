@@ -131,7 +131,7 @@ class TestVocabulary:
             (b"", "has no words"),
             (b"\n \n", "has no words"),
             (b"a\nb\na\n", "line 3: this word is also in line 1"),
-            (b"a\nnew york\n", "line 2: holds a blank"),
+            (b"a\nnew york\n", "line 2: the word contains a blank"),
             (b"\xff\xfe", "not valid UTF-8"),
             (b"nowhere\nnorhere\n", "0 of the requested words"),
         ],

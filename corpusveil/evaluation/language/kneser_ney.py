@@ -106,7 +106,7 @@ class KneserNey:
         """Return the perplexity of all texts together, a word. Raises UserError where they have no words."""
         sums, words, unknown = self._scores(texts)
         if not words:
-            raise DataError("The texts have no words, so they have no perplexity.")
+            raise DataError("The texts have no words, so they have no perplexity; give texts with words.")
         return Perplexity(float(np.exp(-sums.sum() / words)), words, unknown)
 
     def _scores(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], int, int]:

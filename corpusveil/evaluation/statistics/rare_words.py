@@ -35,7 +35,7 @@ def surviving_rare(originals: Sequence[str], privates: Sequence[str], rarest: in
 
 def _compute(evidence: Evidence) -> Iterator[Reading]:
     yield Reading(
-        surviving_rare(evidence.originals, evidence.privates), note=f"of the {RAREST:,} rarest of the original"
+        surviving_rare(evidence.originals, evidence.privates), note=f"of the {RAREST:,} rarest words of the original"
     )
 
 

@@ -30,9 +30,9 @@ _NEEDED = {
 
 _BOUNDS = {
     "greater_than": "above",
-    "greater_than_equal": "at least",
+    "greater_than_equal": "of at least",
     "less_than": "below",
-    "less_than_equal": "at most",
+    "less_than_equal": "of at most",
 }
 
 

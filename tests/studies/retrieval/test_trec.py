@@ -94,7 +94,7 @@ def test_a_broken_collection_is_named_in_one_sentence(tmp_path: Path, name: str,
         ("1 0 7 1_0", "line 2"),
         ("1 0 7 99999", "line 2"),
         ("1 0 7 1 extra", "line 2"),
-        ("1 0 10 2", "line 2: this passage was judged otherwise"),
+        ("1 0 10 2", "line 2: this passage has another judgment"),
     ],
 )
 def test_broken_judgements_are_named_with_their_line(tmp_path: Path, line: str, said: str) -> None:
