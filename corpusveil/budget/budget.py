@@ -33,7 +33,7 @@ def parse_weights(text: str) -> tuple[int, ...]:
         count = int(times) if colon else 1
         if len(weights) + count > MOST_WEIGHTS:
             raise BadValueError(
-                f"weights = {text}: they are for at most {MOST_WEIGHTS:,} tokens, the last for the rest."
+                f"weights = {text}: give at most {MOST_WEIGHTS:,} weights; the last is for all further tokens."
             )
         weights += [int(weight)] * count
     return tuple(weights)
@@ -46,11 +46,11 @@ def dataset_budget(base: float, average_words: float | None) -> float:
     """
     if average_words is None:
         raise UnsetError(
-            "a document's budget is epsilon times the average words of a text; give that (average_words), from public "
-            "knowledge and not from this corpus."
+            "average_words is missing: the budget of a document is epsilon times the average words of a text. Take "
+            "this number from public knowledge, not from this corpus."
         )
     if not (math.isfinite(average_words) and average_words > 0):
-        raise BadValueError(f"average_words = {average_words}: it has to be a number above 0.")
+        raise BadValueError(f"average_words = {average_words}: give a number above 0.")
     return base * average_words
 
 
@@ -71,7 +71,7 @@ def field_budget(epsilon: float, weights: str, field: str) -> float:
             raise ConflictError(f"field_weights = {weights}: {name.strip()} is named twice; name each column once.")
         shares[name.strip()] = int(weight)
     if field not in shares:
-        raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight there; add it.")
+        raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight; add it.")
     exact = Fraction(check_epsilon(epsilon)) * shares[field] / sum(shares.values())
     part = float(exact)
     return part if Fraction(part) <= exact else math.nextafter(part, 0.0)
@@ -125,24 +125,28 @@ class Budget:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "weights", tuple(self.weights))
         if self.per not in ("token", "document"):
-            raise BadValueError(f"per = {self.per!r}: a budget is per token or per document.")
+            raise BadValueError(f"per = {self.per!r}: choose token or document.")
         if self.per == "document" and self.epsilon < SMALLEST_DOCUMENT:
-            raise BadValueError(f"epsilon = {self.epsilon}: the smallest budget of a document is {SMALLEST_DOCUMENT}.")
+            raise BadValueError(f"epsilon = {self.epsilon}: give a document at least {SMALLEST_DOCUMENT}.")
         if str(self.allocation).lower() in LOOKING_AT_WORDS:
             raise BadValueError(
-                f"allocation = {self.allocation!r}: budgets that are computed from the words disclose them, outside "
-                f"every bound; use {', '.join(ALLOCATIONS)}, which look at positions and lengths only."
+                f"allocation = {self.allocation!r}: budgets that are computed from the words disclose these, outside "
+                f"every bound; use {', '.join(ALLOCATIONS)}, which depend on positions and lengths only."
             )
         if self.allocation not in ALLOCATIONS:
             raise not_a_choice("allocation", self.allocation, ALLOCATIONS)
         if self.allocation != "uniform" and self.per != "document":
-            raise ConflictError(f"allocation = {self.allocation!r}: this is for a budget per document.")
+            raise ConflictError(
+                f"allocation = {self.allocation!r}: this needs a budget per document; add per='document'."
+            )
         if bool(self.weights) != (self.allocation == "position"):
-            raise ConflictError("weights are for allocation = 'position', which needs some; give both or neither.")
+            raise ConflictError("weights and allocation = 'position' belong together; give both or neither.")
         if not all(isinstance(weight, int) and 1 <= weight <= MOST_WEIGHT for weight in self.weights):
-            raise BadValueError(f"weights = {list(self.weights)}: they are whole numbers from 1 to {MOST_WEIGHT:,}.")
+            raise BadValueError(f"weights = {list(self.weights)}: give whole numbers from 1 to {MOST_WEIGHT:,}.")
         if len(set(self.weights)) > DIFFERENT_WEIGHTS:
-            raise SizeError(f"weights: {len(set(self.weights))} different ones are given, {DIFFERENT_WEIGHTS} can be.")
+            raise SizeError(
+                f"weights: there are {len(set(self.weights))} different weights; give at most {DIFFERENT_WEIGHTS}."
+            )
 
     def shares(self, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1) -> npt.NDArray[np.float64]:
         """Return the epsilon of a token that has ``part`` of ``whole`` shares; int64 [T], float64 [T].
@@ -172,7 +176,7 @@ class Budget:
         The document has so many ``words``, all of them known, replaced and units by themselves.
         """
         if words < 1:
-            raise BadValueError(f"words = {words}: a document has 1 word or more.")
+            raise BadValueError(f"words = {words}: give 1 or more.")
         if self.weights:
             weights = self.weight(np.arange(min(words, len(self.weights)), dtype=np.int64))
             of_each, counts = np.unique(weights, return_counts=True)

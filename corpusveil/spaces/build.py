@@ -286,7 +286,7 @@ def _check(embeddings: Sequence[Vectors], seed: int, order: str | None) -> None:
     if not embeddings:
         raise UnsetError("There is no embedding; give at least one.")
     if order is not None and order not in ORDERS:
-        raise BadValueError(f"order={order!r} is not known; it may be {', '.join(ORDERS)}.")
+        raise BadValueError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
     if seed < 0:
         raise BadValueError(f"seed={seed}: give 0 or more.")
 

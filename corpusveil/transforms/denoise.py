@@ -85,7 +85,7 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
         if policy.tokenizer != "word":
             why = "how many words the original units had, which its text does not show"
         elif policy.numbers == "resample" or "resample" in (policy.contacts, policy.punctuation, policy.other):
-            why = "how many of its words stand for numbers or other tokens, which its text does not show"
+            why = "how many of its words represent numbers or other tokens, which its text does not show"
         elif "drop" in (policy.unknown_words, policy.stop_words):
             why = "how many words were dropped, which its text does not show"
     if why is not None:

@@ -37,7 +37,7 @@ class Spends(Shown):
             [
                 ("spends", "nothing: no ledger has an entry of it"),
                 ("made of", f"release {self.source}, and public data"),
-                ("promises", f"those of that release; what it spent a ledger says under {self.name}"),
+                ("promises", f"those of that release; a ledger says what it spent under {self.name}"),
             ],
         )
 

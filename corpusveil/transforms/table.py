@@ -149,7 +149,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        raise BadRowError(f"{name}: this column holds text that is not valid UTF-8; repair it first.") from None
+        raise BadRowError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
     return column
 
 

@@ -174,5 +174,5 @@ class TestWrongCalls:
 
     @pytest.mark.parametrize("cap", ["cap", "cap_token", "cap_ldp"])
     def test_a_cap_is_above_0(self, cap: str) -> None:
-        with pytest.raises(BadValueError, match="it has to be a number above 0"):
+        with pytest.raises(BadValueError, match="give a number above 0"):
             cv.Ledger("ledger", **{cap: 0.0})

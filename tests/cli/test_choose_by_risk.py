@@ -195,7 +195,7 @@ class TestAFile:
     (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "--risk: this option", "conflicting"),
     (["--risk", "0.5", "--model", "m"], "--model: this option needs --risk-of context", "conflicting-settings"),
     (["--epsilon", "1", "--model", "m"], "--model: this option needs --risk", "conflicting-settings"),
-    (["--epsilon", "1", "--risk-of", "context"], "--risk-of: it is for --risk", "conflicting-settings"),
+    (["--epsilon", "1", "--risk-of", "context"], "--risk-of: this option needs --risk", "conflicting-settings"),
     (["--risk", "0"], "--risk 0.0: give a number above 0", "wrong-value"),
     (["--risk", "1"], "--risk 1.0: give a number below 1", "wrong-value"),
     (["--risk", "0.5", "--risk-of", "sentence"], "word", None),

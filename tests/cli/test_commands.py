@@ -351,7 +351,7 @@ class TestAWrongCall:
         [
             (("--epsilonn", "1"), "--epsilonn"),
             (("--engine", "flink"), "flink"),
-            (("--master", "local[2]"), "--master: this is for --engine connect or spark"),
+            (("--master", "local[2]"), "--master: this option needs --engine connect or spark"),
             (("--", "--some_option=1"), "--engine beam"),
             (("--test-key",), "exclude each other"),
             (("--engine", "beam", "--runner", "DaskRunner"), "DaskRunner"),

@@ -68,8 +68,8 @@ def options() -> Iterator[Call]:
         for value in values:
             yield privatize(f"--{name}", f"--{name}", value)
     yield privatize("rows per task = 8191", "--rows-per-task", "8191")
-    yield privatize("--master: this is for --engine connect or spark", "--master", "spark://x:7077")
-    yield privatize("The text after '--': this is for --engine beam", "--", "--x=y")
+    yield privatize("--master: this option needs --engine connect or spark", "--master", "spark://x:7077")
+    yield privatize("The text after '--': this option needs --engine beam", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
     yield privatize("--key, --key-environment and --test-key exclude each other", "--test-key")
     yield privatize("--nonsense", "--nonsense")

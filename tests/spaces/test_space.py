@@ -311,7 +311,7 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
         ({"lists": SIZE + 1}, "lists=61: 0 to 60"),
         ({"lists": -1}, "lists=-1"),
         ({"seed": -1}, "seed=-1"),
-        ({"order": "alphabetical"}, "order='alphabetical' is not known; it may be greedy"),
+        ({"order": "alphabetical"}, "order='alphabetical': choose one of greedy"),
         ({"counts": np.ones(3, np.int64)}, "3 counts for 60 words"),
         ({"counts": -np.ones(SIZE, np.int64)}, "negative"),
     ],

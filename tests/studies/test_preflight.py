@@ -63,7 +63,7 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
     [
         ("1-diffractor", ["--encoder", "/nowhere"], "/nowhere: neither a folder with a sentence-transformers model"),
         ("1-diffractor", ["--model", "/nowhere"], "--model /nowhere: choose tfidf, vectors, lstm"),
-        ("1-diffractor", ["--model", "tfdif"], "--model tfdif: it may be"),
+        ("1-diffractor", ["--model", "tfdif"], "--model tfdif: choose"),
         ("1-diffractor", ["--data", "/nowhere"], "--data /nowhere: there is nothing here"),
         ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
         ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "nothing matches"),

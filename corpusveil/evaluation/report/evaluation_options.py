@@ -77,7 +77,7 @@ class EvaluationOptions:
         for name in self.models:
             if name not in BUILT_IN and not os.path.isfile(os.path.join(name, "config.json")):
                 raise BadValueError(
-                    f"model {name!r}: it may be {', '.join(BUILT_IN)}, or the folder of a transformers model."
+                    f"model {name!r}: choose {', '.join(BUILT_IN)}, or the folder of a transformers model."
                 )
         for name in self.mechanisms:
             find(name)

@@ -31,5 +31,5 @@ def _hyphens(url: str) -> Hyphens | None:
     description = described(url)
     hyphens = None if description is None else description.as_dict().get("hyphens")
     if hyphens is not None and hyphens not in HYPHENS:
-        raise ArtefactError(f"{url}: hyphens = {hyphens!r}: it may be {' or '.join(HYPHENS)}; train again.")
+        raise ArtefactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
     return hyphens
