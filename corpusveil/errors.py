@@ -7,8 +7,10 @@ A sentence may be improved in any release; ``error.code`` is part of the interfa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class CorpusveilError(Exception):

@@ -72,7 +72,7 @@ SAID = {
     "plan": ["private", "2 shards", "a document spends 6 epsilons in all"],
     "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
     "spent": ["confidential", "reviews", "6 sum of epsilons in ring-geometric on space"],
-    "check": ["2 entries are whole, the records agree."],
+    "check": ["all 2 entries are undamaged, and the records agree."],
     "findings": ["private: figures of original text", "words unchanged"],
     "curve": ["known words recovered", "guessing without looking"],
 }

@@ -142,7 +142,7 @@ class TestWrongCalls:
     """Closed by construction: each says what to write instead, and nothing is drawn or written."""
 
     def test_a_release_needs_a_key(self, space: cv.Space) -> None:
-        with pytest.raises(MismatchError, match="key: none is given"):
+        with pytest.raises(MismatchError, match="key: this is missing"):
             cv.Release(cv.RingGeometric(space), cv.Budget(1.0))  # type: ignore[call-overload]
 
     def test_texts_need_ids(self, release: cv.Release) -> None:

@@ -92,10 +92,10 @@ def options() -> Iterator[Call]:
 
 def keys() -> Iterator[Call]:
     for name, said in (
-        ("empty", "exactly 32 random bytes and this has 0"),
-        ("short", "exactly 32 random bytes and this has 31"),
-        ("long", "exactly 32 random bytes and this has 33"),
-        ("hex", "exactly 32 random bytes and this has 33"),
+        ("empty", "exactly 32 random bytes, and this has 0"),
+        ("short", "exactly 32 random bytes, and this has 31"),
+        ("long", "exactly 32 random bytes, and this has 33"),
+        ("hex", "exactly 32 random bytes, and this has 33"),
         ("phrase", "looks like a passphrase"),
         ("zeros", "looks like a passphrase"),
     ):
@@ -109,9 +109,9 @@ def keys() -> Iterator[Call]:
 def places() -> Iterator[Call]:
     yield privatize("{missing}", source="{missing}")
     yield privatize("{missing}", source=(INPUT, "{missing}"))
-    yield privatize("nothing matches", source="{missing}/*.jsonl")
-    yield privatize("nothing matches", source="{empty}")
-    yield privatize("nothing matches", source="{hidden}")
+    yield privatize("this matches no file", source="{missing}/*.jsonl")
+    yield privatize("this matches no file", source="{empty}")
+    yield privatize("this matches no file", source="{hidden}")
     yield privatize("the name does not say the format of this file", source="{keys}/short.key")
     yield privatize("mixes formats", source=(INPUT, "{table}"))
     yield privatize("nonsense", source="nonsense://bucket/x.jsonl")

@@ -308,7 +308,7 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"lists": SIZE + 1}, "lists=61: 0 to 60"),
+        ({"lists": SIZE + 1}, "lists=61: give 0 to 60"),
         ({"lists": -1}, "lists=-1"),
         ({"seed": -1}, "seed=-1"),
         ({"order": "alphabetical"}, "order='alphabetical': choose one of greedy"),

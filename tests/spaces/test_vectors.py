@@ -121,7 +121,7 @@ def test_words_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
         (b"one 1 2 3\n", "at least two"),
         (b"3 2\na 1 2\nb 3 4\n", "header says 3 words, and the file has 2"),
         (b"1 2\na 1 2\nb 3 4\n", "header says 1 words, and the file has 2"),
-        (b"2 3\na 1 2\nb 3 4\n", "row 2: 2 numbers where 3"),
+        (b"2 3\na 1 2\nb 3 4\n", "row 2: there are 2 numbers where 3"),
     ],
 )
 def test_files_that_are_not_whole_are_refused(tmp_path: Path, data: bytes, says: str) -> None:
@@ -170,7 +170,7 @@ def test_npz_words_may_be_utf8_bytes(tmp_path: Path) -> None:
         ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, "give numbers"),
         ({"vocab": np.arange(10), "vectors": MATRIX}, "array of strings"),
         ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, "row 2: this word is also"),
-        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, "row 2: the word holds a blank"),
+        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, "row 2: the word contains a blank"),
         ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, "row 2: the word is not valid Unicode"),
         ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, "row 2: the word is not valid UTF-8"),
     ],
@@ -252,13 +252,13 @@ def test_parquet_is_read(tmp_path: Path, names: tuple[str, str], kind: pa.DataTy
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, "row 2: 1 numbers where 2"),
+        ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, "row 2: the vector has 1 numbers"),
         ({"token": ["a", None], "vector": [[1.0], [2.0]]}, "row 2: 'token' is empty"),
         ({"token": ["a", "b"], "vector": [[1.0], None]}, "row 2: 'vector' is empty"),
-        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, "row 2: a number that is not finite"),
+        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, "row 2: a number is not finite"),
         ({"token": ["a", "b"], "vector": [1.0, 2.0]}, "has to contain lists"),
         ({"token": [1, 2], "vector": [[1.0], [2.0]]}, "has to contain strings"),
-        ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, "no column 'token' or 'word'"),
+        ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, "the column 'token' or 'word' is missing"),
     ],
 )
 def test_parquet_that_cannot_be_used_is_refused(tmp_path: Path, columns: dict[str, list[object]], says: str) -> None:
@@ -279,7 +279,7 @@ def test_a_vectors_artefact_is_read_with_its_counts(tmp_path: Path) -> None:
 def test_vectors_made_in_python_are_checked_too() -> None:
     with pytest.raises(UserError, match="row 2: this word is also"):
         Vectors(["a", "a"], np.zeros((2, 2), np.float32))
-    with pytest.raises(UserError, match="row 1: a number that is not finite"):
+    with pytest.raises(UserError, match="row 1: a number is not finite"):
         Vectors(["a", "b"], np.full((2, 2), np.nan, np.float32))
 
 

@@ -159,7 +159,7 @@ class TestRefused:
 
     def test_an_unknown_form(self, tmp_path: Path) -> None:
         touch(tmp_path, "a.docx")
-        with pytest.raises(FormatError, match=r"a\.docx: the form .*\.json\.gz"):
+        with pytest.raises(FormatError, match=r"a\.docx: the name does not say the format .*\.json\.gz"):
             find_shards([str(tmp_path)])
 
     def test_mixed_forms(self, tmp_path: Path) -> None:

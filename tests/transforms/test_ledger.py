@@ -270,7 +270,7 @@ class TestOtherVersions:
         (tmp_path / ENTRIES).mkdir(exist_ok=True)
         pq.write_table(old, tmp_path / ENTRIES / name)
         for call in (lambda: list(ledger.entries()), lambda: ledger.enter([entry], lambda _: None)):
-            with pytest.raises(UserError, match="version 1 of the ledger, and this corpusveil reads version 2; begin"):
+            with pytest.raises(UserError, match="version 1 of the ledger, and this corpusveil reads version 2; start"):
                 call()
         assert ledger.names() == [name]
         assert [one.too_low for one in differences(ledger, [])] == [True]
@@ -572,7 +572,7 @@ class TestTheCommand:
         (tmp_path / "ledger" / ENTRIES / first).unlink()
         (found,) = differences(ledger, records)
         assert found.too_low
-        assert "out0.records, shard s.jsonl: the ledger's entry" in found.sentence
+        assert "out0.records, shard s.jsonl: the entry" in found.sentence
 
     def test_tells_what_was_done_without_a_ledger(self, space: Space, source: Path, done: Path, tmp_path: Path) -> None:
         privatize_corpus(release_of(space), [str(source)], str(tmp_path / "other"), Local(), corpus="news")

@@ -88,7 +88,7 @@ def test_a_broken_collection_is_named_in_one_sentence(tmp_path: Path, name: str,
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("1 0 7", "line 2: 'qid 0 pid grade'"),
+        ("1 0 7", "line 2: this is not 'qid 0 pid grade'"),
         ("1 0 7 high", "line 2"),
         ("1 0 7 1.5", "line 2"),
         ("1 0 7 1_0", "line 2"),
