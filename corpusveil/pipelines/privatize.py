@@ -15,7 +15,7 @@ from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import key_of
 from corpusveil.pipelines.settings import Settings, presets, rules
-from corpusveil.pipelines.watch import Watch, tell_unknown
+from corpusveil.pipelines.watch import Later, Watch, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events
@@ -127,29 +127,30 @@ def run(
     corpus, output = settings.needed("corpus", "output")
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
-    prepared = prepare(settings, watch, risk=risk)
+    later = Later(watch)
+    prepared = prepare(settings, later, risk=risk)
     release = prepared.release
     if output.only_release is not None and release.name != output.only_release:
         raise MismatchError(
             f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
             "space, the key or the version of corpusveil differs."
         )
-    announce(release, watch, explain=explain)
+    announce(release, later, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
     if caps.ldp is None and caps != Caps():
-        watch.warn(
+        later.warn(
             "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."
             if caps.delta is None
             else "warning: cap holds for words that differ by a distance of at most 1, and each metric measures "
             "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
     if settings.engine.name == "spark":
-        watch.warn("starting Spark")
+        later.warn("starting Spark")
     outcome = shards.privatize_corpus(
         release, corpus.input, output.path, engine or make_engine(settings.engine),
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
         rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
-        spending=prepared.spending, watch=watch.shards,
+        spending=prepared.spending, watch=watch.shards, begun=later.begin,
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome

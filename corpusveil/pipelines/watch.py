@@ -43,6 +43,29 @@ class Watch:
         return None
 
 
+class Later(Watch):
+    """Holds lines back until the work begins, so that an error comes before announcements."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._held: list[tuple[Callable[[str], None], str]] = []
+
+    def say(self, line: str) -> None:
+        self._held.append((self._watch.say, line))
+
+    def warn(self, line: str) -> None:
+        self._held.append((self._watch.warn, line))
+
+    def working(self, what: str) -> AbstractContextManager[Any]:
+        return self._watch.working(what)
+
+    def begin(self) -> None:
+        """Pass on the lines that were held back."""
+        for take, line in self._held:
+            take(line)
+        self._held.clear()
+
+
 MANY_UNKNOWN = 1 / 3
 """Above this share of words outside the vocabulary, text and space hardly go together; prose in one language has a
 tenth."""

@@ -135,6 +135,7 @@ def privatize_corpus(
     debug: bool = False,
     spending: Spending | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
+    begun: Callable[[], Any] | None = None,
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
@@ -144,7 +145,8 @@ def privatize_corpus(
     part of documents' identities, and a ledger knows documents by it. ``format`` is the output's form, a suffix
     or ``same``; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
     records. ``spending`` names a ledger: what documents spend is written there before anything is drawn, and a cap that
-    would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. Of several
+    would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is
+    called when the arguments and the folders are found to be right, before any row is read. Of several
     runs on the same records one works at a time: it holds a lease among them until it ends (a detached job goes on
     without). Raises UserError when input or arguments are wrong and when the output folder belongs to another release;
     WorkError when the engine fails and when another run is in progress.
@@ -191,7 +193,7 @@ def privatize_corpus(
         corpus=corpus,
     )
     with lease.hold(folder.url) as held:
-        return _run(release, job, tasks, engine, spending, watch, held, began)
+        return _run(release, job, tasks, engine, spending, watch, begun, held, began)
 
 
 def _run(
@@ -201,6 +203,7 @@ def _run(
     engine: Engine,
     spending: Spending | None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None,
+    begun: Callable[[], Any] | None,
     held: Lease,
     began: float,
 ) -> Outcome:
@@ -209,7 +212,10 @@ def _run(
     events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
     looks_first = spending is not None or release.duplicates == "drop"
     fresh = looks_first and job.records.read("run.json", Run) is None
-    if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
+    done = _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger))
+    if begun is not None:
+        begun()
+    if done:
         _sweep(job)
         outcome = _already(job, tasks, began)
         write_pages(job.output, job.records)

@@ -440,6 +440,19 @@ class TestWhatIsPrinted:
         assert f"content sha256 {manifest(tmp_path / 'out')['content_sha256']}" in told
         assert f"{tmp_path / 'out'}.records" in told
 
+    @pytest.mark.parametrize("bad", ["input", "output"])
+    def test_is_nothing_but_the_error_of_a_release_that_is_refused(
+        self, bad: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """An error comes before announcements: they would bury it."""
+        if bad == "output":
+            (tmp_path / "out" / "data").mkdir(parents=True)
+            (tmp_path / "out" / "data" / "part-00000-of-00001.jsonl").write_text("{}")
+        assert run(ground.arguments(tmp_path / "none" if bad == "input" else source, tmp_path / "out")) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("corpusveil: ")
+
     @pytest.mark.parametrize("per", ["token", "document"])
     def test_is_two_sentences_unless_asked(
         self, per: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

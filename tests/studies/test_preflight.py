@@ -61,7 +61,11 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
 @pytest.mark.parametrize(
     ("study", "given", "said"),
     [
-        ("1-diffractor", ["--encoder", "/nowhere"], "/nowhere: this is neither a folder with a sentence-transformers model"),
+        (
+            "1-diffractor",
+            ["--encoder", "/nowhere"],
+            "/nowhere: this is neither a folder",
+        ),
         ("1-diffractor", ["--model", "/nowhere"], "--model /nowhere: choose tfidf, vectors, lstm"),
         ("1-diffractor", ["--model", "tfdif"], "--model tfdif: choose"),
         ("1-diffractor", ["--data", "/nowhere"], "--data /nowhere: there is nothing here"),
