@@ -145,7 +145,7 @@ def run(
             "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
     if settings.engine.name == "spark":
-        later.warn("starting Spark")
+        watch.warn("starting Spark")
     outcome = shards.privatize_corpus(
         release, corpus.input, output.path, engine or make_engine(settings.engine),
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,

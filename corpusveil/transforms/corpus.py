@@ -146,7 +146,7 @@ def privatize_corpus(
     or ``same``; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
     records. ``spending`` names a ledger: what documents spend is written there before anything is drawn, and a cap that
     would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is
-    called when the arguments and the folders are found to be right, before any row is read. Of several
+    called before anything is drawn, when arguments, folders and caps are found to be right. Of several
     runs on the same records one works at a time: it holds a lease among them until it ends (a detached job goes on
     without). Raises UserError when input or arguments are wrong and when the output folder belongs to another release;
     WorkError when the engine fails and when another run is in progress.
@@ -212,15 +212,16 @@ def _run(
     events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
     looks_first = spending is not None or release.duplicates == "drop"
     fresh = looks_first and job.records.read("run.json", Run) is None
-    done = _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger))
-    if begun is not None:
-        begun()
-    if done:
+    if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
+        if begun is not None:
+            begun()
         _sweep(job)
         outcome = _already(job, tasks, began)
         write_pages(job.output, job.records)
         return outcome
     job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
+    if begun is not None:
+        begun()
     finish = Finish(job, tasks, draft(release, job.columns))
     left = _left(job, tasks)
     if left and isinstance(engine, Detachable) and engine.detached:

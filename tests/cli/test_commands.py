@@ -440,7 +440,7 @@ class TestWhatIsPrinted:
         assert f"content sha256 {manifest(tmp_path / 'out')['content_sha256']}" in told
         assert f"{tmp_path / 'out'}.records" in told
 
-    @pytest.mark.parametrize("bad", ["input", "output"])
+    @pytest.mark.parametrize("bad", ["input", "output", "cap"])
     def test_is_nothing_but_the_error_of_a_release_that_is_refused(
         self, bad: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -448,7 +448,12 @@ class TestWhatIsPrinted:
         if bad == "output":
             (tmp_path / "out" / "data").mkdir(parents=True)
             (tmp_path / "out" / "data" / "part-00000-of-00001.jsonl").write_text("{}")
-        assert run(ground.arguments(tmp_path / "none" if bad == "input" else source, tmp_path / "out")) == 2
+        cap = (
+            ("--ledger", str(tmp_path / "ledger"), "--corpus", "c", "--cap", "0.1", "--cap-ldp", "9")
+            if bad == "cap"
+            else ()
+        )
+        assert run(ground.arguments(tmp_path / "none" if bad == "input" else source, tmp_path / "out", *cap)) == 2
         out, err = capsys.readouterr()
         assert out == ""
         assert err.startswith("corpusveil: ")
