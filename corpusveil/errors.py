@@ -179,6 +179,30 @@ def no_words() -> DataError:
     return DataError("The corpus has no words; name a corpus with text, or the column that has the text (text).")
 
 
+def missing_ids(column: object) -> BadRowError:
+    return BadRowError(f"{column}: the id column has empty values; give every document an id.")
+
+
+def missing_parts(counts: str, there: int, parts: int) -> NotMadeError:
+    return NotMadeError(f"{counts}: {there} of {parts} parts are here; copy all counts again.")
+
+
+def no_causal_model(folder: str) -> NoFileError:
+    return NoFileError(f"{folder}: there is no such folder; give a folder with a causal model and its tokenizer.")
+
+
+def same_id_twice(place: str, column: object) -> BadRowError:
+    return BadRowError(f"{place}: two documents have the same {column}; name a column that identifies them.")
+
+
+def unreadable(file: str, error: OSError) -> AddressError:
+    return AddressError(f"{file}: this file could not be read ({error.strerror}).")
+
+
+def not_writable(folder: str) -> AccessError:
+    return AccessError(f"{folder}: there is no permission to write here.")
+
+
 def changed_during_run(url: object) -> ChangedError:
     return ChangedError(f"{url}: this input changed during the run; run the same command again.")
 

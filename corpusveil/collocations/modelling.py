@@ -46,7 +46,7 @@ from corpusveil.collocations.smoothing import (
     level,
     words_of,
 )
-from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, NotMadeError, SizeError
+from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem
@@ -316,7 +316,7 @@ def _trigram_counts(counts: str) -> dict[str, Any]:
     if most < ORDER:
         raise MismatchError(f"{counts}: these were counted with max_n {most}, and {ORDER} is needed; count again.")
     if there != told["parts"] + 1:
-        raise NotMadeError(f"{counts}: {there} of {told['parts'] + 1} parts are here; copy all counts again.")
+        raise missing_parts(counts, there, told["parts"] + 1)
     return told
 
 

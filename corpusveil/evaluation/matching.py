@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
+from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
 from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
@@ -82,7 +82,7 @@ def match(
         raise DataError(bad[0] if bad else f"{original[0]}: there are no documents here; give a file with documents.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
-        raise BadRowError(f"{original[0]}: two documents have the same {id}; name a column that identifies them.")
+        raise same_id_twice(original[0], id)
     privates = _found(private, Columns(private_text or text, id), wanted, documents, bad)
     seconds = None if second is None else _found(second[1], Columns(second[0], id), wanted, documents, bad)
     places = sorted(privates if seconds is None else privates.keys() & seconds.keys())
@@ -113,9 +113,7 @@ def _found(
         there += 1
         place = wanted.get(row.identity)
         if place in texts:
-            raise BadRowError(
-                f"{private[0]}: two documents have the same {columns.id}; name a column that identifies them."
-            )
+            raise same_id_twice(private[0], columns.id)
         if place is not None:
             texts[place] = row.text
     if columns.id is None and bad and there != documents:

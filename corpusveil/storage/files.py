@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import AccessError, AddressError, StoreError, file_in_the_way, of_other_type
+from corpusveil.errors import AccessError, AddressError, StoreError, file_in_the_way, not_writable, of_other_type
 from corpusveil.storage import failures
 from corpusveil.storage.failures import told
 from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
@@ -238,7 +238,7 @@ def _open_hidden(folder: str, hidden: str, mode: int) -> int:
         except FileNotFoundError:
             continue
         except PermissionError:
-            raise AccessError(f"{folder}: there is no permission to write here.") from None
+            raise not_writable(folder) from None
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
@@ -340,7 +340,7 @@ def check_folder(url: str) -> None:
     if not os.path.isdir(at):
         raise file_in_the_way(at)
     if not os.access(at, os.W_OK | os.X_OK):
-        raise AccessError(f"{at}: there is no permission to write here.")
+        raise not_writable(at)
 
 
 def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:

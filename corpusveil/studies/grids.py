@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from corpusveil.errors import AddressError, BadFileError, BadValueError, UnknownError
+from corpusveil.errors import BadFileError, BadValueError, UnknownError, unreadable
 from corpusveil.studies.study import Grid, Study
 
 
@@ -39,7 +39,7 @@ def _given(file: str, study: Study) -> dict[str, Any]:
     try:
         changes = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        raise AddressError(f"{file}: this file could not be read ({error.strerror}).") from None
+        raise unreadable(file, error) from None
     except (ValueError, RecursionError):
         raise BadFileError(f"{file}: this is not valid TOML; correct it.") from None
     known = study.grid.model_fields

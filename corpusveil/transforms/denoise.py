@@ -79,12 +79,10 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
     if budget.per == "token":
         return
     why = None
-    if budget.allocation == "per-word" and policy.tokenizer != "word":
+    if budget.by_words and policy.tokenizer != "word":
         why = "how many words the original units had, which its text does not show"
-    if budget.allocation == "word-share":
-        if policy.tokenizer != "word":
-            why = "how many words the original units had, which its text does not show"
-        elif policy.numbers == "resample" or "resample" in (policy.contacts, policy.punctuation, policy.other):
+    elif budget.allocation == "word-share":
+        if policy.numbers == "resample" or "resample" in (policy.contacts, policy.punctuation, policy.other):
             why = "how many of its words represent numbers or other tokens, which its text does not show"
         elif "drop" in (policy.unknown_words, policy.stop_words):
             why = "how many words were dropped, which its text does not show"

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UserError, column_twice, no_column
+from corpusveil.errors import (
+    BadRowError,
+    BadTypeError,
+    ColumnError,
+    ShapeError,
+    UserError,
+    column_twice,
+    missing_ids,
+    no_column,
+)
 from corpusveil.transforms.identities import checked_identities, identities_of
 
 
@@ -162,7 +171,7 @@ def _pandas_frame(data: Any, text: str) -> Frame:
         if ids.dtype != "object":
             return identities_of(pa.array(ids, from_pandas=True), name)
         if ids.isna().any():
-            raise BadRowError(f"{name}: the id column has empty values; give every document an id.")
+            raise missing_ids(name)
         return checked_identities(ids.tolist(), name)
 
     return Frame(one.texts, back, column)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
 def identities_of(column: Any, name: str) -> list[Any]:
     """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
     if column.null_count:
-        raise BadRowError(f"{name}: the id column has empty values; give every document an id.")
+        raise missing_ids(name)
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
         column = column.cast(pa.timestamp(kind.unit, "UTC"))

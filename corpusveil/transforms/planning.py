@@ -93,12 +93,7 @@ class Forecast(Shown):
         if self.refused is not None:
             told.append(f"the ledger would refuse this release: {self.refused}")
         if self.copies is not None:
-            known = self.copies
-            told.append(
-                f"{known.documents:,} documents, of which {known.copies:,} are copies of an earlier document; at "
-                f"most {known.most:,} are equal. With duplicates = independent, such a document spends "
-                f"{known.most:,} times as much"
-            )
+            told.append(self.copies.sentence())
         return told
 
     def card(self) -> Card:

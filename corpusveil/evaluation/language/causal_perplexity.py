@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import DataError, FormatError, NoFileError, PackageError
+from corpusveil.errors import DataError, FormatError, PackageError, no_causal_model
 from corpusveil.evaluation.statistics.encoders import NEEDS_EXTRA
 from corpusveil.evaluation.terms import check_texts
 
@@ -65,9 +65,7 @@ def causal_perplexity(texts: Sequence[str], model_path: str) -> CausalPerplexity
 
 def _load(model_path: str) -> tuple[Any, Any]:
     if not os.path.isdir(model_path):
-        raise NoFileError(
-            f"{model_path}: there is no such folder; give a folder with a causal model and its tokenizer."
-        )
+        raise no_causal_model(model_path)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:
         import transformers

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError
+from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, no_causal_model
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, made_of
 from corpusveil.evaluation.statistics.word_lists import WordList
 from corpusveil.evaluation.utility.fine_tuning import FineTuned
@@ -89,9 +89,7 @@ class EvaluationOptions:
             require_sklearn()
         for folder in self.causal:
             if not os.path.isdir(folder):
-                raise NoFileError(
-                    f"{folder}: there is no such folder; give a folder with a causal model and its tokenizer."
-                )
+                raise no_causal_model(folder)
 
     def classifiers(self) -> list[Model]:
         """Return the models, which all attackers have too."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import AddressError, BadFileError, BadValueError, UnknownError, UnsetError, UserError
+from corpusveil.errors import BadFileError, BadValueError, UnknownError, UnsetError, UserError, unreadable
 from corpusveil.pipelines.settings import Settings, presets, rules
 from corpusveil.pipelines.settings.faults import cut, elsewhere, nearest, raised, shown, validated
 from corpusveil.pipelines.settings.fields import Declared, declared, listed, plain
@@ -85,7 +85,7 @@ def _parsed(file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        raise AddressError(f"{file}: this file could not be read ({error.strerror}).") from None
+        raise unreadable(file, error) from None
     except RecursionError:
         raise BadFileError(f"{file}: lists are nested too deeply for a configuration; correct the file.") from None
     except ValueError as error:  # also what is no UTF-8, or a number of thousands of digits
