@@ -21,7 +21,7 @@ from corpusveil.choices import Compare
 from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, UserError
 from corpusveil.pipelines.schedule_metrics import LeftOut, metrics_of, note
 from corpusveil.storage import files
-from corpusveil.storage.inputs import InputShard, find_shards, lies_at
+from corpusveil.storage.inputs import NO_MATCH, InputShard, find_shards, lies_at
 from corpusveil.storage.records import Line, Record, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.manifest import read_manifest
@@ -225,7 +225,7 @@ class Schedule:
         try:
             return find_shards(self.inputs, self.root)
         except UserError as error:
-            if "nothing matches" in str(error) and self._numbers("done"):
+            if NO_MATCH in str(error) and self._numbers("done"):
                 return []
             raise
 

@@ -39,6 +39,9 @@ class InputShard:
     stamp: str = ""
 
 
+NO_MATCH = "this matches no file"
+
+
 def addresses(given: Address | Sequence[Address]) -> list[str]:
     """Return one address or several, as a Python caller gives them, as a list of text."""
     several = [given] if isinstance(given, (str, os.PathLike)) else given
@@ -63,7 +66,7 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
         matches = _expand(pattern)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
-            raise NoFileError(f"{pattern}: this matches no file; name existing files, a folder or a glob in quotes.")
+            raise NoFileError(f"{pattern}: {NO_MATCH}; name existing files, a folder or a glob in quotes.")
         found.update(matches)
     if len(stores) > 1:
         one, other = list(stores.values())[:2]

@@ -257,7 +257,7 @@ class TestLauncher:
             (words({**GIVEN, "output": "gs://b/$(id)"}), "Parameter output: this value does not match"),
             (words(GIVEN, "--text"), "Parameter text: its value is missing"),
             (words({name: value for name, value in GIVEN.items() if name != "epsilon"}), "--epsilon: "),
-            (words(GIVEN, "--risk=0.5"), "--risk: it chooses --epsilon"),
+            (words(GIVEN, "--risk=0.5"), "--risk: this option chooses --epsilon"),
         ],
     )
     def test_what_is_wrong_is_named(

@@ -164,7 +164,7 @@ class TestWhatIsNew:
         values["output"]["path"] = f"{ground}/other"
         save(ground / "s.toml", values)
         start(ground, 2)
-        assert "nothing matches" in capsys.readouterr().err
+        assert "this matches no file" in capsys.readouterr().err
 
 
 class TestStartedTwice:

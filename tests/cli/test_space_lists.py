@@ -123,7 +123,7 @@ class TestVocabulary:
         (tmp_path / "words.txt").write_text("\n".join(words) + "\n\n")
         made = space(five[:2], tmp_path / "space", "--vocabulary", str(tmp_path / "words.txt"))
         assert list(made.vocabulary.words) == WORDS[50:70]
-        assert "2 of the 22 words" in capsys.readouterr().err
+        assert "2 of its 22 words" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("content", "said"),

@@ -118,7 +118,7 @@ def test_settings_are_the_engines_own_fields() -> None:
         ),
         ("spark", {"runner": "FlinkRunner"}, "runner: engine spark has no such setting; it is for engine beam."),
         ("dataflow", {"runner": "FlinkRunner"}, "runner: engine dataflow has no such setting"),
-        ("local", {"colour": "red"}, "colour: engine local has no such setting; it has: workers."),
+        ("local", {"colour": "red"}, "colour: engine local has no such setting; its settings are: workers."),
         ("local", {"workers": "2"}, "workers = '2': this setting of the engine is not valid"),
         ("local", {"workers": 0}, "workers = 0: give at least 1."),
         ("beam", {"options": "--a=b"}, "options = '--a=b': this setting"),
@@ -148,5 +148,5 @@ def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: py
 
 def test_a_broken_engine_is_told(installed: Path) -> None:
     (installed / "threads_engine.py").write_text("import a_package_that_nobody_has\n")
-    with pytest.raises(UserError, match="engine threads: threads_engine:Threads can't be imported"):
+    with pytest.raises(UserError, match="engine threads: threads_engine:Threads could not be imported"):
         registry.find("threads")

@@ -70,7 +70,7 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
         ("1-diffractor", ["--model", "tfdif"], "--model tfdif: choose"),
         ("1-diffractor", ["--data", "/nowhere"], "--data /nowhere: there is nothing here"),
         ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
-        ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "nothing matches"),
+        ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "this matches no file"),
         ("1-diffractor", ["--collection", "GRID"], "--collection: the study 1-diffractor does not use it"),
         ("comparative-mldp", ["--vectors", "VECTORS", "--corpus", "GRID"], "--corpus: vectors are given"),
         ("collocations", ["--qrels", "GRID"], "--qrels: the study collocations does not use it"),

@@ -524,7 +524,7 @@ class TestEntries:
     def test_without_their_secret_are_refused(self, tmp_path: Path) -> None:
         Ledger.open(str(tmp_path)).enter([entry_of(1)], None)
         (tmp_path / "secret.key").unlink()
-        with pytest.raises(UserError, match=r"secret\.key is missing"):
+        with pytest.raises(UserError, match=r"secret\.key of the ledger is missing"):
             Ledger.open(str(tmp_path))
 
 

@@ -122,7 +122,7 @@ def test_frozen() -> None:
 
 def test_without_a_key_there_is_no_release() -> None:
     """A key that nobody chose is another one each time: sixty silent retries gave a document's words away."""
-    with pytest.raises(UserError, match=r"key: none is given; give cv\.Key\.load"):
+    with pytest.raises(UserError, match=r"key: this is missing; give cv\.Key\.load"):
         Release(BASE["mechanism"], Budget(1.0))
     assert Release(BASE["mechanism"], Budget(1.0), key=Key.for_tests()) == release()
     assert Release(BASE["mechanism"], Budget(1.0), TextPolicy(), Key.for_tests()) == release()
@@ -139,7 +139,7 @@ def test_without_a_key_there_is_no_release() -> None:
         ({"policy": {"numbers": "drop"}}, r"policy: this is of type dict; give cv\.TextPolicy"),
         ({"collocations": "s3://bucket/table"}, "collocations: give the table"),
         ({"duplicates": "never"}, "duplicates = 'never'"),
-        ({"policy": TextPolicy(tokenizer="gst")}, "tokenizer = 'gst': it needs a collocation table"),
+        ({"policy": TextPolicy(tokenizer="gst")}, "tokenizer = 'gst': this tokenizer needs a collocation table"),
     ],
 )
 def test_a_part_of_another_type_is_a_sentence(changes: dict[str, Any], said: str) -> None:
@@ -221,7 +221,7 @@ def test_the_statement_names_the_bound_and_what_is_disclosed() -> None:
     """What is printed: epsilon, metric, plain LDP, document readings, and everything left in the clear."""
     said = statement(release())
     words = " ".join(said["guarantee_in_words"])
-    assert "1 times the distance" in words
+    assert "at most their distance" in words
     assert "ring of 20 words" in words
     assert "resample" in words
     assert any("punctuation" in line for line in said["guarantee"]["disclosed"])

@@ -198,7 +198,7 @@ class TestTheCommand:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            (["--strategy", "s5", "--average-words", "7"], "it may be s1, s2, s3, s4"),
+            (["--strategy", "s5", "--average-words", "7"], "choose one of s1, s2, s3, s4"),
             (["--strategy", "s1"], "--average-words"),
             (["--strategy", "s1", "--average-words", "nan"], "give a number"),
             (["--average-words", "7"], "this option needs --strategy"),

@@ -108,7 +108,7 @@ def test_ids_decide_the_noise_not_the_rows() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"text": "nosuch", "id": "key"}, "nosuch.*there are n, review"),
+        ({"text": "nosuch", "id": "key"}, "nosuch.*the columns are n, review"),
         ({"text": "review", "id": "nosuch"}, "nosuch"),
         ({"text": "review", "id": "n"}, "n: the id column has empty values"),
     ],
@@ -216,8 +216,8 @@ class TestIds:
     @pytest.mark.parametrize(
         ("ids", "said"),
         [
-            ([1, 2], "ids: 2 for 3 texts"),
-            ([1, 2, 3, 4], "ids: 4 for 3 texts"),
+            ([1, 2], "ids: 2 ids for 3 texts"),
+            ([1, 2, 3, 4], "ids: 4 ids for 3 texts"),
             ([1, None, 3], "ids: an id is missing"),
             ([1, float("nan"), 3], "ids: an id is missing"),
             (pd.Series([pd.Timestamp(0), pd.NaT, pd.Timestamp(1)]), "ids: an id is missing"),
