@@ -7,7 +7,10 @@ A sentence may be improved in any release; ``error.code`` is part of the interfa
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class CorpusveilError(Exception):
@@ -28,99 +31,184 @@ class UserError(CorpusveilError, code="wrong-call"):
 
 
 class WorkError(CorpusveilError, code="work-failed"):
-    """The call was right and the work failed all the same: exit status 1."""
+    """The call was right, but the work failed: exit status 1."""
 
 
 # A table: two lines a code.
 # fmt: off
 # The call: its settings, arguments and names.
 class BadValueError(UserError, code="wrong-value"):
-    """A setting or argument has a value that it may not have."""
+    """A setting or argument has a value that is not allowed."""
 class BadTypeError(UserError, code="wrong-type"):
-    """An argument is of a type that the call does not take."""
+    """An argument has a type that the call does not take."""
 class ShapeError(UserError, code="wrong-shape"):
-    """Arrays or lists are of other lengths or dimensions than they have to be."""
+    """Arrays or lists do not have the lengths or dimensions that are required."""
 class UnknownError(UserError, code="unknown-name"):
-    """There is no mechanism, engine, profile, key, word or other thing of this name or number."""
+    """No mechanism, engine, profile, key, word or other object has this name or number."""
 class UnsetError(UserError, code="missing-setting"):
-    """A setting, argument or environment variable that this call needs is not given."""
+    """A setting, argument or environment variable that this call needs is missing."""
 class ConflictError(UserError, code="conflicting-settings"):
-    """Two settings contradict each other, or one is for another choice than was made."""
+    """Two settings contradict each other, or a setting does not apply to the choice that was made."""
 class NoGuaranteeError(UserError, code="no-guarantee"):
-    """What was chosen has no guarantee, and one is needed or its lack has to be accepted."""
+    """The choice has no guarantee; choose another, or accept that explicitly."""
 class SecretError(UserError, code="unusable-key"):
-    """A secret can't be read, is not random bytes of the right length, or is open to others."""
+    """A secret cannot be read, is not random bytes of the right length, or is open to other users."""
 class PackageError(UserError, code="missing-package"):
-    """A package or program that this call needs is not installed, or can't be loaded."""
+    """A package or program that this call needs is not installed, or cannot be loaded."""
 # Places: addresses, rights, and what is there already.
 class NoFileError(UserError, code="missing-file"):
-    """No file or folder, or none that is needed in it, is at this address."""
+    """There is no file or folder at this address, or a file that it should contain is missing."""
 class NotMadeError(UserError, code="missing-artefact"):
-    """No space, count, table, release or ledger is here, or not all of its files are."""
+    """There is no space, count, table, release or ledger here, or some of its files are missing."""
 class AddressError(UserError, code="unusable-address"):
-    """What is at this address can't be opened, read or written; its name or kind is not usable."""
+    """The file at this address cannot be opened, read or written, or its name or kind is not usable."""
 class AccessError(UserError, code="no-permission"):
     """Rights or valid credentials for this address are missing."""
 class TrustError(UserError, code="untrusted-file"):
-    """Others than this user can write to a file that would be trusted."""
+    """Other users can write to a file that would be trusted."""
 class OverlapError(UserError, code="overlapping-paths"):
-    """Input, output and private files lie in one another."""
+    """Input, output and private files overlap."""
 class InUseError(UserError, code="output-in-use"):
-    """Something else is where the output would be."""
+    """The place of the output already has other contents."""
 class ChangedError(UserError, code="input-changed"):
-    """An input or artefact is another one than when the work was started, or than was released."""
+    """An input or artefact is not the one that the work was started with, or that was released."""
 # Content: files, rows and columns, artefacts.
 class FormatError(UserError, code="wrong-format"):
-    """A file is of a form that is not read here, or the files are of several."""
+    """A file has a format that is not read here, or the files have several formats."""
 class BadFileError(UserError, code="damaged-file"):
-    """A file is cut short, or not what its form says it is."""
+    """A file is cut short, or its contents do not match its format."""
 class ArtefactError(UserError, code="damaged-artefact"):
-    """A space, counts, a table, a model or tokens do not hold together; make them again."""
+    """A space, counts, a table, a model or tokens are inconsistent; make them again."""
 class BadRecordError(UserError, code="damaged-record"):
-    """A record, manifest or ledger entry is damaged, and what it says is not guessed."""
+    """A record, manifest or ledger entry is damaged, and its contents are not guessed."""
 class VersionError(UserError, code="other-version"):
-    """Another version of corpusveil or Python made this, or runs here, than is needed."""
+    """The file or the worker needs another version of corpusveil or Python."""
 class MismatchError(UserError, code="mismatch"):
-    """Two things that are given do not belong together, or one is of another kind."""
+    """Two arguments do not belong together, or an argument is of another kind."""
 class ColumnError(UserError, code="wrong-column"):
-    """A column or field is missing, named twice, or of the wrong type."""
+    """A column or field is missing, is named twice, or has the wrong type."""
 class BadRowError(UserError, code="bad-row"):
-    """A row, line or id can't be used; the sentence says which."""
+    """A row, line or id cannot be used; the sentence names it."""
 class DataError(UserError, code="unsuitable-data"):
-    """The data are sound, and too few, empty, or such that what was asked for is not defined on them."""
+    """The data are sound but too few, empty, or such that the requested result is not defined for them."""
 class SizeError(UserError, code="too-large"):
-    """There is more of something than can be held or sent."""
+    """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
     """A document would have spent more than the ledger's cap; nothing was released."""
 # Work that failed.
 class OtherRunError(WorkError, code="other-run"):
-    """Another run is at work in this folder; nothing was done."""
+    """Another run is in progress in this folder; nothing was done."""
 class EngineError(WorkError, code="engine-failed"):
-    """Spark, Beam or a worker process failed; what was finished is kept."""
+    """Spark, Beam or a worker process failed; finished work is kept."""
 class StoreError(WorkError, code="store-failed"):
     """A disk or store could not read or write; run again."""
 class ChangedMeanwhileError(WorkError, code="changed-meanwhile"):
     """A file changed while it was read; run again."""
 class UnfinishedError(WorkError, code="unfinished-work"):
-    """A part of the work was not done; run again."""
+    """Part of the work was not done; run again."""
 class LedgerDiffersError(WorkError, code="ledger-differs"):
     """More was spent than the ledger says."""
 class InstallationError(WorkError, code="broken-installation"):
-    """A package is installed and does not work, or is not whole."""
+    """A package is installed but does not work, or is incomplete."""
 # fmt: on
 
 
 class BadShardsError(UserError, code="bad-shards"):
-    """Input shards can't be used; ``sentences`` says why, by their numbers."""
+    """Input shards cannot be used; ``sentences`` says why, by their numbers."""
 
     def __init__(self, sentences: dict[int, str]) -> None:
         first = sentences[min(sentences)]
-        more = f" ({len(sentences) - 1} more shards failed likewise or otherwise.)" if len(sentences) > 1 else ""
+        more = f" ({len(sentences) - 1} more shards cannot be used.)" if len(sentences) > 1 else ""
         super().__init__(first + more)
         self.sentences = sentences
 
     def __reduce__(self) -> tuple[type[BadShardsError], tuple[dict[int, str]]]:
         return BadShardsError, (self.sentences,)
+
+
+# Sentences that several rooms say.
+GO_ON = "Finished work is kept; run the same command again."
+KILLED = "A worker process was killed"
+
+
+def worker_killed() -> EngineError:
+    return EngineError(
+        f"{KILLED} (perhaps it ran out of memory). {GO_ON.removesuffix('.')}, perhaps with fewer workers."
+    )
+
+
+def either(choices: Iterable[object]) -> str:
+    """Return choices as they stand in a sentence: a, b or c."""
+    *others, last = map(str, choices)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> BadValueError:
+    return BadValueError(f"{setting} = {value!r}: choose {either(choices)}.")
+
+
+def below_least(setting: str, value: float, least: float) -> BadValueError:
+    return BadValueError(f"{setting} = {value}: give at least {least}.")
+
+
+def of_other_type(setting: str, value: object, needed: str) -> BadTypeError:
+    return BadTypeError(f"{setting}: give {needed}, not a value of type {type(value).__name__}.")
+
+
+def no_column(name: object, columns: Iterable[object]) -> ColumnError:
+    return ColumnError(f"{name}: there is no such column; the columns are {', '.join(map(str, columns))}.")
+
+
+def column_twice(name: object) -> ColumnError:
+    return ColumnError(f"{name}: there are several columns of this name; rename them first.")
+
+
+def file_in_the_way(url: object) -> InUseError:
+    return InUseError(
+        f"{url}: a folder is needed here, and a file has this name; move the file, or choose another folder."
+    )
+
+
+def replaced(url: object, what: str) -> ChangedError:
+    return ChangedError(
+        f"{url}: this is not the {what} that the work was started with; restore that {what}, or start again."
+    )
+
+
+def no_words() -> DataError:
+    return DataError("The corpus has no words; name a corpus with text, or the column that has the text (text).")
+
+
+def missing_ids(column: object) -> BadRowError:
+    return BadRowError(f"{column}: the id column has empty values; give every document an id.")
+
+
+def missing_parts(counts: str, there: int, parts: int) -> NotMadeError:
+    return NotMadeError(f"{counts}: {there} of {parts} parts are here; copy all counts again.")
+
+
+def no_causal_model(folder: str) -> NoFileError:
+    return NoFileError(f"{folder}: there is no such folder; give a folder with a causal model and its tokenizer.")
+
+
+def same_id_twice(place: str, column: object) -> BadRowError:
+    return BadRowError(f"{place}: two documents have the same {column}; name a column that identifies them.")
+
+
+def unreadable(file: str, error: OSError) -> AddressError:
+    return AddressError(f"{file}: this file could not be read ({error.strerror}).")
+
+
+def not_writable(folder: str) -> AccessError:
+    return AccessError(f"{folder}: there is no permission to write here.")
+
+
+def changed_during_run(url: object) -> ChangedError:
+    return ChangedError(f"{url}: this input changed during the run; run the same command again.")
+
+
+def changed_while_read(url: object) -> ChangedMeanwhileError:
+    return ChangedMeanwhileError(f"{url}: this file changed while it was read; run the same command again.")
 
 
 class NoClosedForm(CorpusveilError, code="no-closed-form"):

@@ -19,13 +19,13 @@ def refuse_others(path: Path, *, link: bool = False) -> None:
     try:
         found = path.stat() if link else path.lstat()
     except OSError as error:
-        raise TrustError(f"{path}: it can't be looked at ({error.strerror}).") from None
+        raise TrustError(f"{path}: this could not be examined ({error.strerror}); check its permissions.") from None
     if stat.S_ISLNK(found.st_mode):
-        raise TrustError(f"{path}: this is a link, and what it leads to is not trusted; remove it.")
+        raise TrustError(f"{path}: this is a link, and its target is not trusted; remove it.")
     if found.st_uid not in (0, os.geteuid()):
-        raise TrustError(f"{path}: this belongs to another user, who could put anything there; remove it.")
+        raise TrustError(f"{path}: this belongs to another user, who could change its contents; remove it.")
     if found.st_mode & _OTHERS_WRITE:
         raise TrustError(
-            f"{path}: other users may write to this file or folder, and so could change what is read from it; "
-            "remove it, or take that right from them (chmod -R go-w) if you know what is in it."
+            f"{path}: other users can write to this file or folder, and so could change its contents; remove it, or "
+            "take away that right (chmod -R go-w) if you know the contents."
         )

@@ -35,7 +35,7 @@ def need_vectors(found: Vectors) -> None:
     need(found.vectors.dtype == np.float32 and found.vectors.shape[0] == len(found.words) >= 2, "a wrong matrix")
     need(np.isfinite(found.vectors).all(), "a number that is not finite")
     need(len(set(found.words)) == len(found.words), "a word that is there twice")
-    need(all(word and BLANKS.isdisjoint(word) for word in found.words), "a word that is empty or holds a blank")
+    need(all(word and BLANKS.isdisjoint(word) for word in found.words), "a word that is empty or contains a blank")
     need(found.counts is None or found.counts.shape == (len(found.words),), "counts of another number")
 
 
@@ -159,7 +159,7 @@ def check_space(data: bytes, folder: Path) -> None:
     need(choice & 0x20 or np.isfinite(space.vectors).all(), "a vector that is not finite")
     need(
         all(word and BLANKS.isdisjoint(word) for word in space.vocabulary.words),
-        "a word that is empty or holds a blank",
+        "a word that is empty or contains a blank",
     )
     need((np.sort(space.lists, axis=1) == np.arange(len(space))).all() or space.places is not None, "a list with gaps")
     space.positions  # noqa: B018 - computed

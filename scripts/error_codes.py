@@ -14,10 +14,10 @@ from corpusveil.errors import CorpusveilError
 PAGE = Path(corpusveil.__file__).parents[1] / "docs" / "errors.md"
 HEAD = """# Errors
 
-Every error is one sentence: what is wrong, where, and what to do. The command line writes it to standard error with its
-code behind it, `corpusveil: SENTENCE [code]`, and ends with the exit status; in Python it is an exception of
-`corpusveil.errors`, whose `code` says the same. Sentences are improved; codes, classes and statuses stay. A usage error
-of the command line itself (an unknown option) has status 2 and no code. This page is written by
+Every error is a sentence that says what is wrong, where, and what to do. The command line writes it to standard error,
+followed by its code (`corpusveil: SENTENCE [code]`), and ends with the exit status. In Python it is an exception of
+`corpusveil.errors` with the same `code`. Sentences may be improved; codes, classes and statuses do not change. A usage
+error of the command line itself (an unknown option) has status 2 and no code. This page is written by
 `scripts/error_codes.py`.
 
 | code | exit status | class | |

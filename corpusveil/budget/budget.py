@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.choices import ALLOCATIONS, Allocation
-from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError
+from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError, not_a_choice
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
@@ -33,7 +33,7 @@ def parse_weights(text: str) -> tuple[int, ...]:
         count = int(times) if colon else 1
         if len(weights) + count > MOST_WEIGHTS:
             raise BadValueError(
-                f"weights = {text}: they are for at most {MOST_WEIGHTS:,} tokens, the last for the rest."
+                f"weights = {text}: give at most {MOST_WEIGHTS:,} weights; the last is for all further tokens."
             )
         weights += [int(weight)] * count
     return tuple(weights)
@@ -46,11 +46,11 @@ def dataset_budget(base: float, average_words: float | None) -> float:
     """
     if average_words is None:
         raise UnsetError(
-            "a document's budget is epsilon times the average words of a text; give that (average_words), from public "
-            "knowledge and not from this corpus."
+            "average_words is missing: the budget of a document is epsilon times the average words of a text. Take "
+            "this number from public knowledge, not from this corpus."
         )
     if not (math.isfinite(average_words) and average_words > 0):
-        raise BadValueError(f"average_words = {average_words}: it has to be a number above 0.")
+        raise BadValueError(f"average_words = {average_words}: give a number above 0.")
     return base * average_words
 
 
@@ -71,7 +71,7 @@ def field_budget(epsilon: float, weights: str, field: str) -> float:
             raise ConflictError(f"field_weights = {weights}: {name.strip()} is named twice; name each column once.")
         shares[name.strip()] = int(weight)
     if field not in shares:
-        raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight there; add it.")
+        raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight; add it.")
     exact = Fraction(check_epsilon(epsilon)) * shares[field] / sum(shares.values())
     part = float(exact)
     return part if Fraction(part) <= exact else math.nextafter(part, 0.0)
@@ -80,6 +80,11 @@ def field_budget(epsilon: float, weights: str, field: str) -> float:
 def written(epsilon: float) -> str:
     """Write an epsilon exactly, a whole one without decimals."""
     return repr(float(epsilon)).removesuffix(".0")
+
+
+def times(epsilon: float, distance: str) -> str:
+    """Write the product of an epsilon and a distance; nobody needs to read a factor of 1."""
+    return distance if epsilon == 1 else f"{written(epsilon)} times {distance}"
 
 
 LOOKING_AT_WORDS = frozenset(
@@ -120,24 +125,28 @@ class Budget:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "weights", tuple(self.weights))
         if self.per not in ("token", "document"):
-            raise BadValueError(f"per = {self.per!r}: a budget is per token or per document.")
+            raise BadValueError(f"per = {self.per!r}: choose token or document.")
         if self.per == "document" and self.epsilon < SMALLEST_DOCUMENT:
-            raise BadValueError(f"epsilon = {self.epsilon}: the smallest budget of a document is {SMALLEST_DOCUMENT}.")
+            raise BadValueError(f"epsilon = {self.epsilon}: give a document at least {SMALLEST_DOCUMENT}.")
         if str(self.allocation).lower() in LOOKING_AT_WORDS:
             raise BadValueError(
-                f"allocation = {self.allocation!r}: budgets that are computed from the words disclose them, outside "
-                f"every bound; use {', '.join(ALLOCATIONS)}, which look at positions and lengths only."
+                f"allocation = {self.allocation!r}: budgets that are computed from the words disclose these, outside "
+                f"every bound; use {', '.join(ALLOCATIONS)}, which depend on positions and lengths only."
             )
         if self.allocation not in ALLOCATIONS:
-            raise BadValueError(f"allocation = {self.allocation!r}: it may be {', '.join(ALLOCATIONS)}.")
+            raise not_a_choice("allocation", self.allocation, ALLOCATIONS)
         if self.allocation != "uniform" and self.per != "document":
-            raise ConflictError(f"allocation = {self.allocation!r}: this is for a budget per document.")
+            raise ConflictError(
+                f"allocation = {self.allocation!r}: this needs a budget per document; add per='document'."
+            )
         if bool(self.weights) != (self.allocation == "position"):
-            raise ConflictError("weights are for allocation = 'position', which needs some; give both or neither.")
+            raise ConflictError("weights and allocation = 'position' belong together; give both or neither.")
         if not all(isinstance(weight, int) and 1 <= weight <= MOST_WEIGHT for weight in self.weights):
-            raise BadValueError(f"weights = {list(self.weights)}: they are whole numbers from 1 to {MOST_WEIGHT:,}.")
+            raise BadValueError(f"weights = {list(self.weights)}: give whole numbers from 1 to {MOST_WEIGHT:,}.")
         if len(set(self.weights)) > DIFFERENT_WEIGHTS:
-            raise SizeError(f"weights: {len(set(self.weights))} different ones are given, {DIFFERENT_WEIGHTS} can be.")
+            raise SizeError(
+                f"weights: there are {len(set(self.weights))} different weights; give at most {DIFFERENT_WEIGHTS}."
+            )
 
     def shares(self, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1) -> npt.NDArray[np.float64]:
         """Return the epsilon of a token that has ``part`` of ``whole`` shares; int64 [T], float64 [T].
@@ -167,7 +176,7 @@ class Budget:
         The document has so many ``words``, all of them known, replaced and units by themselves.
         """
         if words < 1:
-            raise BadValueError(f"words = {words}: a document has 1 word or more.")
+            raise BadValueError(f"words = {words}: give 1 or more.")
         if self.weights:
             weights = self.weight(np.arange(min(words, len(self.weights)), dtype=np.int64))
             of_each, counts = np.unique(weights, return_counts=True)
@@ -182,42 +191,37 @@ class Budget:
     def promises(self) -> tuple[str, ...]:
         """Say what holds for a whole document, in words: three readings of one bound."""
         whole = written(self.epsilon)
-        each, largest = f"{whole} / m", whole
         if self.per == "token":
-            each, largest = whole, f"{whole} times m"
-        elif self.allocation == "word-share":
-            each, largest = f"{whole} / n", f"{whole} times m / n, so never more than {whole},"
-        elif self.allocation == "per-word":
-            each = f"{whole} times k / n for the unit of most words, k,"
-        elif self.allocation == "position":
-            each = f"{whole} times the largest weight / the sum of weights"
-        neighbors = "A document with m replaced words, against one of as many tokens that differs in known words only"
-        one = each if self.allocation in ("uniform", "word-share") else f"{whole} times its own share"
-        return (
-            f"{neighbors}: the log-ratio of any output is at most {each} times the sum of the words' distances;",
-            f"put otherwise, at most {largest} times the largest of these distances;",
-            f"when one word differs, at most {one} times its distance.",
+            each, largest = times(self.epsilon, ""), f"{'' if self.epsilon == 1 else whole + ' '}m times "
+        else:
+            each, largest = f"{self.share} times ", f"{whole} times "
+        if self.allocation == "word-share":
+            largest = f"{whole} m / n (never more than {whole}) times "
+        longest, own = {
+            "per-word": (", k being that of the longest unit", ", k being that of its unit"),
+            "position": (", w being the largest weight", ", w being its own weight"),
+        }.get(self.allocation, ("", ""))
+        document = (
+            "For two documents with equally many tokens and m replaced words each that differ only in known words, the "
+            f"log-ratio of any output is at most {each}the sum of the words' distances{longest}."
         )
+        word = f"If one word differs, it is at most {each}its distance{own}."
+        return document, f"That is at most {largest}the largest distance.", word
 
     @property
     def share(self) -> str:
         """What a replaced word of a document gets, in words."""
-        fraction = {
-            "uniform": "/ m",
-            "word-share": "/ n",
-            "per-word": "times k / n",
-            "position": "times its weight / the sum of weights",
-        }
+        fraction = {"uniform": "/ m", "word-share": "/ n", "per-word": "k / n", "position": "w / W"}
         return f"{written(self.epsilon)} {fraction[self.allocation]}"
 
     @property
     def shared_among(self) -> str:
         """What the letters in ``share`` stand for."""
         meant = {
-            "uniform": "m of them",
+            "uniform": "m replaced words",
             "word-share": "n words, replaced or not",
-            "per-word": "n replaced words, k of them in the unit",
-            "position": f"weights {', '.join(map(str, self.weights))} and so on by position",
+            "per-word": "n replaced words, k of them in the word's unit",
+            "position": f"weights w = {', '.join(map(str, self.weights))} by position (the last repeats), W in all",
         }
         return meant[self.allocation]
 

@@ -38,7 +38,9 @@ def check_delta(delta: float, name: str = "delta") -> float:
     """Return delta. Raises UserError unless it is from ``SMALLEST_DELTA`` to below 1."""
     good = isinstance(delta, (int, float)) and not isinstance(delta, bool) and SMALLEST_DELTA <= delta < 1
     if not good:
-        raise BadValueError(f"{name} = {delta}: delta is a probability from {SMALLEST_DELTA:g} to below 1, as 1e-6.")
+        raise BadValueError(
+            f"{name} = {delta}: delta is a probability; give a number from {SMALLEST_DELTA:g} to below 1, such as 1e-6."
+        )
     return float(delta)
 
 

@@ -15,42 +15,51 @@ from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
 
 def audit_command(
     space: SpaceOption,
-    mechanism: Annotated[list[str], typer.Option(help="The mechanism; with --curve, several.", metavar="NAME")],
-    epsilon: Annotated[list[float] | None, typer.Option(help="Epsilon of a word; with --curve, the grid.")] = None,
+    mechanism: Annotated[
+        list[str], typer.Option(help="The mechanism; with --curve, any number of them.", metavar="NAME")
+    ],
+    epsilon: Annotated[list[float] | None, typer.Option(help="Epsilon of a word. With --curve: the grid.")] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option(help="A parameter of the mechanism (repeatable).", metavar="NAME=VALUE")
+        list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
     ] = None,
     claim: Annotated[bool, typer.Option("--claim", help="Check what its paper claims instead.")] = False,
     draws: Annotated[
         int | None,
-        typer.Option(help="Draws a word, where laws are sampled; default 100,000, or 5,000 where each takes long."),
+        typer.Option(help="Draws of a word if laws are sampled. Default: 100,000, or 5,000 if draws take long."),
     ] = None,
-    pairs: Annotated[int, typer.Option(help="Pairs of words, where there is no exact law.")] = PAIRS,
-    level: Annotated[float, typer.Option(help="The chance to refute what holds, where there is no exact law.")] = LEVEL,
-    words: Annotated[int, typer.Option(help="Words that are compared, where there is an exact law.")] = WORDS,
-    curve: Annotated[bool, typer.Option("--curve", help="Show what is kept and recovered, by epsilon.")] = False,
+    pairs: Annotated[int, typer.Option(help="Pairs of words, if there is no exact law.")] = PAIRS,
+    level: Annotated[
+        float, typer.Option(help="The chance of refuting a true guarantee, if there is no exact law.")
+    ] = LEVEL,
+    words: Annotated[int, typer.Option(help="Words that are compared, if there is an exact law.")] = WORDS,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Show the retention and the risk of words, by epsilon.")
+    ] = False,
     inputs: Annotated[
         int | None,
         typer.Option(
-            help="With --curve: so many of the most frequent words are inputs; default: all, which takes the time of "
-            "their number times the vocabulary's for a mechanism on vectors."
+            help="With --curve: use this many of the most frequent words as inputs. Default: all words, which for a "
+            "mechanism on vectors takes time in proportion to the square of their number."
         ),
     ] = None,
     risk: Annotated[
         list[float] | None,
-        typer.Option(help="With --curve: add the epsilon that 'privatize --risk' chooses for this share (repeatable)."),
+        typer.Option(help="With --curve: add the epsilon that 'privatize --risk' chooses for this share. Repeatable."),
     ] = None,
     document: Annotated[
         list[int] | None,
-        typer.Option(help="Check what documents of so many words are promised instead (repeatable).", metavar="WORDS"),
+        typer.Option(help="Check the guarantee of documents of this many words instead. Repeatable.", metavar="WORDS"),
     ] = None,
-    per: Annotated[str, typer.Option(help="With --document: what epsilon is for, token or document.")] = "token",
+    per: Annotated[str, typer.Option(help="With --document: whether epsilon is for a token or a document.")] = "token",
     delta: Annotated[float, typer.Option(help="With --document: the delta of (epsilon, delta).")] = 1e-6,
     distance: Annotated[
-        float, typer.Option(help="With --document: by how much each word differs; inf: any two words.")
+        float, typer.Option(help="With --document: the distance by which each word differs. inf: any two words.")
     ] = 1.0,
     output: Annotated[
-        str | None, typer.Option(help="Write JSON there; with --curve a folder of JSON and a page.", metavar="URL")
+        str | None,
+        typer.Option(
+            help="Write JSON to this file; with --curve, write JSON and a page to this folder.", metavar="URL"
+        ),
     ] = None,
 ) -> None:
     """Check a guarantee: on exact laws where there are some, else on samples. Exit status 1 when it is refuted.
@@ -77,7 +86,9 @@ def audit_command(
     known = {name for one in mechanism for name in parameters(one)}
     if document:
         if curve or claim or risk or len(mechanism) != 1 or not epsilon:
-            raise ConflictError("--document is for one mechanism and its guarantee; give epsilon, and no --curve.")
+            raise ConflictError(
+                "--document is for the guarantee of a single mechanism; give epsilon, and leave --curve out."
+            )
         budgets = [Budget(value, per) for value in epsilon]  # type: ignore[arg-type] # refused there
         checked = audit_documents(make(mechanism[0], opened, **given), budgets, document, delta, distance, level=level)
         print(checked)
@@ -88,7 +99,9 @@ def audit_command(
         return
     if curve:
         if unknown := sorted(set(given) - known):
-            raise UnknownError(f"--parameter {unknown[0]}: none of these mechanisms has it.")
+            raise UnknownError(
+                f"--parameter {unknown[0]}: none of these mechanisms has this parameter; correct it or leave it out."
+            )
         made = [make(one, opened, **{k: v for k, v in given.items() if k in parameters(one)}) for one in mechanism]
         shown = risk_curve(made, epsilon or EPSILONS, inputs=inputs, risks=risk or ())
         print(shown)
@@ -96,9 +109,9 @@ def audit_command(
             print(shown.save(output))
         return
     if risk:
-        raise ConflictError("--risk is for --curve; add it, or leave --risk out.")
+        raise ConflictError("--risk needs --curve; add it, or leave --risk out.")
     if len(mechanism) != 1 or epsilon is None or len(epsilon) != 1:
-        raise ConflictError("audit checks one mechanism at one epsilon: give each once, or add --curve.")
+        raise ConflictError("audit checks one mechanism at one epsilon; give each once, or add --curve.")
     found = audit(
         make(mechanism[0], opened, **given), epsilon[0], claim=claim, draws=draws, pairs=pairs, level=level, words=words
     )

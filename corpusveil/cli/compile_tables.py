@@ -15,9 +15,9 @@ from corpusveil.errors import DataError
 def compile_command(
     space: SpaceOption,
     mechanism: Annotated[str, typer.Option(help="An exponential mechanism on vectors.", metavar="NAME")],
-    epsilon: Annotated[list[float], typer.Option(help="Epsilon of a word (repeatable).")],
+    epsilon: Annotated[list[float], typer.Option(help="Epsilon of a word. Repeatable.")],
     parameter: Annotated[
-        list[str] | None, typer.Option(help="A parameter of the mechanism (repeatable).", metavar="NAME=VALUE")
+        list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
     ] = None,
 ) -> None:
     """Build the tables of a mechanism for all words and keep them in the cache, where every process maps them.
@@ -34,7 +34,7 @@ def compile_command(
 
     made = make(mechanism, opened_space(space, Shown("auto")), **mechanism_parameters(parameter or []))
     if not isinstance(made, OnDistances):
-        raise DataError(f"{mechanism}: it has no tables worth keeping; there is nothing to compile.")
+        raise DataError(f"{mechanism}: this mechanism needs no tables; there is nothing to compile.")
     with lease.hold(
         files.join(str(home.cache_folder("leases")), f"{made.space.digest[:16]}-{mechanism}", lease.FOLDER)
     ):

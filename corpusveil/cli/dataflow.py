@@ -19,14 +19,14 @@ from corpusveil.pipelines.settings.fields import Declared
 from corpusveil.pipelines.settings.sections import WORD
 
 LEFT_OUT: Mapping[str, str] = {
-    "key.environment": "the launcher reads the key from where the parameter key says, and hands it over in memory",
-    "key.test": "the published key protects nothing, and a cloud job is no test",
+    "key.environment": "the launcher reads the key from the place that the parameter key names, and sends it in memory",
+    "key.test": "the published key protects nothing, and a cloud job is not a test",
     "engine.name": "it is dataflow",
     "engine.runner": "it is DataflowRunner",
-    "engine.options": "they are options of the job, which the launcher is given beside the parameters",
+    "engine.options": "these are options of the job, which the launcher receives beside the parameters",
     "engine.workers": "Dataflow adds and removes workers; num_workers and max_num_workers are options of the job",
     "engine.master": "it is for Spark",
-    "output.log": "it is a file of one machine; Dataflow keeps what workers log",
+    "output.log": "this file is on one machine; Dataflow keeps the logs of the workers",
 }
 """The settings of ``privatize`` that are no parameters, and why."""
 
@@ -71,7 +71,7 @@ class Parameter:
     def value(self, given: str) -> Any:
         """Return what is given as a value of the setting. Raises UserError where the pattern does not allow it."""
         if not re.fullmatch(self.pattern, given):
-            raise BadValueError(f"Parameter {self.name}: this value is not allowed; it has to match {self.pattern}")
+            raise BadValueError(f"Parameter {self.name}: this value does not match {self.pattern}; correct it.")
         if self.kind is bool:
             return given == "true"
         if get_origin(self.kind) is list:
@@ -105,8 +105,8 @@ def parameters() -> list[Parameter]:
 def _parameter(option: str, one: Declared) -> Parameter:
     helped = {
         "corpus.input": "Files, folders or globs at Cloud Storage.",
-        "key.path": "Where the key lies, never the key: a version of a secret, or a file that only the launcher may "
-        "read.",
+        "key.path": "The place of the key, never the key: a version of a secret, or a file that only the launcher "
+        "can read.",
     }.get(one.place, one.help(_camel))
     helped += " Separate several by commas." if one.kind == list[str] else ""
     needed = one.is_needed("privatize") or one.place == "key.path"
@@ -146,13 +146,13 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
             beam.append(word)
             continue
         if name in values:
-            raise ConflictError(f"Parameter {name}: it is given twice; leave one out.")
+            raise ConflictError(f"Parameter {name}: it is given twice; leave either out.")
         if not equals and not words:
-            raise UnsetError(f"Parameter {name}: its value is missing.")
+            raise UnsetError(f"Parameter {name}: its value is missing; add it.")
         values[name] = value if equals else words.pop(0)
     for one in known.values():
         if not one.optional and one.name not in values:
-            raise UnsetError(f"Parameter {one.name} is missing.")
+            raise UnsetError(f"Parameter {one.name} is missing; add it.")
     own = {known[name].option: known[name].value(value) for name, value in values.items()}
     return own, [word for word in beam if not word.startswith("--runner")], own.pop("key")
 
@@ -162,7 +162,7 @@ def prepared(given: Sequence[str]) -> Settings:
     own, beam, location = parted(given)
     beam, unknown = beam_runners.parted(DATAFLOW, job_options(_image(), beam))
     for word in unknown:
-        print(f"corpusveil: {word.partition('=')[0]}: Beam has no such option; it is left out.", file=sys.stderr)
+        print(f"corpusveil: {word.partition('=')[0]}: Beam has no such option; it is ignored.", file=sys.stderr)
     os.environ[KEY_VARIABLE] = read_key(location)
     where = {"key_environment": KEY_VARIABLE, "engine": "dataflow"}
     return settings_of("privatize", own | where, beam)

@@ -8,9 +8,7 @@ import typer
 
 
 def demo(
-    output: Annotated[
-        str, typer.Option(help="A folder for everything; an earlier demo's is replaced.")
-    ] = "demo-output",
+    output: Annotated[str, typer.Option(help="A folder for all files; replaces an earlier demo.")] = "demo-output",
 ) -> None:
     """Find collocations in bundled public text, train vectors, build a list, privatize documents on every engine here.
 

@@ -59,9 +59,9 @@ def demonstrate(output: str) -> None:
     settings = settings_of(folder, public, inputs)
     space = build(settings, report)
     _collocations(space, folder, report)
-    report.step(f"Private text: {PRIVATE_SHARDS} shards of C4's form, {folder / 'input'}")
+    report.step(f"Private text: {PRIVATE_SHARDS} shards in C4's format, {folder / 'input'}")
     risk = at_risk(settings, mechanism_of(settings), Watch())
-    report.step(f"Epsilon {risk.epsilon:.4g} chosen by risk, from the space and the language model alone")
+    report.step(f"Epsilon {risk.epsilon:.4g} was chosen by risk, from the space and the language model alone")
     release = prepare(settings, Watch(), risk=risk).release
     report("\nThe guarantee:")
     for line in release.guarantee().notes:
@@ -75,7 +75,7 @@ def demonstrate(output: str) -> None:
     _compare(outcomes, report)
     made = denoise(settings)
     replaced = made.words - made.unchanged
-    report.step(f"Denoised by the release and public data alone: {replaced:,} of {made.words:,} words were replaced")
+    report.step(f"Denoised with the release and public data alone: {replaced:,} of {made.words:,} words were replaced")
     asked = EvaluationOptions(
         epsilons=TRIED, seeds=2, space=space, collocations=release.collocations, keys=(release.key,)
     )
@@ -83,11 +83,11 @@ def demonstrate(output: str) -> None:
     report(f"\n{risk.sentence()}.")
     report(before_after(inputs[0], folder))
     report.save(folder / "report.txt")
-    print(f"\nEverything is in {folder.absolute()}:")
-    print("  report.txt, evaluation/report.html        what is above, and what the release gives away: they show")
+    print(f"\nAll files are in {folder.absolute()}:")
+    print("  report.txt, evaluation/report.html        this output, and what the release discloses; both show")
     print("                                            original text, so both are private")
-    print("  private-*/data, private-*/manifest.json   the releases (these two are what may be published)")
-    print("  readable/data, readable/manifest.json     the same, denoised; may be published, too")
+    print("  private-*/data, private-*/manifest.json   the releases (only these two may be published)")
+    print("  readable/data, readable/manifest.json     the denoised release; may be published, too")
     print("  private-*.records, release.key, input     private: keep or destroy, never publish")
 
 
@@ -117,7 +117,7 @@ def _fresh(folder: Path) -> Path:
     """Return an empty folder; only an earlier demo's is emptied."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).exists():
-            raise InUseError(f"{folder}: this folder is not empty and not an earlier demo's; name another --output.")
+            raise InUseError(f"{folder}: this folder has other contents than a demo; choose another --output.")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
@@ -166,7 +166,7 @@ def build(settings: Settings, report: _Report) -> Space:
     counted = collocations.count(settings, quiet)
     report.step(f"Counts: {counted['ngrams']:,} n-grams of 1 to 3 words in {counted['words']:,} words, {flow.counts}")
     found = sum(collocations.score(settings, quiet)["collocations"].values())
-    report.step(f"PMI: {found:,} collocations that score 2 and more, {flow.table}")
+    report.step(f"PMI: {found:,} collocations with a score of 2 or more, {flow.table}")
     told = collocations.tokenize(settings, quiet)
     report.step(f"GST: {told['words']:,} words became {told['tokens']:,} tokens, {flow.tokens}")
     collocations.train(settings, quiet)
@@ -185,7 +185,7 @@ def _collocations(space: Space, folder: Path, report: _Report) -> None:
     report("\nHighest PMI: " + ", ".join(f"{row['ngram']} ({row['score']:.1f})" for row in frequent))
     joined = [id for id in range(len(space)) if "_" in space.word(id)][:SAMPLES]
     near = neighbors(space.vectors, 5)
-    report("Nearest to some collocations:")
+    report("Nearest words to some collocations:")
     for id in joined:
         report(f"  {space.word(id)}: {', '.join(space.word(int(other)) for other in near[id])}")
     report()
@@ -221,9 +221,9 @@ def engines() -> list[str]:
 def _compare(outcomes: dict[str, Outcome], report: _Report) -> None:
     digests = {outcome.content_sha256 for outcome in outcomes.values()}
     if len(digests) > 1:
-        print("The engines wrote DIFFERENT bytes; this must not happen. Please report it.", file=sys.stderr)
+        print("The engines wrote DIFFERENT bytes. Please report this; it must not happen.", file=sys.stderr)
         raise typer.Exit(1)
-    report(f"\nSame bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
+    report(f"\nThe same bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
 
 
 def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, report: _Report) -> None:
@@ -231,7 +231,7 @@ def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, repo
     released = str(folder / "private-local")
     found = evaluate_release(match(inputs, [released]), read_manifest(released), question)
     page = write_report(found, str(folder / "evaluation"))
-    report.step(f"Evaluated: the release beside its original, and at other epsilons, {page}")
+    report.step(f"Evaluated: the release compared with its original, and other epsilons, {page}")
     for name in TOLD:
         for one in found.measures:
             if one.name == name and one.epsilon is None:

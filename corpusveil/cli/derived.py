@@ -20,7 +20,7 @@ from corpusveil.pipelines.settings.fields import BEHIND, Declared, Group, declar
 _PARAMETER = Annotated[
     list[str] | None,
     typer.Option(
-        help="A parameter of the mechanism, such as gamma=18 (repeatable).",
+        help="A parameter of the mechanism, such as gamma=18. Repeatable.",
         metavar="NAME=VALUE",
         rich_help_panel="How private",
     ),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from corpusveil.evaluation.statistics.figure import Figure
 
 app = typer.Typer(
-    help="What a release gives away, and what it is still good for.",
+    help="Measure what a release discloses and how useful it still is.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -26,25 +26,26 @@ app = typer.Typer(
 def release(
     original: Annotated[str, typer.Argument(help="The corpus: a file, folder or glob.", metavar="ORIGINAL")],
     private: Annotated[
-        str, typer.Argument(help="What was made of it: a release's folder, or files.", metavar="PRIVATE")
+        str, typer.Argument(help="The private version: the folder of a release, or files.", metavar="PRIVATE")
     ],
     output: OutputOption,
     space: Annotated[
         str | None,
         typer.Option(
-            help="The release's space: attackers who know the mechanism, similarity, more epsilons.", metavar="URL"
+            help="The space of the release; enables informed attackers, similarity and further epsilons.", metavar="URL"
         ),
     ] = None,
     collocations: Annotated[
-        str | None, typer.Option(help="The release's collocations, where it has some.", metavar="URL")
+        str | None, typer.Option(help="The collocations of the release, if it has any.", metavar="URL")
     ] = None,
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
     private_text: Annotated[
-        str | None, typer.Option(help="The same in the private files; default: as in the original.", metavar="COLUMN")
+        str | None,
+        typer.Option(help="The same column in the private files. Default: as in the original.", metavar="COLUMN"),
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(help="A column of both that tells documents apart; default: position.", metavar="COLUMN"),
+        typer.Option(help="A column of both that identifies documents. Default: position.", metavar="COLUMN"),
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="A column of the original that a model should still learn.", metavar="COLUMN")
@@ -53,26 +54,27 @@ def release(
         str | None, typer.Option(help="A column of the original that no attacker should learn.", metavar="COLUMN")
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Try this epsilon too, under keys that are thrown away; repeatable.")
+        list[float] | None, typer.Option(help="Also try this epsilon, with keys that are thrown away. Repeatable.")
     ] = None,
     mechanism: Annotated[
         list[str] | None,
-        typer.Option(help="Try this mechanism too, at each --epsilon, in the same space; repeatable.", metavar="NAME"),
+        typer.Option(help="Also try this mechanism in the same space, at each --epsilon. Repeatable.", metavar="NAME"),
     ] = None,
     second: Annotated[
-        str | None, typer.Option(help="A column of the original with second texts, of pairs.", metavar="COLUMN")
+        str | None, typer.Option(help="A column of the original with the second texts of pairs.", metavar="COLUMN")
     ] = None,
     second_private: Annotated[
         str | None,
         typer.Option(
-            help="A release or files with the private second texts; default: they stay as they are.", metavar="URL"
+            help="A release or files with the private second texts. Default: second texts stay as they are.",
+            metavar="URL",
         ),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
             help="Model and attacker: tfidf (default) or vectors, with logistic regression, or the folder of a "
-            "transformers model to fine-tune; repeatable, the first also at further epsilons.",
+            "transformers model to fine-tune. Repeatable; the first is also used at further epsilons.",
             metavar="NAME",
         ),
     ] = None,
@@ -85,16 +87,19 @@ def release(
     corpus: Annotated[
         str | None,
         typer.Option(
-            help="For --leaked-key: the corpus' name in the release, 'privatize --corpus'; default: its folder.",
+            help=(
+                "For --leaked-key: the name of the corpus in the release, as in 'privatize --corpus'. Default: its "
+                "folder."
+            ),
             metavar="NAME",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Splits, and keys of further epsilons.", min=2)] = 5,
-    documents: Annotated[int, typer.Option(help="Of more documents an even sample.", min=10)] = DOCUMENTS,
+    seeds: Annotated[int, typer.Option(help="Number of splits, and of keys for further epsilons.", min=2)] = 5,
+    documents: Annotated[int, typer.Option(help="Evaluate an even sample of this many documents.", min=10)] = DOCUMENTS,
     counts: Annotated[
         str | None,
         typer.Option(
-            help="Public n-gram counts for the language model; default: half of the originals.", metavar="URL"
+            help="Public n-gram counts for the language model. Default: half of the originals.", metavar="URL"
         ),
     ] = None,
     encoder: Annotated[
@@ -103,8 +108,8 @@ def release(
     similarity_vectors: Annotated[
         str | None,
         typer.Option(
-            help="Word vectors that similarity of meaning is measured by: an embedding that the space is not made of. "
-            "Default: the space's, in which the mechanism moved, which flatters it.",
+            help="Word vectors for similarity of meaning, from an embedding that the space is not made of. Default: "
+            "those of the space, in which the mechanism moved; that flatters it.",
             metavar="FILE",
         ),
     ] = None,
@@ -115,11 +120,12 @@ def release(
     words: Annotated[
         str | None,
         typer.Option(
-            help="A list of words, one a line; default: /usr/share/dict/words, or else the space's.", metavar="URL"
+            help="A list of words, one a line. Default: /usr/share/dict/words, or the words of the space.",
+            metavar="URL",
         ),
     ] = None,
     publishable: Annotated[
-        bool, typer.Option("--publishable", help="Leave out texts and everything that was counted in the input.")
+        bool, typer.Option("--publishable", help="Leave out all texts and everything that was counted in the input.")
     ] = False,
 ) -> None:
     """Hold a release against its original: a page, JSON and CSV. They show original text: private, unless publishable.
@@ -142,7 +148,7 @@ def release(
     for folder in (original, private, *([] if second_private is None else [second_private])):
         if lies_in_input(output, folder, ("report.csv", "report.json", "report.html")):
             raise OverlapError(
-                f"--output {output}: this is in {folder}, which the report is no part of; name another folder."
+                f"--output {output}: this is in {folder}, which the report is not part of; choose another folder."
             )
     files.check_folder(output)  # what can't be written is told now, and not after all the work
     found = evaluate_release(

@@ -15,7 +15,7 @@ def _key() -> None:
 
 
 @app.command()
-def new(path: Annotated[str, typer.Argument(help="Where the key goes; nothing may be there yet.")]) -> None:
+def new(path: Annotated[str, typer.Argument(help="Path of the new key; no file may exist there.")]) -> None:
     """Write a new key: 32 random bytes, readable by you alone.
 
     Example: corpusveil key new release.key
@@ -24,4 +24,7 @@ def new(path: Annotated[str, typer.Argument(help="Where the key goes; nothing ma
 
     key = Key.generate()
     key.save(path)
-    print(f"{path}: a new key, mode 0600, fingerprint {key.fingerprint()}. Keep it apart from what is made with it.")
+    print(
+        f"{path}: a new key, mode 0600, fingerprint {key.fingerprint()}. Keep it apart from the files that are made "
+        "with it."
+    )

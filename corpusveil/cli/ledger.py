@@ -11,7 +11,7 @@ import typer
 from corpusveil.errors import ConflictError, LedgerDiffersError
 
 app = typer.Typer(
-    help="What was spent on which documents, release by release.",
+    help="Show what was spent on each document, by release.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -24,11 +24,14 @@ def show(
     document: Annotated[
         str | None,
         typer.Option(
-            help="Of one document only: its text, its id, or PATH:ROW; - reads the text, out of shell history.",
+            help=(
+                "Show one document: its text, its id, or PATH:ROW. '-' reads the text from standard input, out of "
+                "shell history."
+            ),
             metavar="TEXT|ID",
         ),
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Say it in (epsilon, delta), too; as 1e-6.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Also show (epsilon, delta) at this delta, such as 1e-6.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
     workers: Annotated[int, typer.Option(help="Processes that look at many documents, about 600 MiB each.")] = 1,
 ) -> None:
@@ -49,7 +52,9 @@ def show(
     of_release = spends_of(url)
     if of_release is not None:
         if document is not None or delta is not None or as_json:
-            raise ConflictError(f"{url}: this is a release; --document, --delta and --json are for a ledger.")
+            raise ConflictError(
+                f"{url}: this is a release, and --document, --delta and --json are for a ledger; leave them out."
+            )
         print(of_release)
         return
     if document == "-":
@@ -66,7 +71,7 @@ def show(
 def verify(
     url: Annotated[str, typer.Argument(help="The ledger.", metavar="URL")],
     records: Annotated[
-        list[str] | None, typer.Option(help="Private records of a release, to hold it against; repeatable.")
+        list[str] | None, typer.Option(help="Private records of a release to compare with the ledger. Repeatable.")
     ] = None,
 ) -> None:
     """Check every entry against its name, and that the entries cover what the records of releases say was privatized.
@@ -79,5 +84,5 @@ def verify(
     for difference in found.differences:
         print(difference.sentence)
     if found.too_low:
-        raise LedgerDiffersError(f"{url}: {found.too_low} differences mean that more was spent than the ledger says.")
+        raise LedgerDiffersError(f"{url}: by {found.too_low} differences, more was spent than the ledger says.")
     print(found.verdict)

@@ -23,21 +23,21 @@ COMMANDS = {
     "key": ("key:app", "Make secret keys."),
     "space": ("space:space", "Build a space from word vectors."),
     "privatize": ("privatize:privatize", "Privatize a corpus."),
-    "denoise": ("denoise:denoise", "Make a release readable with public data alone."),
+    "denoise": ("denoise:denoise", "Make a release readable, with public data alone."),
     "mechanisms": ("mechanisms:mechanisms", "List the mechanisms, or explain one."),
-    "run": ("run:run_file", "Run every step that a configuration file asks for."),
-    "plan": ("run:plan_file", "Estimate what a release would read, write, take and spend."),
-    "schedule": ("schedule:schedule", "Privatize what is new since the last run."),
+    "run": ("run:run_file", "Run every step of a configuration file."),
+    "plan": ("run:plan_file", "Estimate the time, memory and budget of a release."),
+    "schedule": ("schedule:schedule", "Privatize shards that are new since the last run."),
     "ledger": ("ledger:app", "Show and check what documents have spent."),
     "evaluate": ("evaluate:app", "Measure the privacy and the utility of a release."),
     "audit": ("audit:audit_command", "Check a guarantee, or choose epsilon."),
     "count": ("count:count", "Count the n-grams of a corpus."),
     "score": ("score:score", "Find the collocations among counted n-grams."),
     "tokenize": ("tokenize:tokenize", "Split a corpus into words or collocations."),
-    "train": ("train:train", "Train word vectors on a tokenised corpus."),
-    "model": ("model:model", "Make a language model of counted n-grams."),
+    "train": ("train:train", "Train word vectors on a tokenized corpus."),
+    "model": ("model:model", "Make a language model from n-gram counts."),
     "compile": ("compile_tables:compile_command", "Build the tables of a mechanism in advance."),
-    "package": ("package:package", "Write what a cluster needs."),
+    "package": ("package:package", "Write the files that a cluster needs."),
 }
 """Where each command is, and what a listing says of it: a listing imports none of them, a call imports one.
 
@@ -144,7 +144,7 @@ def ended(work: Callable[[], Any], *, debug: bool = False) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort; the text could quote a document
         return _unexpected(error, debug=debug)
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
-        print("corpusveil: interrupted; run the same command again to go on.", file=sys.stderr)
+        print("corpusveil: interrupted; run the same command again to continue.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 
@@ -156,6 +156,6 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     reason = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
-    hint = "" if debug else " Run it again with --debug to see where (that can show private text)."
+    hint = "" if debug else "Run it again with --debug to see where it failed (this can show private text)."
     print(f"corpusveil: the work failed ({type(error).__name__}{reason}).{hint}", file=sys.stderr)
     return 1

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 WHICH = """\
 Which to take:
-  ring-geometric   unless you have a reason for another: an exact bound, a computed risk, and the speed of the files
-  santext, tem     where the distances of an embedding matter; their tables take a minute
-  syntf            where any two words need the same epsilon (plain LDP)
+  ring-geometric   the default choice: an exact bound, a computed risk, and the speed of the files
+  santext, tem     if the distances of an embedding matter; their tables take a minute
+  syntf            if any two words need the same epsilon (plain LDP)
   --profile NAME   to repeat a published study
 Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'audit --curve'.
 """
@@ -33,17 +33,17 @@ PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
 
 
 def mechanisms(
-    name: Annotated[str | None, typer.Argument(help="A mechanism, for its parameters and mathematics.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A mechanism; shows its parameters and mathematics.")] = None,
     space: Annotated[
         str | None,
-        typer.Option(help="With a name: what it does in this space, by epsilon.", metavar="URL"),
+        typer.Option(help="With a mechanism: show its figures in this space, by epsilon.", metavar="URL"),
     ] = None,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(help="With --space: these epsilons (repeatable), and the guarantee at each; default: at 1."),
+        typer.Option(help="With --space: use these epsilons, and print the guarantee at each. Repeatable. Default: 1."),
     ] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option(help="With --space: a parameter (repeatable).", metavar="NAME=VALUE")
+        list[str] | None, typer.Option(help="With --space: a parameter. Repeatable.", metavar="NAME=VALUE")
     ] = None,
 ) -> None:
     """List the mechanisms, or explain one.
@@ -60,9 +60,9 @@ def mechanisms(
     from corpusveil.pipelines.demo_space import opened_space
 
     if space is None and (epsilon or parameter):
-        raise ConflictError("--epsilon and --parameter are for --space; add it or leave them out.")
+        raise ConflictError("--epsilon and --parameter need --space; add it, or leave them out.")
     if name is None and space is not None:
-        raise ConflictError("--space is for one mechanism: name it.")
+        raise ConflictError("--space is for one mechanism; name the mechanism.")
     if name is None:
         print(WHICH)
         table = Table("mechanism", "guarantee", "summary", "paper", box=None, pad_edge=False)
@@ -70,7 +70,7 @@ def mechanisms(
             cls = find(known)
             table.add_row(known, "epsilon" if cls.private else "none", cls.summary, cls.paper)
         Console().print(table)
-        print("\nprofiles, a study's settings for 'corpusveil privatize --profile NAME':")
+        print("\nprofiles, the settings of a study for 'corpusveil privatize --profile NAME':")
         for profile in PROFILES.values():
             roles = [role for role in ROLE_NAMES if getattr(profile.policy(), role, None) == "keep"]
             kept = ", ".join(roles).replace("_", " ") or "nothing"
@@ -122,7 +122,7 @@ def _guarantee(mechanism: Mechanism, epsilon: float) -> None:
         print(f"  {error}")
         return
     if guarantee.holds:
-        print(f"  {written(epsilon)} times the distance, the distance being {guarantee.metric}")
+        print(f"  {written(epsilon)} times the distance, which is {guarantee.metric}")
         print(f"  for {guarantee.neighbors}; for any two words at most {rounded_up(guarantee.plain_ldp)} nats")
     else:
         print("  none")

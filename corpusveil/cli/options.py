@@ -14,15 +14,19 @@ else:
     Engine = Literal[*registry.names()]
 Progress = Literal["auto", "bar", "lines", "none"]
 
-ProgressOption = Annotated[Progress, typer.Option(help="How progress is shown: a bar needs a terminal.")]
-EngineOption = Annotated[Engine, typer.Option(help="What runs the tasks; the output is the same for all.")]
+ProgressOption = Annotated[Progress, typer.Option(help="How progress is shown; a bar needs a terminal.")]
+EngineOption = Annotated[
+    Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
+]
 SpaceOption = Annotated[
     str,
     typer.Option(
-        help="The space: a folder or URL made by 'corpusveil space', or 'demo' for a small one of bundled text.",
+        help="The space: a folder or URL made by 'corpusveil space', or 'demo' for a small space of bundled text.",
         metavar="URL",
     ),
 ]
-OutputOption = Annotated[str, typer.Option(help="Where the result goes: a new folder or URL.", metavar="URL")]
-WorkersOption = Annotated[int | None, typer.Option(help="Processes; default 1 (local), all cores (Spark).", min=1)]
+OutputOption = Annotated[str, typer.Option(help="The output: a new folder or URL.", metavar="URL")]
+WorkersOption = Annotated[
+    int | None, typer.Option(help="Number of processes. Default: 1 (local), all cores (Spark).", min=1)
+]
 MasterOption = Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")]

@@ -16,11 +16,11 @@ def package(
     output: OutputOption,
     extra: Annotated[
         list[str] | None,
-        typer.Option(help="For spark: clients of object stores: s3, gcs, azure (repeatable).", metavar="NAME"),
+        typer.Option(help="For spark: clients of object stores: s3, gcs, azure. Repeatable.", metavar="NAME"),
     ] = None,
     image: Annotated[
         str | None,
-        typer.Option(help="For dataflow: REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG, the image to build."),
+        typer.Option(help="For dataflow: the image to build, REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG."),
     ] = None,
 ) -> None:
     """Write what a cluster needs, and say how to build and submit with it.
@@ -37,9 +37,14 @@ def package(
     from corpusveil.jobs import template
 
     if kind == "dataflow" and image is None:
-        raise UnsetError("package dataflow needs --image REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
+        raise UnsetError(
+            "package dataflow needs an image; add --image REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG."
+        )
     if (kind == "spark") != (image is None) or (kind == "dataflow" and extra):
-        raise ConflictError("--image is for package dataflow, --extra for package spark; leave out the other.")
+        raise ConflictError(
+            "--image is for package dataflow, and --extra is for package spark; leave out the option of the other "
+            "cluster."
+        )
     print(f"building for {kind}", file=sys.stderr)
     if image is None:
         made, commands = spark.package_spark(output, extra or []), spark.commands(output)

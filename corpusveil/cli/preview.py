@@ -50,7 +50,7 @@ def preview(
     epsilon: Annotated[
         list[float] | None,
         typer.Option(
-            help="Epsilons of a word, one or several: --epsilon 0.5 1 3, which is the default.",
+            help="Epsilons of a word: --epsilon 0.5 1 3 (default).",
             rich_help_panel="How private",
         ),
     ] = None,
@@ -73,7 +73,7 @@ def preview(
     watch = Shown(progress)
     found = shown(settings, epsilons, watch)
     if not sys.stdout.isatty():
-        watch.warn("warning: a preview is private, and this one goes into a file or a pipe.")
+        watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
     print("\n".join(lines(found, settings)))
     tell_unknown(found.counts.unknown_share, watch)
 
@@ -81,7 +81,7 @@ def preview(
 def lines(found: Preview, settings: Settings) -> list[str]:
     """Return what is printed."""
     (space, mechanism) = settings.needed("space", "mechanism")
-    key = "A throwaway key: the next preview differs." if settings.key.path is None else f"Key {settings.key.path}."
+    key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
     width = min(110, shutil.get_terminal_size((110, 24)).columns)
     told = [PRIVATE, f"Space {space.path}, mechanism {mechanism.name}. {key}", "", *map(_risk, found.drawn)]
     names = ["before", *(f"{one.epsilon:g}" for one in found.drawn)]
@@ -97,12 +97,12 @@ def lines(found: Preview, settings: Settings) -> list[str]:
 
 def _risk(one: Drawn) -> str:
     """Say what one epsilon means."""
-    told = f"epsilon {one.epsilon:g}: {one.unchanged:.0%} of known words come back unchanged"
+    told = f"epsilon {one.epsilon:g}: {one.unchanged:.0%} of known words are unchanged"
     if one.risk is None:
         return f"{told}."
     return (
-        f"{told}; of 100 known words an informed reader guesses {100 * one.risk.share:.0f}, "
-        f"{100 * one.risk.blind:.0f} of them without looking."
+        f"{told}; of 100 known words an informed reader guesses {100 * one.risk.share:.0f}, of which "
+        f"{100 * one.risk.blind:.0f} blindly."
     )
 
 

@@ -18,11 +18,16 @@ def privatize(
     plan: Annotated[
         bool,
         typer.Option(
-            "--plan", help="Say what it would take and spend, from a sample, and do nothing.", rich_help_panel=MOST_USED
+            "--plan",
+            help="Estimate time, memory and spending from a sample, and do nothing else.",
+            rich_help_panel=MOST_USED,
         ),
     ] = False,
     plan_duplicates: Annotated[
-        bool, typer.Option("--plan-duplicates", help="The same, and count equal documents, which reads everything.")
+        bool,
+        typer.Option(
+            "--plan-duplicates", help="Like --dry-run, and also count equal documents, which reads everything."
+        ),
     ] = False,
     explain: Annotated[
         bool,

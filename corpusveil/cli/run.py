@@ -14,12 +14,13 @@ STEPS = ("count", "score", "tokenize", "model", "train", "space", "privatize", "
 
 def run_file(
     file: Annotated[str | None, typer.Argument(help="The configuration.", metavar="FILE.toml")] = None,
-    only: Annotated[str | None, typer.Option(help=f"Do one step: {', '.join(STEPS)}.", metavar="STEP")] = None,
+    only: Annotated[str | None, typer.Option(help=f"Run a single step: {', '.join(STEPS)}.", metavar="STEP")] = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the configuration with all its defaults, and do nothing.")
+        bool, typer.Option("--print-config", help="Print the configuration with all its defaults, and do nothing else.")
     ] = False,
     init: Annotated[
-        bool, typer.Option("--init", help="Write a complete, commented template there, and its schema beside it.")
+        bool,
+        typer.Option("--init", help="Write a complete, commented template to this file, and its schema beside it."),
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
     progress: ProgressOption = "auto",
@@ -59,7 +60,7 @@ def _init(file: str) -> None:
 
     path = Path(file)
     if path.exists():
-        raise InUseError(f"{file}: a file is here already; name another one.")
+        raise InUseError(f"{file}: this file already exists; choose another name.")
     if not path.parent.is_dir():
         raise NoFileError(f"{path.parent}: there is no such folder; make it first.")
     path.write_text(toml.template(), encoding="utf-8")
@@ -73,7 +74,7 @@ def _init(file: str) -> None:
 def plan_file(
     file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
     duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Count equal documents, too, which reads everything.")
+        bool, typer.Option("--duplicates", help="Also count equal documents, which reads everything.")
     ] = False,
 ) -> None:
     """Say what the release of a configuration would read, write, take and spend, from a sample; write nothing.
@@ -92,5 +93,5 @@ def plan_file(
         return
     document = read(file)
     if document.settings.output is None:
-        raise UnsetError(f"{file}: there is no release in it to plan; add [output] and the sections that it needs.")
+        raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
     plan(document.settings, Shown("none"), duplicates=duplicates)

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 def schedule(
     file: Annotated[str, typer.Argument(help="The configuration of the release.", metavar="FILE.toml")],
-    status: Annotated[bool, typer.Option("--status", help="Say what was done and what is due; do nothing.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Show what was done and what is due; do nothing else.")
+    ] = False,
     write: Annotated[
-        str | None, typer.Option(help=f"Write what starts it, for {', '.join(KINDS)}.", metavar="KIND")
+        str | None,
+        typer.Option(help=f"Write the definition that starts the schedule, for {', '.join(KINDS)}.", metavar="KIND"),
     ] = None,
     to: Annotated[str, typer.Option(help="The folder that --write writes to.", metavar="FOLDER")] = ".",
     at: Annotated[
-        str | None, typer.Option(help="When, as cron has it, in UTC; default schedule.at, 0 3 * * *.")
+        str | None, typer.Option(help="When to start, as a cron expression in UTC. Default: schedule.at, 0 3 * * *.")
     ] = None,
     image: Annotated[str | None, typer.Option(help="For --write kubernetes: the container image.")] = None,
     claim: Annotated[
@@ -57,7 +60,7 @@ def schedule(
         _write(document, write, to, at or document.settings.schedule.at, image, claim)
         return
     if (image or at or claim) is not None:
-        raise ConflictError("--at, --image and --claim are for --write; add it or leave them out.")
+        raise ConflictError("--at, --image and --claim need --write; add it, or leave them out.")
     if status:
         for line in scheduled.status(document):
             print(line)
@@ -69,7 +72,7 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None, c
     from corpusveil.storage import files
 
     if kind not in KINDS:
-        raise BadValueError(f"--write {kind}: it may be {', '.join(KINDS)}.")
+        raise BadValueError(f"--write {kind}: choose one of {', '.join(KINDS)}.")
     parse_times(at)
     path = Path(document.file).absolute()  # a link stays one: paths are relative to where it lies
     stem = re.sub("[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:36]
@@ -82,14 +85,18 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None, c
     )  # fmt: skip
     for word in (call.program, call.file):
         if not word.isprintable():
-            raise AddressError(f"{word!r}: a path with control characters can't stand in a definition; rename it.")
+            raise AddressError(
+                f"{word!r}: a definition cannot contain a path with control characters; rename the path."
+            )
     if kind == "kubernetes":
         _refuse_paths_of_here(document, claim)
     made = KINDS[kind](call)
     for name in made:
         target = Path(to) / name
         if target.exists() and MARK not in target.read_text(encoding="utf-8", errors="replace"):
-            raise InUseError(f"{target}: a file is here that this command did not write; choose another --to.")
+            raise InUseError(
+                f"{target}: this file was not written by this command, and is not overwritten; choose another --to."
+            )
     for name, text in made.items():
         files.write_bytes(str(Path(to) / name), text.encode())
         print(Path(to) / name)
@@ -104,7 +111,7 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
         if key == "key.path" or path.startswith("/") or "://" in path:
             continue
         if claim is None:
-            advice = "name a store, a whole path of a volume, or with --claim the volume that holds this folder"
-            raise document.fault(key, f"{path} is a path in this folder; {advice}")
+            advice = "use a URL, an absolute path of a volume, or with --claim the volume that holds this folder"
+            raise document.fault(key, f"{path} is a relative path; {advice}")
         if posixpath.normpath(path).startswith(".."):
             raise document.fault(key, f"{path} is outside the folder that the volume {claim} holds; move it inside")

@@ -13,20 +13,21 @@ from corpusveil.errors import UnsetError
 def study(
     name: Annotated[str | None, typer.Argument(help="The study; --list names them.", metavar="NAME")] = None,
     output: Annotated[
-        str | None, typer.Option(help="A folder for cells, tables and page; the same again goes on.", metavar="DIR")
+        str | None,
+        typer.Option(help="A folder for cells, tables and page. A study in this folder is continued.", metavar="DIR"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small grid: minutes on two cores.")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="Name the studies and end.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use a small grid: minutes on two cores.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List the studies.")] = False,
     data: Annotated[
         str | None,
-        typer.Option(help="Data sets, NAME.parquet with text, label, split; default: bundled text.", metavar="DIR"),
+        typer.Option(help="Data sets, NAME.parquet with text, label and split. Default: bundled text.", metavar="DIR"),
     ] = None,
     vectors: Annotated[
-        list[str] | None, typer.Option(help="Word vectors, repeatable; default: trained here.", metavar="FILE")
+        list[str] | None, typer.Option(help="Word vectors. Repeatable. Default: trained here.", metavar="FILE")
     ] = None,
     corpus: Annotated[
         list[str] | None,
-        typer.Option(help="Public text to count and train on, repeatable; default: bundled text.", metavar="INPUT"),
+        typer.Option(help="Public text to count and train on. Repeatable. Default: bundled text.", metavar="INPUT"),
     ] = None,
     text: Annotated[str, typer.Option(help="The corpus' column with the text.", metavar="COLUMN")] = "text",
     model: Annotated[
@@ -38,10 +39,12 @@ def study(
     ] = None,
     collection: Annotated[str | None, typer.Option(help="pypantera: passages to search.", metavar="FILE")] = None,
     queries: Annotated[str | None, typer.Option(help="pypantera: queries.", metavar="FILE")] = None,
-    qrels: Annotated[str | None, typer.Option(help="pypantera: judgements, in TREC's form.", metavar="FILE")] = None,
-    config: Annotated[str | None, typer.Option(help="Keys of the grid that are other.", metavar="FILE")] = None,
-    print_config: Annotated[bool, typer.Option("--print-config", help="Print the grid and end.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Prepare, say what is left and what it takes, and end.")] = False,
+    qrels: Annotated[str | None, typer.Option(help="pypantera: judgments, in TREC's format.", metavar="FILE")] = None,
+    config: Annotated[str | None, typer.Option(help="TOML file that overrides grid settings.", metavar="FILE")] = None,
+    print_config: Annotated[bool, typer.Option("--print-config", help="Print the grid and do nothing else.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Prepare the study and show the remaining work; run no cells.")
+    ] = False,
     engine: EngineOption = "local",
     workers: WorkersOption = None,
     master: MasterOption = None,
@@ -65,14 +68,14 @@ def study(
             print(f"{known}: {find(known).paper}")
         return
     if name is None:
-        raise UnsetError("Which study? 'corpusveil evaluate study --list' names them.")
+        raise UnsetError("The study is missing; 'corpusveil evaluate study --list' names the studies.")
     chosen = find(name)
     grid = read_grid(chosen, quick=quick, file=config)
     if print_config:
         print(grid_as_toml(grid))
         return
     if output is None:
-        raise UnsetError("--output is missing: the folder for cells, tables and page.")
+        raise UnsetError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
     made = make_engine(EngineSettings(name=engine, workers=workers, master=master))
     watch = stage_watcher(progress)

@@ -32,7 +32,7 @@ def claimed(url: str, kind: Kind, call: str) -> Iterator[dict[str, Any] | None]:
         told = read_artifact(url, kind) if is_artifact(url) else None
         if told is not None and told.get("call") != call:
             raise InUseError(
-                f"{url}: this folder already holds an artefact of another call or input; choose another output."
+                f"{url}: this folder already has an artefact of another call or input; choose another output."
             )
         yield told
         if is_artifact(url):
@@ -57,16 +57,19 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     try:
         found = described(url)
     except BadRecordError as error:
-        raise BadRecordError(f"{error} It is made by '{command}'.") from None
+        raise BadRecordError(f"{error} Make it with '{command}'.") from None
     if found is None:
         raise NotMadeError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
     told = found.as_dict()
     if (found.kind, found.version) != (kind, VERSION):
-        raise MismatchError(f"{url}: this is {found.kind} version {found.version}, not {kind} version {VERSION}.")
+        raise MismatchError(
+            f"{url}: this has {found.kind} of version {found.version}, and {kind} of version {VERSION} is needed; name "
+            "another folder, or make it again."
+        )
     if told.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:
         raise VersionError(
-            f"{url}: made by tokenizer {told['tokenizer']}, and this is {TOKENIZER_VERSION}; "
-            f"make it again with '{command}'."
+            f"{url}: this was made with tokenizer {told['tokenizer']}, and this is {TOKENIZER_VERSION}; make it "
+            f"again with '{command}'."
         )
     return told
 

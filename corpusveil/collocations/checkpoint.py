@@ -73,7 +73,8 @@ class Checkpoint:
             return 0, 0
         if state.mark != self.mark:
             raise InUseError(
-                f"{self.url}: this is the state of another training; run that, remove it, or choose another output."
+                f"{self.url}: this is the state of another training; finish that training, remove this state, or "
+                "choose another output."
             )
         for part, array in _arrays(model).items():
             address = files.join(self.url, f"{state.name}.{part}.npy")

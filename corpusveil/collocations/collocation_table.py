@@ -17,7 +17,7 @@ from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.collocations.artifact import read_artifact, reading_of
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import ArtefactError, ChangedError, DataError, MismatchError, NotMadeError, SizeError, UserError
+from corpusveil.errors import ArtefactError, DataError, MismatchError, NotMadeError, SizeError, UserError, replaced
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.parquet import read_whole, sound
@@ -105,7 +105,7 @@ class Collocations:
         ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
         split = [ngram.split(" ") for ngram in ngrams]
         if any(len(words) != n for words, n in zip(split, numbers.tolist(), strict=True)):
-            raise ArtefactError("A row of the collocation table does not have as many words as it says; score again.")
+            raise ArtefactError("A row of the collocation table has another number of words than it says; score again.")
         if not np.isfinite(scores).all():
             raise ArtefactError("A row of the collocation table has no finite score; score again.")
         words = sorted({word for one in split for word in one})
@@ -117,7 +117,10 @@ class Collocations:
             raise DataError("The collocation table is empty; score with a lower threshold.")
         max_n = int(max(numbers[kept]))
         if len(words) > most_words(max_n):
-            raise SizeError(f"{len(words):,} words are in the collocations, {most_words(max_n):,} can be; score fewer.")
+            raise SizeError(
+                f"The collocations have {len(words):,} words, and {most_words(max_n):,} is the most; score fewer "
+                "collocations."
+            )
         bits = KEY_BITS // max_n
         keys = np.zeros(len(kept), dtype=np.uint64)
         for row, k in enumerate(kept):
@@ -127,7 +130,7 @@ class Collocations:
             keys[row] = key
         slots = np.full(1 << max(4, (2 * len(kept)).bit_length()), _NONE, dtype=np.int32)
         if (twice := _fill(keys, slots)) >= 0:
-            raise ArtefactError(f"Row {kept[twice] + 1} of the collocation table stands there twice; score again.")
+            raise ArtefactError(f"Row {kept[twice] + 1} of the collocation table occurs twice; score again.")
         names = ["_".join(split[k]) for k in kept]
         left_out = len(split) - len(kept)
         return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, left_out, hyphens, over_stops)
@@ -151,7 +154,8 @@ class Collocations:
         """Raise UserError when a vocabulary has none of the collocations as tokens."""
         if not any(token in vocabulary for token in self.tokens):
             raise MismatchError(
-                "The space has none of the collocations; build it from vectors of a corpus tokenised with them."
+                "The space has none of the collocations; build it from vectors of a corpus that was tokenized "
+                "with them."
             )
 
     def restricted(self, vocabulary: Container[str]) -> Collocations:
@@ -185,7 +189,7 @@ def load_collocations(url: str) -> Collocations:
         raise NotMadeError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
     tables = []
     for one in found:
-        unsound = f"{one}: not a sound collocation table (ngram, n, count, score); score again."
+        unsound = f"{one}: this is not a valid collocation table (ngram, n, count, score); score again."
         table = read_whole(one, unsound, lambda _: ["ngram", "n", "score"])
         with sound(unsound):
             tables.append(table.replace_schema_metadata(None).cast(_READ))
@@ -201,5 +205,5 @@ def load_collocations(url: str) -> Collocations:
 def _reopen(url: str, digest: str) -> Collocations:
     table = load_collocations(url)
     if table.digest != digest:
-        raise ChangedError(f"{url}: another table than when this work was started; put it back or start again.")
+        raise replaced(url, "collocation table")
     return table

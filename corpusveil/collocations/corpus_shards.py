@@ -71,4 +71,6 @@ def refuse_changed(output: str, shards: Sequence[InputShard], inputs: Sequence[d
     """Raise UserError when a shard is not what the finished artefact ``output`` was made of."""
     for shard, told in zip(shards, inputs, strict=True):
         if keyed_digest(shard.url, b"") != told["digest"]:
-            raise ChangedError(f"{shard.url}: this input changed after {output} was made of it; choose another output.")
+            raise ChangedError(
+                f"{shard.url}: this input changed after {output} was made from it; choose another output."
+            )

@@ -31,7 +31,7 @@ from corpusveil.collocations.counting_stages import (
     write_part,
 )
 from corpusveil.collocations.ngrams import most_words
-from corpusveil.errors import ArtefactError, BadValueError, ConflictError, VersionError
+from corpusveil.errors import ArtefactError, ConflictError, VersionError, below_least, not_a_choice
 from corpusveil.spaces.number_counts import NUMBERS, write_numbers
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, Watch, mark_of, run
@@ -62,9 +62,9 @@ class CountOptions:
     def __post_init__(self) -> None:
         most_words(self.max_n)
         if self.min_count < 1:
-            raise BadValueError(f"min_count = {self.min_count}: it has to be at least 1.")
+            raise below_least("min_count", self.min_count, 1)
         if self.hyphens not in HYPHENS:
-            raise BadValueError(f"hyphens = {self.hyphens!r}: it may be {' or '.join(HYPHENS)}.")
+            raise not_a_choice("hyphens", self.hyphens, HYPHENS)
 
 
 def count_corpus(
@@ -97,7 +97,8 @@ def count_corpus(
         hyphens, over_stops = reading_of(add_to, before)
         if not over_stops:
             raise VersionError(
-                f"{add_to}: an earlier version counted these, which ended n-grams at abbreviations; count all again."
+                f"{add_to}: these counts were made by an earlier version, which ended n-grams at abbreviations; "
+                "count everything again."
             )
         options = CountOptions(**before["options"], hyphens=hyphens)
     shards = find_shards(inputs)
@@ -215,7 +216,7 @@ def _refuse_counted(before: dict[str, Any] | None, inputs: Sequence[dict[str, st
     for one in inputs:
         if one["digest"] in known:
             raise ConflictError(
-                f"{one['path']}: this shard is in the counts already, as {known[one['digest']]}; leave it out."
+                f"{one['path']}: this shard is already in the counts, as {known[one['digest']]}; leave it out."
             )
 
 
@@ -225,7 +226,7 @@ def _state(url: str | None, folder: str, before: dict[str, Any] | None) -> list[
     address = files.join(url, "state", folder)
     found = [files.join(address, name) for name in files.listing(address)]
     if len(found) != before["parts"]:
-        raise ArtefactError(f"{url}: its state, which shards are added to, is not complete; count everything again.")
+        raise ArtefactError(f"{url}: the state that shards are added to is incomplete; count everything again.")
     return found
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusveil.collocations.ngrams import most_words
-from corpusveil.errors import ArtefactError, DataError, SizeError
+from corpusveil.errors import ArtefactError, DataError, SizeError, no_words
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_table
 
@@ -53,11 +53,11 @@ def choose_vocabulary(made: Sequence[str], url: str, max_n: int, min_count: int,
     often += int(np.count_nonzero(old_counts >= min_count))
     chosen = pa.concat_tables([pa.table({"word": old, "count": old_counts}), _most_frequent(top)]).slice(0, most)
     if not chosen.num_rows:
-        raise DataError("The corpus has no words; name one with text, or the column (text) that holds it.")
+        raise no_words()
     if often > most:
         raise SizeError(
-            f"{often:,} words occur {min_count} times or more, and n-grams of up to {max_n} words hold "
-            f"{most:,} different ones; raise min_count or lower max_n."
+            f"{often:,} words occur at least {min_count} times, and n-grams of up to {max_n} words can have {most:,} "
+            "different words; raise min_count or lower max_n."
         )
     if not often:
         raise DataError(f"No word occurs {min_count} times; lower min_count or count more text.")

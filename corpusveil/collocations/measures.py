@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from corpusveil.choices import MEASURES, Measure
 from corpusveil.collocations.connectors import Rule
-from corpusveil.errors import ArtefactError, BadValueError
+from corpusveil.errors import ArtefactError, BadValueError, below_least, not_a_choice
 
 SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64()), ("score", pa.float64())])
 
@@ -48,13 +48,13 @@ class Scoring:
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
-            raise BadValueError(f"measure = {self.measure!r}: it may be {', '.join(MEASURES)}.")
+            raise not_a_choice("measure", self.measure, MEASURES)
         if not np.isfinite(self.threshold):
-            raise BadValueError(f"threshold = {self.threshold}: it has to be a finite number.")
+            raise BadValueError(f"threshold = {self.threshold}: give a finite number.")
         if self.min_count < 1:
-            raise BadValueError(f"min_count = {self.min_count}: it has to be at least 1.")
+            raise below_least("min_count", self.min_count, 1)
         if self.rule not in ("strict", "edges"):
-            raise BadValueError(f"connectors rule = {self.rule!r}: it may be strict or edges.")
+            raise BadValueError(f"connectors rule = {self.rule!r}: choose strict or edges.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connecto
     words = pc.split_pattern(ngrams, " ")
     if not pc.all(pc.equal(pc.list_value_length(words), n)).as_py():
         raise ArtefactError(
-            "The counts are not sound: an n-gram does not have as many words as its row says; count again."
+            "These counts are damaged: an n-gram has another number of words than its row says; count again."
         )
     parts = [pc.list_element(words, k) for k in range(n)]
     counts = rows["count"].to_numpy()
@@ -94,7 +94,7 @@ def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connecto
     for k, part in enumerate(parts):
         positions = pc.index_in(part, value_set=unigrams.words)
         if positions.null_count:
-            raise ArtefactError("The counts are not sound: an n-gram has a word that is not counted; count again.")
+            raise ArtefactError("These counts are damaged: an n-gram has a word that is not counted; count again.")
         single[k] = unigrams.counts[positions.to_numpy()]
     scores = score(counts, single, unigrams.total, scoring.measure)
     keep = scores >= scoring.threshold

@@ -21,7 +21,7 @@ from corpusveil.collocations.artifact import read_artifact, reading_of
 from corpusveil.collocations.fixed import LEAST, ONE
 from corpusveil.collocations.lookup import begin_of, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.compiled import compiled
-from corpusveil.errors import ArtefactError, ChangedError, ShapeError, UnknownError, UserError
+from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
 from corpusveil.storage import files, home
 
@@ -159,11 +159,11 @@ class LanguageModel:
         """
         pairs, wanted = np.asarray(contexts), np.asarray(candidates)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or wanted.ndim != 1:
-            raise ShapeError(f"contexts {pairs.shape}, candidates {wanted.shape}: their shapes are [n, 2] and [k].")
+            raise ShapeError(f"contexts {pairs.shape}, candidates {wanted.shape}: give the shapes [n, 2] and [k].")
         for ids in (pairs, wanted):
             if ids.size and not -1 <= ids.min() <= ids.max() <= self.unknown:
                 raise UnknownError(
-                    f"The ids of this model's words are 0 to {self.unknown}, and -1 for none or unknown."
+                    f"Word ids of this model are 0 to {self.unknown}, and -1 for a missing or unknown word; give these."
                 )
         rows = np.where(pairs == self.unknown, -1, pairs).astype(np.int32)
         columns = np.where(wanted == -1, self.unknown, wanted).astype(np.int32)
@@ -206,7 +206,7 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
     folder = home.local_folder(address, names, str(told.get("digest")))
     damaged = ArtefactError(
-        f"{address}: this model is damaged; copy it again from where it is whole, or make it again."
+        f"{address}: this model is damaged; copy it again from an undamaged copy, or make it again."
     )
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
@@ -238,6 +238,6 @@ def _reopen(url: str, digest: str) -> LanguageModel:
         if (url, digest) not in _opened:
             model = load_model(url)
             if model.digest != digest:
-                raise ChangedError(f"{url}: another model than when this work was started; put it back or start again.")
+                raise replaced(url, "model")
             _opened[url, digest] = model
         return _opened[url, digest]

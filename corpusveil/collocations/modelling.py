@@ -46,7 +46,7 @@ from corpusveil.collocations.smoothing import (
     level,
     words_of,
 )
-from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, NotMadeError, SizeError
+from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem
@@ -75,8 +75,8 @@ class Pruning:
         trigrams = max(self.trigrams or bigrams, counted)
         if min(self.words, self.bigrams + 1, self.trigrams + 1) < 1 or not words <= bigrams <= trigrams:
             raise BadValueError(
-                f"Least counts of {words}, {bigrams} and {trigrams}: each is 1 or more, and at least that of the "
-                "shorter n-grams, which the longer ones are made of."
+                f"Least counts of {words}, {bigrams} and {trigrams}: give 1 or more, and for longer n-grams at least "
+                "the count of the shorter n-grams that they contain."
             )
         return words, bigrams, trigrams
 
@@ -235,9 +235,9 @@ def _build(
 def with_bigrams(words: Words, levels: Iterable[Level], bigrams: int, trigrams: int) -> Arrays:
     """Join ranges, in their order, to the arrays of a model that still lack the trigrams themselves."""
     if trigrams >= 1 << 31:
-        raise SizeError(f"{trigrams:,} trigrams are more than a model holds; raise min_trigram.")
+        raise SizeError(f"{trigrams:,} trigrams are more than a model can hold; raise min_trigram.")
     if bigrams >= 1 << 31:
-        raise SizeError(f"{bigrams:,} pairs of words are more than a model holds; raise min_bigram.")
+        raise SizeError(f"{bigrams:,} pairs of words are more than a model can hold; raise min_bigram.")
     regions = regions_of(words.begin)
     slots, records = np.zeros(int(regions[-1]), np.uint64), np.zeros(3 * bigrams, np.uint64)
     at, before = 0, 0
@@ -314,9 +314,9 @@ def _trigram_counts(counts: str) -> dict[str, Any]:
     told = read_artifact(counts, "counts")
     most, there = told["options"]["max_n"], len(files.listing(files.join(counts, "ngrams")))
     if most < ORDER:
-        raise MismatchError(f"{counts}: counted with max_n {most}, and {ORDER} are needed; count again.")
+        raise MismatchError(f"{counts}: these were counted with max_n {most}, and {ORDER} is needed; count again.")
     if there != told["parts"] + 1:
-        raise NotMadeError(f"{counts}: {there} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
+        raise missing_parts(counts, there, told["parts"] + 1)
     return told
 
 
@@ -358,7 +358,7 @@ def _vocabulary(counts: str, least: int) -> Vocabulary:
     if not words.num_rows:
         raise DataError(f"{counts}: no word occurs {least} times, so there is nothing to predict; count more text.")
     if words.num_rows > most_words(ORDER):
-        raise SizeError(f"{counts}: {words.num_rows:,} words are more than a model holds; raise min_count.")
+        raise SizeError(f"{counts}: {words.num_rows:,} words are more than a model can hold; raise min_count.")
     return Vocabulary.from_words(words["ngram"].to_pylist(), words["count"].to_numpy())
 
 
@@ -377,12 +377,14 @@ def _ids(url: str, table: pa.Table, names: pa.Array, n: int, least: int) -> tupl
     lists = pc.split_pattern(table["ngram"].combine_chunks(), " ")
     found = pc.index_in(lists.flatten(), value_set=names)
     if found.null_count or len(found) != n * table.num_rows:
-        raise ArtefactError(f"{url}: an n-gram has a word that is not counted; these counts are damaged: count again.")
+        raise ArtefactError(
+            f"{url}: these counts are damaged, since an n-gram has a word that is not counted; count again."
+        )
     return found.to_numpy().astype(np.int32).reshape(-1, n), table["count"].to_numpy().astype(np.int64)
 
 
 def _table(url: str) -> pa.Table:
-    with files.open_read(url) as file, sound(f"{url}: these counts can't be read; count again."):
+    with files.open_read(url) as file, sound(f"{url}: these counts could not be read; count again."):
         return read_table(file, ["ngram", "n", "count"])
 
 

@@ -35,7 +35,7 @@ Counts = npt.NDArray[np.int64]
 def most_words(max_n: int) -> int:
     """Return how many words a vocabulary may have for n-grams of up to ``max_n`` words."""
     if not 1 <= max_n <= LARGEST_N:
-        raise BadValueError(f"max_n = {max_n}: n-grams have 1 to {LARGEST_N} words.")
+        raise BadValueError(f"max_n = {max_n}: give 1 to {LARGEST_N}.")
     return int((1 << KEY_BITS // max_n) - 2)
 
 
@@ -199,8 +199,8 @@ class NgramCounter:
     def __post_init__(self) -> None:
         if self.words > most_words(self.max_n):
             raise SizeError(
-                f"{self.words:,} words occur often enough, and {self.max_n}-grams can have {most_words(self.max_n):,}; "
-                "raise min_count or lower max_n."
+                f"{self.words:,} words occur often enough, and {self.max_n}-grams can have "
+                f"{most_words(self.max_n):,} different words; raise min_count or lower max_n."
             )
         self.unigrams = np.zeros(self.words, dtype=np.int64)
         self._buffer = np.empty(self.buffer_keys, dtype=np.uint64)

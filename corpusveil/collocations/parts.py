@@ -58,6 +58,8 @@ def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
                     raise
                 raise ArtefactError(f"{url}: these counts are damaged; remove them and count again.") from None
         if groups is None:
-            raise MismatchError(f"{url}: these counts are in {starts.parts} parts, {parts} are needed; count again.")
+            raise MismatchError(
+                f"{url}: these counts are in {starts.parts} parts, and {parts} are needed; count again."
+            )
         if table is not None:
             yield table

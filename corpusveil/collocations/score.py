@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
-from corpusveil.errors import ArtefactError, DataError, MismatchError, NotMadeError
+from corpusveil.errors import ArtefactError, DataError, MismatchError, missing_parts
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem
 from corpusveil.storage.engine import Engine
@@ -87,7 +87,7 @@ def score_counts(
         raise MismatchError(f"{counts}: these are counts of single words; count again with max_n 2 or more.")
     parts = len(files.listing(files.join(counts, "ngrams")))
     if parts != told["parts"] + 1:
-        raise NotMadeError(f"{counts}: {parts} of {told['parts'] + 1} parts are here; copy the counts again, whole.")
+        raise missing_parts(counts, parts, told["parts"] + 1)
     settings = [scoring.measure, scoring.threshold, scoring.min_count, sorted(scoring.connectors), scoring.rule]
     stage = ScorePart(
         files.join(output, WORK), mark_of(VERSION, told["digest"], settings), counts, told["words"], scoring
@@ -106,7 +106,7 @@ def _score(
     table = ordered(pa.concat_tables([_read(record.made) for record in records]))
     if not table.num_rows:
         raise DataError(
-            f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and {scoring.min_count} occurrences; "
+            f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and occurs {scoring.min_count} times; "
             "lower the threshold or the least count."
         )
     with files.open_write(files.join(output, TABLE)) as file:

@@ -117,7 +117,9 @@ def level(found: Range, discount: float, *, complete: bool) -> Level:
 def _find(keys: Keys, wanted: Keys) -> npt.NDArray[np.int64]:
     found = np.searchsorted(keys, wanted)
     if wanted.size and (not keys.size or (keys[np.minimum(found, keys.size - 1)] != wanted).any()):
-        raise ArtefactError("A trigram is counted whose bigrams are not; these counts are damaged: count again.")
+        raise ArtefactError(
+            "These counts are damaged, since a trigram is counted and its bigrams are not; count again."
+        )
     return np.asarray(found, dtype=np.int64)
 
 

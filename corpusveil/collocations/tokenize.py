@@ -19,7 +19,7 @@ from corpusveil.collocations.collocation_table import Collocations, load_colloca
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.tokenizers import METHODS, units
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, ConflictError, DataError, MismatchError
+from corpusveil.errors import BadValueError, ConflictError, MismatchError, no_words
 from corpusveil.storage import files
 from corpusveil.storage.compression import GzipBlocks
 from corpusveil.storage.durable import Watch, mark_of, run
@@ -205,7 +205,7 @@ def tokenize_corpus(
         raise BadValueError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
     if (method == "word") != (collocations is None):
         need = "needs none" if method == "word" else "needs one"
-        raise ConflictError(f"tokenizer = {method}: a collocation table is what it {need}.")
+        raise ConflictError(f"tokenizer = {method}: this tokenizer {need} collocation table.")
     digest = None
     if collocations is not None:
         collocations = files.absolute(collocations)
@@ -239,7 +239,7 @@ def _tokenize(
         name: sum(getattr(record, name) for record in records) for name in ("documents", "sentences", "words", "tokens")
     }
     if not totals["tokens"]:
-        raise DataError("The corpus has no words; name one with text, or the column (text) that holds it.")
+        raise no_words()
     counts = _added([_read(record.made) for record in records])
     with files.open_write(files.join(output, "counts.parquet")) as file:
         pq.write_table(counts, file, compression="zstd")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations, find_entry
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import BadValueError
+from corpusveil.errors import not_a_choice
 from corpusveil.text.sentences import ends_and_stops
 from corpusveil.text.tokens import Tokens
 
@@ -203,7 +203,7 @@ def segment(
     end a sentence, the last of a document among them. Raises UserError for an unknown method.
     """
     if method not in METHODS:
-        raise BadValueError(f"tokenizer = {method!r}: choose one of {', '.join(METHODS)}.")
+        raise not_a_choice("tokenizer", method, METHODS)
     lengths = np.zeros(ids.size, dtype=np.int8)
     entries = np.full(ids.size, _NONE, dtype=np.int32)
     table = collocations

@@ -60,7 +60,7 @@ def find_tokens(url: str) -> TokenFiles:
     shards = tuple(files.absolute(name) for name in found if posixpath.basename(name).endswith(LINES))
     if not shards:
         raise NotMadeError(
-            f"{url}: there are no tokens here; name an artefact of 'corpusveil tokenize', or text with a sentence on "
+            f"{url}: there are no tokens here; name the output of 'corpusveil tokenize', or text with a sentence on "
             "each line."
         )
     return TokenFiles(shards)
@@ -72,7 +72,7 @@ def read_token_counts(url: str) -> dict[str, int]:
         try:
             table = read_table(file, ["token", "count"])
         except (pa.ArrowException, KeyError):
-            raise ArtefactError(f"{url}: these counts are damaged; tokenise again.") from None
+            raise ArtefactError(f"{url}: these counts are damaged; tokenize again.") from None
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
 
@@ -142,7 +142,9 @@ def describe(output: str, trainer: str, call: str, told: dict[str, Any], tokens:
 def refuse_changed(output: str, told: dict[str, Any], shards: Sequence[str]) -> None:
     """Raise UserError when the tokens are not those that the finished vectors ``output`` were trained on."""
     if told["tokens_digest"] != _digest(shards):
-        raise ChangedError(f"{output}: the tokens changed after these vectors were trained; choose another output.")
+        raise ChangedError(
+            f"{output}: the tokens changed after these vectors were trained on them; choose another output."
+        )
 
 
 def _digest(shards: Sequence[str]) -> str:

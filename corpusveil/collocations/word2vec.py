@@ -63,14 +63,16 @@ class Training:
         for name in ("dimensions", "window", "negative", "epochs", "min_count", "seed", "workers"):
             least = 0 if name in {"negative", "seed"} else 1
             if getattr(self, name) < least:
-                raise BadValueError(f"{name} = {getattr(self, name)}: it has to be at least {least}.")
+                raise BadValueError(f"{name} = {getattr(self, name)}: give at least {least}.")
         for name in ("hs", "sg", "cbow_mean"):
             if getattr(self, name) not in (0, 1):
-                raise BadValueError(f"{name} = {getattr(self, name)}: it has to be 0 or 1.")
+                raise BadValueError(f"{name} = {getattr(self, name)}: give 0 or 1.")
         if not self.negative and not self.hs:
-            raise BadValueError("negative = 0 and hs = 0: nothing would be trained; set one of them.")
+            raise BadValueError("negative = 0 and hs = 0: nothing would be trained; set either.")
         if not 0 < self.min_alpha <= self.alpha < 1 or not 0 <= self.sample < 1:
-            raise BadValueError("0 < min_alpha <= alpha < 1 and 0 <= sample < 1 are needed.")
+            raise BadValueError(
+                "min_alpha, alpha, sample: these need 0 < min_alpha <= alpha < 1 and 0 <= sample < 1; correct them."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def count_tokens(shards: Sequence[str]) -> dict[str, int]:
     try:
         return {token.decode(): count for token, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))}
     except UnicodeDecodeError:
-        raise ArtefactError(f"{shards[0]}: the tokens are not valid UTF-8; tokenise the corpus again.") from None
+        raise ArtefactError(f"{shards[0]}: the tokens are not valid UTF-8; tokenize the corpus again.") from None
 
 
 def segments(shards: Sequence[str], folder: str, spool_bytes: int) -> Iterator[Segment]:
@@ -166,7 +168,8 @@ def _model(training: Training, counts: dict[str, int]) -> Any:
         kept = {token: count for token, count in counts.items() if count >= training.min_count}
         if len(kept) < 2:
             raise DataError(
-                f"min_count = {training.min_count}: {len(kept)} tokens occur so often; give a smaller one or more text."
+                f"min_count = {training.min_count}: {len(kept)} tokens occur this often, which is too few; give "
+                "a smaller min_count or more text."
             )
         model.build_vocab_from_freq(dict(counts))
     return model
@@ -190,7 +193,7 @@ def train(
     counted = count_tokens(shards) if counts is None else counts
     total = sum(counted.values())
     if not total:
-        raise DataError("The tokens are empty; there is nothing to train on.")
+        raise DataError("There are no tokens to train on; tokenize a corpus with text.")
     model = _model(training, counted)
     epoch, segment = checkpoint.restore(model)
     began, trained, lines = time.monotonic(), 0, 0
@@ -212,7 +215,7 @@ def train(
                 else:
                     whole = part if number == 1 else None
             if seen != total:
-                raise ArtefactError(f"{seen:,} tokens were read and {total:,} are counted; tokenise the corpus again.")
+                raise ArtefactError(f"{seen:,} tokens were read and {total:,} were counted; tokenize the corpus again.")
             epoch, segment = epoch + 1, 0
             checkpoint.offer(model, epoch, 0)
     seconds = time.monotonic() - began

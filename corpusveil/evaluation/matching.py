@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
+from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
 from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
@@ -79,15 +79,17 @@ def match(
         _rows(original, Columns(text, id, named), bad, corpus), most, np.random.default_rng(seed)
     )
     if not documents:
-        raise DataError(bad[0] if bad else f"{original[0]}: there is no document here.")
+        raise DataError(bad[0] if bad else f"{original[0]}: there are no documents here; give a file with documents.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
-        raise BadRowError(f"{original[0]}: two documents have the same {id}; name a column that tells them apart.")
+        raise same_id_twice(original[0], id)
     privates = _found(private, Columns(private_text or text, id), wanted, documents, bad)
     seconds = None if second is None else _found(second[1], Columns(second[0], id), wanted, documents, bad)
     places = sorted(privates if seconds is None else privates.keys() & seconds.keys())
     if not places:
-        raise MismatchError(f"{private[0]}: no document has the {id} of one in the original.")
+        raise MismatchError(
+            f"{private[0]}: no document has the {id} of a document in the original; name the right column."
+        )
     return Matched(
         [chosen[place].text for place in places],
         [privates[place] for place in places],
@@ -111,19 +113,17 @@ def _found(
         there += 1
         place = wanted.get(row.identity)
         if place in texts:
-            raise BadRowError(
-                f"{private[0]}: two documents have the same {columns.id}; name a column that tells them apart."
-            )
+            raise same_id_twice(private[0], columns.id)
         if place is not None:
             texts[place] = row.text
     if columns.id is None and bad and there != documents:
         raise MismatchError(
-            f"{private[0]}: {there:,} documents, and {documents:,} that can be read in the original; {bad[0]}"
+            f"{private[0]}: this has {there:,} documents, and {documents:,} can be read in the original; {bad[0]}"
         )
     if columns.id is None and there != documents:
         raise MismatchError(
-            f"{private[0]}: {there:,} documents, and {documents:,} in the original; where some were left out or set "
-            "aside, keep a column that tells them apart (keep) and name it (id)."
+            f"{private[0]}: this has {there:,} documents, and the original has {documents:,}. If some were left out "
+            "or set aside, keep a column that identifies them (keep) and name it (id)."
         )
     return texts
 
@@ -154,7 +154,7 @@ def _rows(
         suffix = formats.form_of(shard.url)
         for name in columns.named[1:] if suffix.startswith(".txt") else ():
             raise ColumnError(
-                f"{shard.url}: plain text has no column {name!r}; leave it out, or use a form that has it."
+                f"{shard.url}: plain text has no column {name!r}; leave it out, or use a format that has columns."
             )
         form = formats.find(suffix)
         with files.open_read(shard.url) as file:

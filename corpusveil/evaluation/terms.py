@@ -66,7 +66,7 @@ def check_texts(texts: Sequence[str], name: str = "texts") -> Sequence[str]:
     """Return the texts. Raises UserError where they are one text, or not all of them are text."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise BadTypeError(
-            f"{name}: a list of texts is needed, with a string for each; give an empty string where a text is missing."
+            f"{name}: give a list of texts with a string for each, and an empty string for a missing text."
         )
     return texts
 
@@ -77,7 +77,7 @@ def check_pairs(originals: Sequence[str], privates: Sequence[str]) -> None:
     check_texts(privates, "privates")
     if len(originals) != len(privates) or not len(originals):
         raise ShapeError(
-            f"{len(originals):,} originals and {len(privates):,} privates; give one private text for each."
+            f"{len(originals):,} originals and {len(privates):,} private texts; give a private text for each original."
         )
 
 

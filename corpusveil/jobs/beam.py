@@ -157,8 +157,8 @@ class Beam:
         build(pipeline, function, tasks, then, hushed=self.runner == DEFAULT_RUNNER and self.workers > 1)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
             raise SizeError(
-                f"The graph of this Dataflow job has {size >> 20:,} MiB, and it may have {MOST_BYTES >> 20}; use fewer "
-                "inputs, and a space that was saved."
+                f"The graph of this Dataflow job has {size >> 20:,} MiB, and {MOST_BYTES >> 20} MiB is the most; use "
+                "fewer inputs, and a saved space."
             )
         try:
             with _quiet(self.runner), _hushed_threads(self.runner), pipeline:
@@ -176,7 +176,7 @@ class Beam:
             raise PackageError("the engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
         except ImportError as error:  # as when memory is too little for its libraries
             raise InstallationError(
-                f"Apache Beam is installed and could not be loaded ({type(error).__name__})."
+                f"Apache Beam is installed but could not be loaded ({type(error).__name__}); install it again."
             ) from None
         flags = list(self.options)
         if self.workers > 1:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from corpusveil.errors import (
+    GO_ON,
+    KILLED,
     AddressError,
     BadValueError,
     CorpusveilError,
@@ -18,11 +20,10 @@ from corpusveil.errors import (
     UnsetError,
     UserError,
     sentences_in,
+    worker_killed,
 )
 
 CONNECT_SECONDS = 10.0
-KILLED = "A worker process was killed"
-"""How a worker process of the local runner is answered for that is no more."""
 _LOSES_OUTPUT = "DaskRunner"
 _FETCHED = {
     "PrismRunner": "--prism_location",
@@ -37,7 +38,7 @@ _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
 def refuse(runner: str) -> None:
     """Raise UserError for a runner that can't be trusted."""
     if runner == _LOSES_OUTPUT:
-        raise BadValueError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another one.")
+        raise BadValueError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another runner.")
 
 
 def goes_on_alone(options: Sequence[str]) -> bool:
@@ -54,13 +55,17 @@ def options_of(runner: str, flags: Sequence[str]) -> Any:
     if runner == "PortableRunner":
         endpoint = options.view_as(PortableOptions).job_endpoint
         if not endpoint:
-            raise UnsetError("runner = PortableRunner: it needs a job server's address, --job_endpoint=HOST:PORT.")
+            raise UnsetError(
+                "runner = PortableRunner: the address of a job server is missing; add --job_endpoint=HOST:PORT."
+            )
         if endpoint != "embed":
             _reach(endpoint)
             known = _options_of_server(endpoint) if left else set()
             left = [word for word in left if _name(word) not in known]
     if left and runner not in _OTHER_OPTIONS:
-        raise UnknownError(f"{_name(left[0])}: no option of Beam or of {runner}; correct it, or leave it out.")
+        raise UnknownError(
+            f"{_name(left[0])}: this is not an option of Beam or of {runner}; correct it, or leave it out."
+        )
     return options
 
 
@@ -82,7 +87,7 @@ def _left_over(options: Any, flags: Sequence[str]) -> list[str]:
             left: list[str] = parsers[0].parse_known_args(list(flags))[1]
     except SystemExit:  # of argparse, whose last line says why
         why = (said.getvalue().strip().splitlines() or [""])[-1].partition("error: ")[2]
-        raise BadValueError(f"The runner's options are none as Beam takes them: {why}.") from None
+        raise BadValueError(f"Beam does not accept these options of the runner: {why}.") from None
     return left
 
 
@@ -96,7 +101,8 @@ def _reach(endpoint: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, ValueError):
         raise AddressError(
-            f"--job_endpoint={endpoint}: no job server answers there; start it, or correct the address (HOST:PORT)."
+            f"--job_endpoint={endpoint}: no job server answers at this address; start it, or correct the address "
+            "(HOST:PORT)."
         ) from None
 
 
@@ -119,22 +125,19 @@ def _options_of_server(endpoint: str) -> set[str]:
 def failure(error: BaseException, runner: str) -> CorpusveilError:
     """Return what went wrong as an error that quotes no document: only sentences of our own and Beam's about a call."""
     if KILLED in str(error):
-        return EngineError(
-            f"{KILLED} (perhaps it ran out of memory). Finished work is kept; run the same command again to go on, "
-            "perhaps with fewer workers."
-        )
+        return worker_killed()
     known = str(error).splitlines() if isinstance(error, CorpusveilError) else sentences_in(str(error))
     if known:
         sentence = known[-1].split(" [while running")[0]
-        return EngineError(f"The Beam pipeline failed: {sentence} What was finished is kept; run again.")
+        return EngineError(f"The Beam pipeline failed: {sentence} {GO_ON}")
     if (
         fetched := re.search(r"Unable to fetch remote (?:prism binary|job server jar) at (\S+?):? ", f"{error} ")
     ) is not None:
-        give = f", or fetch it elsewhere and name it by {_FETCHED[runner]}=PATH" if runner in _FETCHED else ""
+        give = f", or fetch it elsewhere and give its path with {_FETCHED[runner]}=PATH" if runner in _FETCHED else ""
         return EngineError(
-            f"runner = {runner}: it needs {fetched[1]}, which could not be fetched; run it online{give}."
+            f"runner = {runner}: {fetched[1]} could not be fetched, and this runner needs it; run online{give}."
         )
-    return EngineError(f"The Beam pipeline failed: {type(error).__name__}. What was finished is kept; run again.")
+    return EngineError(f"The Beam pipeline failed: {type(error).__name__}. {GO_ON}")
 
 
 def wrong_call(error: BaseException, runner: str) -> UserError:
@@ -142,9 +145,11 @@ def wrong_call(error: BaseException, runner: str) -> UserError:
     text = str(error)
     if text.startswith("Unexpected pipeline runner"):
         names = text.partition("Valid values are ")[2].partition(" or the fully")[0]
-        return UnknownError(f"runner = {runner}: Beam has no such runner; it may be {names}.")
+        return UnknownError(f"runner = {runner}: Beam has no such runner; choose one of {names}.")
     if "." in runner and isinstance(error, (ImportError, AttributeError)):
-        return UnknownError(f"runner = {runner}: there is no such class here; install its package or correct the name.")
+        return UnknownError(
+            f"runner = {runner}: this class could not be found; install its package or correct the name."
+        )
     lines = [line.strip(" .") for line in text.splitlines() if line.strip() and "validations errors" not in line]
     return BadValueError(
         f"runner = {runner}: {'; '.join(lines) or type(error).__name__}; add it to the runner's options."

@@ -20,7 +20,7 @@ from apache_beam.portability.api import beam_fn_api_pb2, endpoints_pb2
 from apache_beam.runners.portability.fn_api_runner.worker_handlers import SubprocessSdkWorkerHandler, WorkerHandler
 from google.protobuf import json_format, text_format
 
-from corpusveil.jobs.beam_runners import KILLED
+from corpusveil.errors import KILLED
 
 _ANSWER_SECONDS = 0.1
 _FELLOWS: weakref.WeakKeyDictionary[Any, list[KeptWorkerHandler]] = weakref.WeakKeyDictionary()

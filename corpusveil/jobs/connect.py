@@ -30,14 +30,16 @@ class Connect:
 
     def __post_init__(self) -> None:
         if not self.master.startswith(SCHEME):
-            raise BadValueError(f"master = {self.master}: a Spark Connect server is {SCHEME}HOST[:PORT].")
+            raise BadValueError(
+                f"master = {self.master}: give the address of a Spark Connect server, {SCHEME}HOST[:PORT]."
+            )
 
     def session(self) -> Any:
         """Return a session on the server. Raises UserError without PySpark."""
         try:
             from pyspark.sql import SparkSession
         except ImportError:
-            raise PackageError("engine connect needs PySpark: pip install 'corpusveil[connect]'.") from None
+            raise PackageError("the engine connect needs PySpark: pip install 'corpusveil[connect]'.") from None
         return SparkSession.builder.remote(self.master).getOrCreate()
 
     def slots(self) -> int:

@@ -47,7 +47,7 @@ def parse_times(at: str) -> tuple[frozenset[int] | None, ...]:
     """Return the five fields of a cron expression as sets, None where ``*`` allows all. Raises UserError for others."""
     words = at.split()
     if len(words) != len(_FIELDS):
-        raise BadValueError(f"--at {at}: it needs five fields, as cron has them: minute, hour, day, month, weekday.")
+        raise BadValueError(f"--at {at}: give five fields of a cron expression: minute, hour, day, month, weekday.")
     return tuple(_field(at, word, *field) for word, field in zip(words, _FIELDS, strict=True))
 
 
@@ -66,7 +66,7 @@ def _field(at: str, word: str, name: str, low: int, high: int) -> frozenset[int]
         end = int(last) if last else (high if found[1] == "*" or found[2] else begin)
         step = int(found[2]) if found[2] else 1
         if not (low <= begin <= end <= high and step):
-            raise BadValueError(f"--at {at}: the {name} {item} is not within {low} to {high}.")
+            raise BadValueError(f"--at {at}: the {name} {item} is outside {low} to {high}.")
         chosen |= set(range(begin, end + 1, step))
     return frozenset(one % 7 for one in chosen) if high == 7 else frozenset(chosen)
 

@@ -47,7 +47,7 @@ def needed(extras: Sequence[str]) -> list[str]:
         try:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
-            raise PackageError(f"{name} is not installed; pip install '{PACKAGE}[{','.join(extras)}]' first.") from None
+            raise PackageError(f"{name} is not installed; run pip install '{PACKAGE}[{','.join(extras)}]'.") from None
         found[canonicalize_name(name)] = f"{distribution.metadata['Name']}=={distribution.version}"
         for line in distribution.requires or []:
             one = Requirement(line)

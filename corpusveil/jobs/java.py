@@ -25,8 +25,8 @@ from corpusveil.storage.home import cache_folder
 
 OLDEST = 17
 MISSING = (
-    f"Spark needs Java {OLDEST} or newer: set JAVA_HOME to one, put its java on the PATH, "
-    "or install one with pip install 'corpusveil[jre]'."
+    f"Spark needs Java {OLDEST} or newer: set JAVA_HOME to it, put its java on the PATH, or run pip install "
+    "'corpusveil[jre]'."
 )
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 _PROBE_SECONDS = 60
@@ -86,13 +86,13 @@ def _home(java: Path) -> Path | None:
         wrapped = _wrapped(real)
     except OSError as error:
         raise AddressError(
-            f"The Java in {home} has to be started through a script, which could not be written ({error}): "
-            "set CORPUSVEIL_CACHE to a folder of yours."
+            f"The Java in {home} has to be started through a script, which could not be written ({error}); set "
+            "CORPUSVEIL_CACHE to a folder of yours."
         ) from error
     if not _probe(wrapped / "bin" / "java", _VECTOR_MODULE):
         raise AddressError(
-            f"The script {wrapped}/bin/java, through which the Java in {home} is started, does not run: "
-            "set CORPUSVEIL_CACHE to a folder from which programs may be run."
+            f"The script {wrapped}/bin/java, which starts the Java in {home}, cannot be run; set CORPUSVEIL_CACHE to "
+            "a folder that permits programs to run."
         )
     return wrapped
 
@@ -132,7 +132,7 @@ def _wrapped(java: Path) -> Path:
         for path in (home, started.parent, started):
             refuse_others(path)
         if started.read_text() != script:
-            raise TrustError(f"{started}: this is not the script that was put here; remove the folder {home}.")
+            raise TrustError(f"{started}: this is not the script that corpusveil wrote; remove the folder {home}.")
         return home
     with tempfile.TemporaryDirectory(dir=home.parent) as folder:
         made = Path(folder, "home")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from corpusveil.errors import BadValueError, EngineError
+from corpusveil.errors import BadValueError, worker_killed
 from corpusveil.storage.engine import Measured, total
 
 _AHEAD = 3
@@ -67,7 +67,7 @@ class Local:
 
     def __post_init__(self) -> None:
         if self.workers < 1:
-            raise BadValueError(f"workers = {self.workers}: at least one is needed.")
+            raise BadValueError(f"workers = {self.workers}: give at least 1.")
 
     def slots(self) -> int:
         """Return how many tasks can be done at once."""
@@ -84,10 +84,7 @@ class Local:
             return total(self._results(self._pool, function, tasks))
         except BrokenProcessPool:
             self.close()
-            raise EngineError(
-                "A worker process was killed (perhaps for want of memory). What was finished is kept; "
-                "run the same command again to go on, perhaps with fewer workers."
-            ) from None
+            raise worker_killed() from None
         except Exception:
             self.close()
             raise

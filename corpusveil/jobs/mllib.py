@@ -40,7 +40,10 @@ def _sentences(shards: Any) -> Any:
 
 def _refuse_nothing(counts: dict[str, int], training: Training) -> None:
     if len(counts) < 2:
-        raise DataError(f"min_count = {training.min_count}: {len(counts)} tokens occur so often; give a smaller one.")
+        raise DataError(
+            f"min_count = {training.min_count}: {len(counts)} tokens occur this often, which is too few; give a "
+            "smaller min_count."
+        )
 
 
 def train_on_spark(

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpusveil.errors import BadValueError, InstallationError, PackageError
+from corpusveil.errors import InstallationError, PackageError, not_a_choice
 from corpusveil.jobs.environment import installed, requirement
 from corpusveil.jobs.wheel import build_wheel
 
@@ -40,7 +40,7 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
         raise PackageError("package spark needs pex: pip install 'corpusveil[package]'.")
     for extra in extras:
         if extra not in EXTRAS:
-            raise BadValueError(f"extra = {extra}: it may be {', '.join(EXTRAS)}.")
+            raise not_a_choice("extra", extra, EXTRAS)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".packing-", dir=folder) as work:

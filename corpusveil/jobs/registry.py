@@ -48,15 +48,15 @@ def find(name: str) -> type[Engine]:
     if points is None:
         near = difflib.get_close_matches(name, names(), n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names())}."
-        raise UnknownError(f"{name}: no engine has this name; {hint}")
+        raise UnknownError(f"{name}: there is no engine of this name; {hint}")
     if len(points) > 1:
-        raise PackageError(f"Two packages have an engine {name} ({', '.join(points)}); uninstall one.")
+        raise PackageError(f"Two packages provide an engine {name} ({', '.join(points)}); uninstall either.")
     ((value, point),) = points.items()
     try:
         engine: type[Engine] = point.load()
     except (ImportError, AttributeError) as error:
         raise PackageError(
-            f"engine {name}: {value} can't be imported ({type(error).__name__}); install its package again."
+            f"engine {name}: {value} could not be imported ({type(error).__name__}); install its package again."
         ) from None
     return engine
 
@@ -97,12 +97,12 @@ def _typed(engine: Any, settings: dict[str, Any]) -> dict[str, Any]:
             raise BadValueError(f"{name} = {value!r}: this setting of the engine is not valid: {why}.") from None
     for field in dataclasses.fields(engine):
         if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in found:
-            raise UnsetError(f"{field.name}: this engine needs a value for it; give one.")
+            raise UnsetError(f"{field.name}: this engine needs this setting; add it.")
     return found
 
 
 def _hint(setting: str, known: list[str]) -> str:
     owners = [name for name in names() if setting in settings_of(name)]
     if owners:
-        return f"it is for engine {' or '.join(owners)}. Choose that, or leave the setting out."
-    return f"it has: {', '.join(known) or 'none'}."
+        return f"it is for engine {' or '.join(owners)}. Choose that engine, or leave the setting out."
+    return f"its settings are: {', '.join(known) or 'none'}."

@@ -31,7 +31,7 @@ def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> l
     WorkError when the wheel can't be written.
     """
     if not _IMAGE.fullmatch(image):
-        raise BadValueError(f"image = {image}: write it as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
+        raise BadValueError(f"image = {image}: write the image as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
     requirements = needed(EXTRAS)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def read_key(location: str) -> str:
         data = files.read_bytes(location)
     text = data.hex() if len(data) == _KEY_BYTES else data.decode("ascii", "replace").strip()
     if not re.fullmatch(f"[0-9a-fA-F]{{{2 * _KEY_BYTES}}}", text):
-        raise SecretError(f"{location}: a key is {_KEY_BYTES} bytes, or as many in hexadecimal; this is neither.")
+        raise SecretError(f"{location}: this is not a key; store {_KEY_BYTES} bytes, or as many in hexadecimal.")
     return text
 
 

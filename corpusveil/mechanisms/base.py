@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import Card, Shown, rounded_up
-from corpusveil.errors import BadTypeError, BadValueError, ShapeError, UnknownError
+from corpusveil.errors import BadValueError, ShapeError, UnknownError, of_other_type
 from corpusveil.sampling import grid, weights
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -67,11 +67,11 @@ class Guarantee(Shown):
 
 
 COMPUTATIONAL = (
-    "The draws come from AES-128 and BLAKE2b under a secret key, so the promise holds against readers who do not have "
-    "the key and cannot break these (computational, not information-theoretic)."
+    "Noise is drawn by AES-128 and BLAKE2b under a secret key. The guarantee is computational, not "
+    "information-theoretic: it holds against readers who do not have the key and cannot break these algorithms."
 )
 
-INTEGER_WEIGHTS = "Weights are integers out of 2^64, which can add 2^-19 to a log-ratio; no figure includes it."
+INTEGER_WEIGHTS = "Weights are integers out of 2^64. Rounding can add 2^-19 to a log-ratio, which no figure includes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Mechanism(abc.ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
-            raise BadTypeError(f"space: this is of type {type(self.space).__name__}; give cv.load_space(URL).")
+            raise of_other_type("space", self.space, "cv.load_space(URL)")
 
     @abc.abstractmethod
     def privatize(
@@ -166,13 +166,13 @@ class Mechanism(abc.ABC):
     def check_id(self, word: int) -> int:
         """Return the id as int. Raises UserError when the vocabulary has no such id."""
         if not 0 <= int(word) < len(self.space):
-            raise UnknownError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}.")
+            raise UnknownError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}; give one of these.")
         return int(word)
 
     def check_tokens(self, ids: npt.NDArray[np.int32], draws: Draws) -> None:
         """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not look."""
         if len(draws) != ids.size:
-            raise ShapeError(f"{len(draws)} draws for {ids.size} tokens; give one a token.")
+            raise ShapeError(f"{len(draws)} draws for {ids.size} tokens; give one draw for each token.")
         if ids.size:
             self.check_id(ids.min())
             self.check_id(ids.max())
@@ -228,14 +228,14 @@ def nothing_holds(mechanism: Mechanism, claim: str, why: str) -> Guarantee:
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise UserError unless a parameter is a whole number from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadValueError(f"{name} = {value}: {name} is a whole number from {least} to {most:,}.")
+        raise BadValueError(f"{name} = {value}: give a whole number from {least} to {most:,}.")
 
 
 def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
     """Raise UserError unless a parameter is a number between 0 and 1, or with ``ends`` one of these."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not good or not (0 < value < 1 or (ends and value in (0, 1))):
-        raise BadValueError(f"{name} = {value}: {name} is a number {'from 0 to' if ends else 'between 0 and'} 1.")
+        raise BadValueError(f"{name} = {value}: give a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
 def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:
@@ -244,8 +244,10 @@ def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[
         return [check_epsilon(float(epsilon))], None
     values = np.asarray(epsilon, dtype=np.float64)
     if values.shape != (tokens,):
-        raise ShapeError(f"epsilon has shape {values.shape} for {tokens} tokens; give one number or one a token.")
+        raise ShapeError(
+            f"epsilon has shape {values.shape} for {tokens} tokens; give a single number, or a number for each token."
+        )
     if not (np.isfinite(values).all() and (values > 0).all()):
-        raise BadValueError("epsilon: each is a finite number above 0.")
+        raise BadValueError("epsilon: give finite numbers above 0.")
     distinct, which = np.unique(grid.round_down(values), return_inverse=True)
     return distinct.tolist(), which.astype(np.int32)

@@ -58,8 +58,8 @@ class CusText(OnSets):
     @property
     def distance(self) -> str:
         return (
-            f"1 between two different words of one public group of {self.K} or more near words, and between groups "
-            "whatever the bound for any two words is, divided by epsilon"
+            f"1 between two different words of one public group of {self.K} or more near words; between groups, the "
+            "bound for any two words divided by epsilon"
         )
 
     def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
@@ -98,9 +98,9 @@ class CusText(OnSets):
             epsilon,
             metric=self.distance,
             plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of one group; between groups only the bound for any two words holds",
-            disclosed=("which group of near words a word is in: only the smoothing hides it",),
+            neighbors="any two words of one group; between groups, only the bound for any two words holds",
+            disclosed=("the group of near words that a word is in (only the smoothing hides it)",),
             assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
-            claim="epsilon-LDP for any two words (not true; it is within a group of a fixed partition)",
-            notes=("The group of near words that a word is in is practically disclosed.",),
+            claim="epsilon-LDP for any two words (not true: it holds within a group of a fixed partition)",
+            notes=("The group of near words that a word belongs to is practically disclosed.",),
         )

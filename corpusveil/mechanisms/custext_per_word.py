@@ -41,7 +41,7 @@ class CusTextPerWord(OnSets):
 
     @property
     def distance(self) -> str:
-        return "none: words with different nearest words can be told apart with certainty"
+        return "none: words with different nearest words can be distinguished with certainty"
 
     def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
         """Return 1 for any other word: the paper claims epsilon-LDP."""
@@ -59,6 +59,6 @@ class CusTextPerWord(OnSets):
         return nothing_holds(
             self,
             "epsilon-LDP for any two words",
-            "The published claim is false: each word has its own set of possible outputs, so an output that "
-            "is in one word's set and not in another's tells them apart with certainty.",
+            "The published claim is false. Each word has its own set of possible outputs, so an output that is "
+            "possible for a word and impossible for another distinguishes the two with certainty.",
         )

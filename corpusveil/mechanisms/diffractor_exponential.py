@@ -213,7 +213,7 @@ class DiffractorExponential(OnLists):
             return []
         rule = default_gamma(table.n, epsilon / 2, self.beta, table.n - 1)
         share = outside / (inside + outside)
-        return [f"Nearly uniform: {share:.0%} of draws lie beyond gamma = {table.gamma}; the rule gives {rule}."]
+        return [f"Nearly uniform: {share:.0%} of draws are beyond gamma = {table.gamma}; the rule gives {rule}."]
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return a bounded range, as for the exponential mechanisms on vectors: half of epsilon is in the exponent."""
@@ -222,7 +222,7 @@ class DiffractorExponential(OnLists):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         tables = {n: self.table(epsilon, n) for n in self.sizes}
-        notes = ["Away from the list's ends only half of epsilon is realised."]
+        notes = ["Away from the ends of the list, only half of epsilon is realised."]
         for table in tables.values():
             notes += self._nearly_uniform(table, epsilon)
         gammas = {n: table.gamma for n, table in tables.items()}
@@ -232,6 +232,6 @@ class DiffractorExponential(OnLists):
             metric=self.on_lists("path", gammas),
             plain_ldp=min(float(epsilon) * max(gammas.values()), 44 * math.log(2)),
             assumptions=(INTEGER_WEIGHTS,),
-            claim="epsilon times the truncated distance: true, and wasteful",
+            claim="epsilon times the truncated distance: true, but loose",
             notes=tuple(notes),
         )

@@ -185,6 +185,8 @@ class DiffractorGeometric(OnLists):
             metric=self.distance,
             plain_ldp=farthest,
             assumptions=(INTEGER_WEIGHTS,),
-            claim="epsilon times the distance: true, and tight",
-            notes=("For any two words the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",),
+            claim="epsilon times the distance: true and tight",
+            notes=(
+                "For any two words, the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",
+            ),
         )

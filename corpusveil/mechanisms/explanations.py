@@ -105,8 +105,8 @@ def _by_laws(
             law = mechanism.distributions(some, epsilon)[:, outputs].T
         except NoClosedForm as error:
             raise NoClosedForm(
-                f"{mechanism.name}: what explains a released word needs the exact law of its output, and this "
-                f"mechanism has none in this space ({error})"
+                f"{mechanism.name}: explaining a released word needs the exact law of its output, which this "
+                f"mechanism does not have in this space ({error}); choose another mechanism."
             ) from None
         at, itself = np.nonzero(outputs[:, None] == some)
         own[at] = law[at, itself]

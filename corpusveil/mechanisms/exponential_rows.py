@@ -325,7 +325,7 @@ class ExponentialRows:
     def keep(self) -> Path:
         """Build the rows of all words and keep them for other processes; return where (``table_cache.py``)."""
         if self.key is None:
-            raise BadTypeError("Only the rows of a space can be kept; make them by rows_of.")
+            raise BadTypeError("Only the rows of a space can be cached; make them with rows_of.")
         self.build(np.arange(self.blocks.words))
         return table_cache.save_table(self.key, (self.own, self.scales, self.totals))
 
@@ -341,7 +341,7 @@ class ExponentialRows:
             self.blocks.per_block, self.s, self.gamma, self.squared, self.factors, self.scales, out,
         )  # fmt: skip
         if out.size and out.min() < 0:
-            message = "a draw fell beyond its block: the weights of a row were computed in two ways"
+            message = "a draw is outside its block: the weights of a row were computed in two ways"
             raise RuntimeError(message)
         return out
 

@@ -90,8 +90,8 @@ class Mahalanobis(OnVectors):
     def notes(self, epsilon: float) -> tuple[str, ...]:
         return (
             (
-                f"In Euclidean terms: at most {self.constant * epsilon:.4g} (epsilon / sqrt of the least eigenvalue) "
-                "times the distance."
+                f"In Euclidean terms, the bound is {self.constant * epsilon:.4g} (epsilon / sqrt of the least "
+                "eigenvalue) times the distance."
             ),
             *OnVectors.notes(self, epsilon),
         )
@@ -130,14 +130,14 @@ def shape_of(space: Space, lam: float) -> Shape:
     covariance = _covariance(space) if lam else np.zeros((space.dimensions, space.dimensions))
     mean = float(np.trace(covariance)) / space.dimensions
     if lam and not mean > 0:
-        raise DataError("mahalanobis: all vectors are equal, so they have no covariance; use cmp.")
+        raise DataError("mahalanobis: all vectors are equal and have no covariance; use cmp.")
     matrix = (lam / mean if lam else 0.0) * covariance
     matrix[np.diag_indices_from(matrix)] += 1 - lam
     factor = np.zeros_like(matrix)
     if not _cholesky(matrix, factor):
         raise DataError(
-            f"lam = {lam:g}: the vectors lie in a flat part of the space, where this noise would be none; use a "
-            "smaller lam."
+            f"lam = {lam:g}: the vectors have no extent in some direction of the space, and would get no noise "
+            "there; use a smaller lam."
         )
     least = math.sqrt(max(float(np.linalg.eigvalsh(matrix)[0]), 0.0)) * (1 - 2.0**-20)
     if not least > 0:

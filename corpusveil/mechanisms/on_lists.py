@@ -208,6 +208,6 @@ class OnLists(Mechanism):
             return f"{steps(len(self.space))}{self.over_lists()}"
         each = " or ".join(map(steps, self.sizes))
         return (
-            f"{each}{self.over_lists()}, each over its own words, on which any other word stands where a near one does "
-            "(two words that stand together on every list are at distance 0)"
+            f"{each}{self.over_lists()}; each list has its own words, and a word that is not on a list takes the "
+            "place of a near word there (two words with the same place on every list are at distance 0)"
         )

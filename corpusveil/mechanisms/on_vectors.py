@@ -31,8 +31,8 @@ BLOCK = TILE_ROWS
 """Tokens worked on at a time: 2.4 MiB of noise for each 300 dimensions."""
 
 FLOAT_NOISE = (
-    "The noise is computed in float64, so epsilon times the distance holds up to float64 sampling error and is no pure "
-    "epsilon; only the word is released, never the noisy vector."
+    "The noise is computed in float64, so the bound of epsilon times the distance holds up to float64 sampling "
+    "error and is not pure epsilon. Only the word is released, never the noisy vector."
 )
 
 LOWEST = FLOOR / TOTAL
@@ -40,8 +40,8 @@ LOWEST = FLOOR / TOTAL
 
 def floor_note(words: int) -> str:
     return (
-        f"With probability {words:,} times 2^-44 a uniformly drawn word comes out, whatever the input: every word is "
-        "possible, and no log-ratio is above 30.5 nats."
+        f"With probability {words:,} times 2^-44, the output is a uniformly drawn word, whatever the input is. Every "
+        "word is therefore possible, and no log-ratio exceeds 30.5 nats."
     )
 
 

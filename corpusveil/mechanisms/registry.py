@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import corpusveil.mechanisms as package
-from corpusveil.errors import BadTypeError, UnknownError
+from corpusveil.errors import UnknownError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
@@ -50,11 +50,11 @@ def find(name: str) -> type[Mechanism]:
     """Return the class of a mechanism. Raises UserError for an unknown name, with the nearest known one."""
     _load_all()
     if not isinstance(name, str):
-        raise BadTypeError(f"mechanism: this is of type {type(name).__name__}; give a name, then the space.")
+        raise of_other_type("mechanism", name, "a name first, then the space")
     if name not in _BY_NAME:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
-        hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists those there are."
-        raise UnknownError(f"{name}: no mechanism has this name; {hint}")
+        hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists all names."
+        raise UnknownError(f"{name}: there is no mechanism of this name; {hint}")
     return _BY_NAME[name]
 
 
@@ -70,7 +70,7 @@ def check(name: str, given: Iterable[str]) -> None:
     for one in given:
         if one not in known:
             near = difflib.get_close_matches(one, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known) or 'none'}."
+            hint = f"did you mean {near[0]}?" if near else f"its parameters are: {', '.join(known) or 'none'}."
             raise UnknownError(f"{one}: {name} has no such parameter; {hint}")
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corpusveil.errors import BadTypeError, DataError, NoClosedForm, UserError
+from corpusveil.errors import DataError, NoClosedForm, UserError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.explanations import explain, explain_sampled
 from corpusveil.mechanisms.exponential_risk import guessed
@@ -53,7 +53,7 @@ def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, 
     mechanism without an exact law is sampled, unless ``estimate`` is False: then it raises NoClosedForm.
     """
     if not isinstance(mechanism, Mechanism):
-        raise BadTypeError(f"mechanism: this is of type {type(mechanism).__name__}; give cv.mechanism(NAME, space).")
+        raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     prior = prior_of(mechanism.space) if prior is None else prior
     exact = True
     if isinstance(mechanism, OnDistances):  # a row for each word: too many to build them all
@@ -114,7 +114,7 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float) -> float:
     if not fits(low):
         least = min(index for index, value in known.items() if value is not None)
         raise DataError(
-            f"risk = {risk:g}: at epsilon {grid_value(least):g}, the smallest, a reader guesses "
+            f"risk = {risk:g}: even at epsilon {grid_value(least):g}, the smallest, a reader guesses "
             f"{upward(known[least] or 0.0)} of the words of public text; give a larger risk."
         )
     return grid_value(low)

@@ -45,7 +45,10 @@ class SynTf(OnDistances):
         OnDistances.__post_init__(self)
         zero = np.flatnonzero(~self.space.vectors.any(axis=1))
         if zero.size:
-            raise DataError(f"syntf: the vector of {self.space.word(int(zero[0]))!r} is 0 and has no direction.")
+            raise DataError(
+                f"syntf: the vector of {self.space.word(int(zero[0]))!r} is 0 and has no direction; remove the word "
+                "from the vectors."
+            )
 
     def rows(self, epsilon: float) -> ExponentialRows:
         return rows_of(self.space, check_epsilon(epsilon) / 2 / LONGEST, LONGEST, squared=True)

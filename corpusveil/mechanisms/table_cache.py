@@ -88,7 +88,9 @@ def save_table(key: str, arrays: Arrays) -> Path:
     tables = cache_folder("tables")
     secret = cache_secret(make=True)
     if secret is None:
-        raise SecretError("The table can't be signed: the secret for it can't be read; see XDG_CONFIG_HOME.")
+        raise SecretError(
+            "The table cannot be signed, since its secret cannot be read; set XDG_CONFIG_HOME to a folder of yours."
+        )
     folder = _folder(key)
     signed = Signed(kind="rows", signature=_signature(secret, key, arrays))
     try:
@@ -106,7 +108,7 @@ def save_table(key: str, arrays: Arrays) -> Path:
             shutil.rmtree(made, ignore_errors=True)
     except OSError as error:
         if read_table(key) is None:  # another process may have kept it just now
-            raise StoreError(f"{folder}: the table could not be kept ({error.strerror}).") from None
+            raise StoreError(f"{folder}: the table could not be cached ({error.strerror}).") from None
     return folder
 
 

@@ -55,10 +55,10 @@ class Tem(OnDistances):
         if self.gamma is None:
             if self._outside() <= 1:
                 raise BadValueError(
-                    f"beta = {self.beta}: with {len(self.space)} words beta is below 1 - 1/{len(self.space)}."
+                    f"beta = {self.beta}: with {len(self.space)} words, give a beta below 1 - 1/{len(self.space)}."
                 )
         elif isinstance(self.gamma, bool) or not isinstance(self.gamma, (int, float)) or not 0 < self.gamma < math.inf:
-            raise BadValueError(f"gamma = {self.gamma}: gamma is a distance, a finite number above 0.")
+            raise BadValueError(f"gamma = {self.gamma}: gamma is a distance; give a finite number above 0.")
 
     def _outside(self) -> decimal.Decimal:
         b = decimal.Decimal(self.beta)

@@ -161,11 +161,10 @@ class TightExponential(OnDistances):
         epsilon = check_epsilon(epsilon)
         solution = solution_of(self.space, epsilon)
         used = (
-            "The weights were solved: all of epsilon stands in the exponent, and all normalisers are 1 within 2^-22."
+            "The weights were solved: the exponent uses all of epsilon, and all normalizers are 1 within 2^-22."
             if solution.factors is not None
-            else "No positive weights were found at this epsilon, so the calibrated exponential is used: "
-            f"{solution.s / epsilon:.4f} of epsilon stands in the exponent and "
-            f"{solution.realised / epsilon:.4f} is realised."
+            else "No positive weights were found at this epsilon, so the calibrated exponential is used: the exponent "
+            f"uses {solution.s / epsilon:.4f} of epsilon, and {solution.realised / epsilon:.4f} is realised."
         )
         return promise(
             self,

@@ -151,7 +151,9 @@ class TruncatedGumbel(Mechanism):
         Mechanism.__post_init__(self)
         self.space.require_vectors(self.name)
         if extent(self.space)[0] == 0:
-            raise DataError(f"{self.name}: two words of the space have the same vector; b is then not defined.")
+            raise DataError(
+                f"{self.name}: two words of the space have the same vector, so b is not defined; remove either word."
+            )
 
     def check(self, epsilon: float) -> float:
         """Return epsilon. Raises UserError where b does not exist."""
@@ -159,8 +161,8 @@ class TruncatedGumbel(Mechanism):
         floor = floor_of(len(self.space), extent(self.space)[0])
         if not epsilon > floor:
             raise DataError(
-                f"epsilon = {epsilon:g}: {self.name} is defined above (2 (1 + ln n) + 3) / D0 = {floor:.6g} in this "
-                "space only; choose a larger epsilon or another mechanism."
+                f"epsilon = {epsilon:g}: in this space {self.name} is defined only above (2 (1 + ln n) + 3) / D0 = "
+                f"{floor:.6g}; choose a larger epsilon or another mechanism."
             )
         return epsilon
 
@@ -264,7 +266,7 @@ class TruncatedGumbel(Mechanism):
         return nothing_holds(
             self,
             "epsilon times the Euclidean distance",
-            "The published theorem is false: of n words at distance 1 of one another and one at distance R of "
-            "all, the far one comes out with a probability exponentially small in n (n = 100, R = 1.5: a "
-            "log-ratio of 27.6 where 21.7 is claimed).",
+            "The published theorem is false. Take n words at distance 1 of each other and a far word at distance R "
+            "of all of them: the far word is drawn with a probability that is exponentially small in n (n = 100, R "
+            "= 1.5: a log-ratio of 27.6 where 21.7 is claimed).",
         )

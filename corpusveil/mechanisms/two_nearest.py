@@ -69,7 +69,7 @@ class Excluding(TwoNearest):
 
     def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         if len(self.space) < 3:
-            raise DataError(f"{self.name}: it needs three words, one of which is left out.")
+            raise DataError(f"{self.name}: it needs a space of at least three words.")
         three = search_of(self.space).several(points, 3)
         at = np.argmax(three == ids[:, None], axis=1)
         out = np.where((three == ids[:, None]).any(axis=1), at, 2)
@@ -93,15 +93,15 @@ class Excluding(TwoNearest):
 
     @property
     def distance(self) -> str:
-        return "none: a word that comes out was certainly not the input"
+        return "none: an output word was certainly not the input"
 
     def guarantee(self: Any, epsilon: float) -> Guarantee:
         check_epsilon(epsilon)
         return nothing_holds(
             self,
             self.claim,
-            "The published claim is false: a word never comes out for itself, so whoever reads a word knows "
-            "with certainty that it was not the input.",
+            "The published claim is false. A word is never its own output, so a reader knows with certainty that an "
+            "output word was not the input.",
         )
 
 

@@ -32,7 +32,7 @@ def said_when_made(output: str, watch: Watch) -> Iterator[None]:
     made = is_artifact(files.absolute(output))
     yield
     if made:
-        watch.warn(f"{output}: this call has made it before; nothing was done.")
+        watch.warn(f"{output}: already complete; nothing was done.")
 
 
 def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
@@ -45,14 +45,14 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
         told = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
     least, longest = told["options"]["min_count"], told["options"]["max_n"]
     watch.say(
-        f"{output}: {told['ngrams']:,} n-grams of 1 to {longest} words that occur {least} times or more; "
+        f"{output}: {told['ngrams']:,} n-grams of 1 to {longest} words that occur at least {least} times; "
         f"{told['documents']:,} documents, {told['sentences']:,} sentences, {told['words']:,} words, "
-        f"{told['different_words']:,} different ones; {time.monotonic() - began:.1f} s"
+        f"{told['different_words']:,} different words; {time.monotonic() - began:.1f} s"
     )
     if told["words_left_out"]:
         watch.say(
-            f"{told['words_left_out']:,} words that are frequent only now are left out, since the earlier counts lack "
-            "their n-grams; count everything again to have them."
+            f"{told['words_left_out']:,} words are left out: they have become frequent, but the earlier counts lack "
+            "their n-grams. To include them, count everything again."
         )
     return told
 
@@ -85,8 +85,8 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
             text=flow.text, hyphens=flow.hyphens, watch=watch.stage,
         )  # fmt: skip
     watch.say(
-        f"{output}: {told['words']:,} words became {told['tokens']:,} tokens, {told['different_tokens']:,} different, "
-        f"in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"
+        f"{output}: {told['words']:,} words became {told['tokens']:,} tokens ({told['different_tokens']:,} "
+        f"different) in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"
     )
     return told
 

@@ -81,7 +81,7 @@ def _made(name: str, make: Callable[[Path], None], watch: Watch) -> str:
     """Return an artefact's folder in the cache; the first process makes it, and the others wait."""
     target = home.cache_folder(f"demo-{RECIPE}") / name
     if not target.exists():
-        with open(target.with_suffix(".lock"), "w") as lock, watch.working(f"making the demo {name} of {MADE_OF}"):
+        with open(target.with_suffix(".lock"), "w") as lock, watch.working(f"making the demo {name} from {MADE_OF}"):
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not target.exists():
                 scratch = target.with_suffix(".part")

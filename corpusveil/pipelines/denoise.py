@@ -22,7 +22,7 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
     model = chosen.model or settings.value("model.path")
     for name, value in (("release", release), ("model", model)):
         if value is None:
-            raise UnsetError(f"denoise.{name}: this is missing; name it.")
+            raise UnsetError(f"denoise.{name}: this setting is missing; add it.")
     table = chosen.collocations or settings.value("text.collocations")
     made = denoise(
         release, chosen.path, space=load_space(space.path), model=load_model(model),
@@ -33,11 +33,11 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
         engine=engine or make_engine(settings.engine), watch=watch.shards,
     )  # fmt: skip
     if not made.words:
-        watch.warn(f"{chosen.path}: {made.documents:,} documents were denoised before; nothing was done.")
+        watch.warn(f"{chosen.path}: {made.documents:,} documents are already denoised; nothing was done.")
         return made
     watch.say(
-        f"{chosen.path}: {made.documents:,} documents, {made.words:,} words looked at, "
-        f"{made.words - made.unchanged:,} of them replaced; {made.words / made.seconds:,.0f} words/s\n"
-        f"sha256 {made.content_sha256}\nThe guarantee is that of {release}; nothing was spent."
+        f"{chosen.path}: {made.documents:,} documents; {made.words - made.unchanged:,} of {made.words:,} words were "
+        f"replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee of "
+        f"{release} holds unchanged; nothing was spent."
     )
     return made

@@ -19,7 +19,7 @@ def build(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     (chosen,) = settings.needed("model")
     counts, output, began = chosen.counts or settings.value("collocations.counts"), chosen.path, time.monotonic()
     if counts is None:
-        raise UnsetError("model.counts: a model is made of counts; name them.")
+        raise UnsetError("model.counts: this setting is missing; name the counts that the model is made from.")
     pruning = Pruning(chosen.min_count, chosen.min_bigram, chosen.min_trigram)
     with said_when_made(output, watch):
         told = build_model(counts, output, engine or make_engine(settings.engine), pruning, watch=watch.stage)

@@ -26,9 +26,5 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
     if settings.denoise is not None:
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
-        known = count_duplicates(find_shards(corpus.input), prepared.columns)
-        watch.say(
-            f"{known.documents:,} documents, {known.copies:,} of them copies of an earlier one, at most {known.most:,} "
-            f"alike: with duplicates independent such a document spends {known.most:,} times as much"
-        )
+        watch.say(count_duplicates(find_shards(corpus.input), prepared.columns).sentence())
     return found

@@ -96,7 +96,7 @@ def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
             found += [(text, identity) for text, identity in rows if text and text.strip()]
     if not found:
         raise DataError(
-            f"{task.url}: the first {ROWS} rows have no text in the column {corpus.text}; name another one."
+            f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
     texts, ids = zip(*found[:TEXTS], strict=True)
     return list(texts), list(ids)

@@ -15,7 +15,7 @@ from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import key_of
 from corpusveil.pipelines.settings import Settings, presets, rules
-from corpusveil.pipelines.watch import Watch, tell_unknown
+from corpusveil.pipelines.watch import Later, Watch, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events
@@ -127,21 +127,22 @@ def run(
     corpus, output = settings.needed("corpus", "output")
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
-    prepared = prepare(settings, watch, risk=risk)
+    later = Later(watch)
+    prepared = prepare(settings, later, risk=risk)
     release = prepared.release
     if output.only_release is not None and release.name != output.only_release:
         raise MismatchError(
-            f"only_release {output.only_release}: this would be release {release.name}; the configuration, the space, "
-            "the key or the version of corpusveil is another one."
+            f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
+            "space, the key or the version of corpusveil differs."
         )
-    announce(release, watch, explain=explain)
+    announce(release, later, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
     if caps.ldp is None and caps != Caps():
-        watch.warn(
-            "warning: cap and cap_token add up within one metric; cap_ldp, which is not set, holds over all of them."
+        later.warn(
+            "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."
             if caps.delta is None
-            else "warning: cap holds for words that differ by a distance of at most 1, which each metric measures in "
-            "its own way; cap_ldp, which is not set, holds for any two words."
+            else "warning: cap holds for words that differ by a distance of at most 1, and each metric measures "
+            "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
@@ -149,7 +150,7 @@ def run(
         release, corpus.input, output.path, engine or make_engine(settings.engine),
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
         rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
-        spending=prepared.spending, watch=watch.shards,
+        spending=prepared.spending, watch=watch.shards, begun=later.begin,
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
@@ -160,7 +161,7 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     records = f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}"
     if outcome.content_sha256 is None:
         watch.say(
-            f"{output.path}: {outcome.shards} shards are handed over; the job writes the manifest when all are done"
+            f"{output.path}: {outcome.shards} shards were handed over; the job writes the manifest when all are done"
         )
         watch.say(records)
         return
@@ -187,12 +188,12 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
     mechanism, budget = release.mechanism, release.budget
     if budget.per == "token":
         share = mechanism.retention(budget.epsilon)
-        watch.say(f"Expected share of known words that come back unchanged: {share:.1%}")
+        watch.say(f"Expected share of known words that are unchanged: {share:.1%}")
     else:
         share, examples = _shares_by_length(release)
-        watch.say(f"Expected share of known words that come back unchanged, by the words of a document: {examples}")
+        watch.say(f"Expected share of known words that are unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
-        watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly every known word stays as it is.")
+        watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly all known words are unchanged.")
     guarantee = release.guarantee()
     if guarantee.holds:
         watch.say(f"Guarantee: {in_brief(guarantee, budget)}")
@@ -202,7 +203,7 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
         watch.say(f"- {line}")
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
-        watch.say("Every condition: --explain here, guarantee_in_words in the manifest.")
+        watch.say("For every condition, add --explain, or read guarantee_in_words in the manifest.")
 
 
 def _shares_by_length(release: Release) -> tuple[float, str]:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from corpusveil.choices import CsvFormulas, OnBadRows
-from corpusveil.errors import BadTypeError
+from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
@@ -98,6 +98,8 @@ def _engine(engine: Engine | None) -> Engine:
     if engine is None:
         return Local()
     if isinstance(engine, type) or not callable(getattr(engine, "run", None)):
-        what = f"the class {engine.__name__}" if isinstance(engine, type) else f"of type {type(engine).__name__}"
-        raise BadTypeError(f"engine: this is {what}; give an engine, as cv.Local(workers=2), cv.Spark() or cv.Beam().")
+        needed = "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()"
+        if isinstance(engine, type):
+            raise BadTypeError(f"engine: give {needed}, not the class {engine.__name__}.")
+        raise of_other_type("engine", engine, needed)
     return engine

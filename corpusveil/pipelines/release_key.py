@@ -23,7 +23,7 @@ def key_of(settings: KeySettings, output: str, watch: Watch, *, make: bool = Tru
         return own_key(output, watch, make=make)
     path = settings.path
     if files.is_local(output) and Path(path).resolve().is_relative_to(Path(output).resolve()):
-        raise OverlapError(f"{path}: the key lies in the output folder, which is for the public; move it away.")
+        raise OverlapError(f"{path}: the key is in the output folder, which is for the public; move the key elsewhere.")
     return Key.load(path)
 
 
@@ -40,5 +40,5 @@ def own_key(output: str, watch: Watch, *, make: bool = True) -> Key:
         if not make:
             return new
         files.create_bytes(str(target), new.secret, private=True)  # of several starts at once, one makes the key of all
-    watch.warn(f"No key is named: this output's own key is {target}; the same output finds it again.")
+    watch.warn(f"No key is given. The key of this output is {target}; a later run with the same output uses it again.")
     return Key.load(target)

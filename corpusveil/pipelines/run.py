@@ -143,7 +143,7 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
     watch = watch or Watch()
     planned = list(steps(document))
     if only is not None and only not in (names := [step.name for step in planned]):
-        raise UnknownError(f"{only}: this is no step of {document.file}, which has the steps {', '.join(names)}.")
+        raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
     for step in planned:
         if only in (None, step.name):
             _do(step, document.settings, watch)
@@ -151,7 +151,7 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
 
 def _do(step: Step, settings: Settings, watch: Watch) -> None:
     if step.artefact is not None and not _is_to_do(step, step.artefact):
-        watch.warn(f"{step.name}: {step.artefact} is there already")
+        watch.warn(f"{step.name}: {step.artefact} already exists")
         return
     watch.warn(f"{step.name}:")
     step.flow.do(settings, watch)
@@ -174,8 +174,8 @@ def _is_to_do(step: Step, artefact: str) -> bool:
         return True
     if noted.settings != step.digest:
         raise InUseError(
-            f"{artefact}: this was made with other settings or another corpus; choose another place for the step "
-            f"{step.name}, or remove it."
+            f"{artefact}: this was made with other settings or another corpus; choose another output for the step "
+            f"{step.name}, or remove this."
         )
     return not complete
 

@@ -21,7 +21,7 @@ from corpusveil.choices import Compare
 from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, UserError
 from corpusveil.pipelines.schedule_metrics import LeftOut, metrics_of, note
 from corpusveil.storage import files
-from corpusveil.storage.inputs import InputShard, find_shards, lies_at
+from corpusveil.storage.inputs import NO_MATCH, InputShard, find_shards, lies_at
 from corpusveil.storage.records import Line, Record, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.manifest import read_manifest
@@ -151,7 +151,9 @@ class Schedule:
             if record is not None and ".piece-" not in name:
                 path = record.input.path
                 if path not in stamps:
-                    raise BadRecordError(f"{records.url}: a record of {name} is of another run; put back this run's.")
+                    raise BadRecordError(
+                        f"{records.url}: the record of {name} belongs to another run; restore the record of this run."
+                    )
                 done[path] = (*stamps[path], record.input.digest)
         if len(done) != len(plan.shards):
             now = {one.relative: (one.size, one.stamp) for one in self._shards()}
@@ -212,18 +214,18 @@ class Schedule:
             return None
         last = noted[-1]
         if last.status == _INTERRUPTED:
-            return f"{last.time}: it was interrupted; the next start goes on where it stopped"
+            return f"{last.time}: it was interrupted; the next start continues the run"
         if last.why is not None:
-            return f"{last.time}: {last.why} Then start it again: it goes on where it stopped"
+            return f"{last.time}: {last.why} Correct this and start the schedule again; it continues the run"
         if last.run is None:
-            return f"{last.time}: shards were left out, as said above; all others are released"
-        return f"{last.time}: an error that has no sentence; start it again with --debug, which shows it"
+            return f"{last.time}: shards were left out (see above); all other shards are released"
+        return f"{last.time}: an unexpected error; start the schedule again with --debug to see it"
 
     def _shards(self) -> Sequence[InputShard]:
         try:
             return find_shards(self.inputs, self.root)
         except UserError as error:
-            if "nothing matches" in str(error) and self._numbers("done"):
+            if NO_MATCH in str(error) and self._numbers("done"):
                 return []
             raise
 
@@ -297,8 +299,8 @@ class Schedule:
         for one in shards:
             if not lies_at(one.url, self.root, one.relative):
                 raise BadRecordError(
-                    f"{self.state.address(name)}: this plan names a shard that is not at its path, below "
-                    f"{self.root}; restore it from a copy."
+                    f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; restore the "
+                    "plan from a copy."
                 )
         return Plan(number, shards, plan.why)
 

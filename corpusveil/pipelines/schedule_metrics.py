@@ -59,7 +59,7 @@ def metrics_of(state: Records) -> list[Metric]:
     data = (files.read_if_there(address) or b"").splitlines()
     lines = [metric for one in data if (metric := Metric.of(one)) is not None]
     if len(lines) < len(data):
-        raise BadRecordError(f"{address}: a line of these metrics is damaged; remove the file, or the line.")
+        raise BadRecordError(f"{address}: a line of these metrics is damaged; remove the line or the file.")
     return lines
 
 
@@ -84,13 +84,20 @@ def prometheus(state: Records) -> str:
     if lines:
         families += [
             ("last_start_timestamp_seconds", "gauge", "When the schedule last started.", seconds(lines[-1])),
-            ("last_status", "gauge", "Exit status of the last start: 0 done, 1 failed, 2 wrong.", lines[-1].status),
-            ("last_duration_seconds", "gauge", "How long it took.", lines[-1].seconds),
+            (
+                "last_status",
+                "gauge",
+                "Exit status of the last start: 0 success, 1 failure, 2 wrong call or input.",
+                lines[-1].status,
+            ),
+            ("last_duration_seconds", "gauge", "Duration of the last start in seconds.", lines[-1].seconds),
         ]
     if good:
-        families.append(("last_success_timestamp_seconds", "gauge", "When one last succeeded.", seconds(good[-1])))
+        families.append(
+            ("last_success_timestamp_seconds", "gauge", "Time of the last successful start.", seconds(good[-1]))
+        )
     families += [
-        ("left_out_shards", "gauge", "Shards that can't be used, until they change.", _number_left_out(state)),
+        ("left_out_shards", "gauge", "Shards that cannot be used until they change.", _number_left_out(state)),
         ("runs_total", "counter", "Releases made.", len(runs)),
         ("shards_total", "counter", "Shards released.", total("new") + total("changed")),
         ("documents_total", "counter", "Documents released.", total("documents")),

@@ -30,12 +30,14 @@ def check(document: Document) -> None:
     """Raise UserError for what a schedule can't do without, or can't do with."""
     settings = document.settings
     if settings.output is None:
-        raise document.fault("output", "a schedule makes releases; add it and the sections that it needs")
+        raise document.fault(
+            "output", "a schedule makes releases; add this section and the sections that a release needs"
+        )
     if settings.key.path is None and settings.key.environment is None:
         raise document.fault(
             "key",
-            "a schedule needs one key for all its releases, or what comes again is noised and spent again; "
-            "make one with 'corpusveil key new PATH' and name it with key.path",
+            "a schedule needs the same key for all its releases, or returning texts are noised and spent again; "
+            "make a key with 'corpusveil key new PATH' and set key.path",
         )
     if goes_on_alone(settings.engine.options):
         raise document.fault(
@@ -132,7 +134,7 @@ def start(document: Document, watch: Watch) -> int:
                 watch.warn,
             )
             if not did:
-                watch.say(f"{document.file}: nothing is new")
+                watch.say(f"{document.file}: there is nothing new")
         finally:
             if (where := document.settings.schedule.prometheus) is not None:
                 files.write_bytes(where, prometheus(schedule.state).encode())
@@ -146,7 +148,7 @@ def status(document: Document) -> Iterator[str]:
         if done is None:
             yield f"run-{number:05d}: {schedule.refusal(number) or 'begun, not finished'}"
         elif done.given_up:
-            yield f"run-{number:05d}: given up, its shards went into a later one"
+            yield f"run-{number:05d}: abandoned; its shards went into a later run"
         else:
             yield f"run-{number:05d}: {len(done.shards):,} shards, {done.documents:,} documents"
     for sentence in schedule.left_out():

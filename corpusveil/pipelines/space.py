@@ -42,7 +42,7 @@ def build(settings: Settings, watch: Watch) -> Space:
         missing = sum(word not in known for word in only)
         size = len(only) - missing
         if missing:
-            watch.warn(f"{missing:,} of the {len(only):,} words of {chosen.vocabulary} have no vector: left out")
+            watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
     how: dict[str, Any] = {
         "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order, "union": chosen.union,
         "only": only, "balance": chosen.balance,
@@ -51,7 +51,7 @@ def build(settings: Settings, watch: Watch) -> Space:
         if is_made(output, call_of(read, **how)):
             built = load_space(output)
         else:
-            with watch.working(f"ordering {size:,} words (grows with their square)"):
+            with watch.working(f"ordering {size:,} words (time grows with their square)"):
                 built = build_space(read, **how, numbers=numbers)
             built = built.save(output)
         files.sweep(output)
@@ -73,12 +73,12 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
     watch.say(built.info["made"].get("balance_note", "Balance 0, as asked."))
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
     if joined:
-        watch.say(f"{joined:,} of them are collocations, which the tokenizers gst, mst and optimal look up.")
+        watch.say(f"{joined:,} words are collocations, which the tokenizers gst, mst and optimal look up.")
     unreachable = len(built) - reachable(built) - joined
     if unreachable:
         watch.say(
-            f"{unreachable:,} of the words never match the input, since the tokenizer does not produce them (capitals, "
-            "punctuation inside, or numbers); they can still come out as replacements."
+            f"{unreachable:,} words never match the input, since the tokenizer does not produce them (capitals, "
+            "punctuation inside, or numbers). They can still be drawn as replacements."
         )
     if built.counts is None:
         watch.say(

@@ -43,6 +43,29 @@ class Watch:
         return None
 
 
+class Later(Watch):
+    """Holds lines back until the work begins, so that an error comes before announcements."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._held: list[tuple[Callable[[str], None], str]] = []
+
+    def say(self, line: str) -> None:
+        self._held.append((self._watch.say, line))
+
+    def warn(self, line: str) -> None:
+        self._held.append((self._watch.warn, line))
+
+    def working(self, what: str) -> AbstractContextManager[Any]:
+        return self._watch.working(what)
+
+    def begin(self) -> None:
+        """Pass on the lines that were held back."""
+        for take, line in self._held:
+            take(line)
+        self._held.clear()
+
+
 MANY_UNKNOWN = 1 / 3
 """Above this share of words outside the vocabulary, text and space hardly go together; prose in one language has a
 tenth."""
@@ -53,7 +76,7 @@ def tell_unknown(unknown_share: float | None, watch: Watch) -> None:
     if unknown_share is None or unknown_share <= MANY_UNKNOWN:
         return
     watch.warn(
-        "warning: many words of this text are not in the space's vocabulary, and are replaced without regard to their "
-        "meaning. Is the space of the same language and domain?"
+        "warning: many words of this text are not in the vocabulary of the space and are replaced regardless of "
+        "their meaning. Check that the space has the language and domain of the text."
     )
     watch.confide(f"{unknown_share:.0%} of the words are unknown (private).")

@@ -54,7 +54,9 @@ def _encode_id(identity: Any) -> bytes:
         return b"r" + _SIZE.pack(row) + _encode_place(*place)
     if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
         return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
-    raise BadTypeError(f"A document id is of type {type(identity).__name__}; use text, bytes, numbers, dates or UUIDs.")
+    raise BadTypeError(
+        f"A document id is of type {type(identity).__name__}; give text, bytes, numbers, dates or UUIDs."
+    )
 
 
 def _utf8(name: str) -> bytes:

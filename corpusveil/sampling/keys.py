@@ -38,17 +38,17 @@ def _is_text(secret: bytes) -> bool:
 def _check(secret: bytes, source: str) -> bytes:
     if not isinstance(secret, bytes):
         raise SecretError(
-            f"{source}: this is of type {type(secret).__name__}; give 32 bytes, or read a file by Key.load."
+            f"{source}: this is of type {type(secret).__name__}; give 32 bytes, or read a file with Key.load."
         )
     if len(secret) != KEY_BYTES:
         raise SecretError(
-            f"{source}: a key is exactly {KEY_BYTES} random bytes and this has {len(secret)}; "
-            "make one with 'corpusveil key new PATH'."
+            f"{source}: a key has exactly {KEY_BYTES} random bytes, and this has {len(secret)}; make a key with "
+            "'corpusveil key new PATH'."
         )
     if len(set(secret)) < FEWEST_BYTES or _is_text(secret):
         raise SecretError(
-            f"{source}: this looks like a passphrase, and a passphrase can be guessed; "
-            "make a random key with 'corpusveil key new PATH'."
+            f"{source}: this looks like a passphrase, which can be guessed; make a random key with 'corpusveil key "
+            "new PATH'."
         )
     return secret
 
@@ -94,7 +94,7 @@ class Key:
                 secret = file.read(KEY_BYTES + 1)
         except FileNotFoundError:
             raise NoFileError(
-                f"{name}: there is no such key file; make one with 'corpusveil key new {name}'."
+                f"{name}: there is no such key file; make a key with 'corpusveil key new {name}'."
             ) from None
         except IsADirectoryError:
             raise SecretError(f"{name}: this is a folder; name the key file in it.") from None
@@ -103,7 +103,7 @@ class Key:
         key = cls(secret if secret == _TEST_SECRET else _check(secret, name))
         if os.name == "posix" and mode & OTHERS:
             raise SecretError(
-                f"{name}: others may read or write this key file (its mode is {mode:04o}); only you may have access: "
+                f"{name}: other users can read or write this key file (its mode is {mode:04o}); restrict access with "
                 f"chmod 600 {name}"
             )
         return key
@@ -113,11 +113,11 @@ class Key:
         """Read a key of 64 hexadecimal digits from an environment variable. Raises UserError when it is none."""
         text = os.environ.get(name)
         if not text:
-            raise SecretError(f"{name}: this environment variable is not set; it should hold a key as 64 hex digits.")
+            raise SecretError(f"{name}: this environment variable is not set; set it to a key as 64 hex digits.")
         try:
             secret = bytes.fromhex(text.strip())
         except ValueError:
-            raise SecretError(f"{name}: this environment variable should hold a key as 64 hex digits.") from None
+            raise SecretError(f"{name}: this environment variable is not a key; set it to 64 hex digits.") from None
         return cls(secret if secret == _TEST_SECRET else _check(secret, name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -127,7 +127,9 @@ class Key:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise InUseError(f"{target}: a file is here already, and a key is never overwritten.") from None
+            raise InUseError(
+                f"{target}: this file already exists, and a key is never overwritten; choose another path."
+            ) from None
         except OSError as error:
             raise AddressError(f"{target}: the key could not be written ({error.strerror}).") from None
         with os.fdopen(descriptor, "wb") as file:

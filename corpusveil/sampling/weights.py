@@ -32,11 +32,11 @@ def check_epsilon(epsilon: float) -> float:
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
-        raise BadValueError("epsilon: one number is needed.") from None
+        raise BadValueError("epsilon: give a single number.") from None
     if not (0 < value < float("inf")):
-        raise BadValueError(f"epsilon = {value:g}: epsilon is a finite number above 0.")
+        raise BadValueError(f"epsilon = {value:g}: give a finite number above 0.")
     if value < SMALLEST_EPSILON:
-        raise BadValueError(f"epsilon = {epsilon}: the smallest that is supported is {SMALLEST_EPSILON}.")
+        raise BadValueError(f"epsilon = {epsilon}: the smallest epsilon is {SMALLEST_EPSILON}; give a larger one.")
     return value
 
 

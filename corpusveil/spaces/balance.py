@@ -75,7 +75,7 @@ def settled(balance: float | None, order: str | None, obstacle: str | None) -> B
 def check_balance(balance: float) -> None:
     """Raise UserError unless a balance is a number from 0 to ``LARGEST``."""
     if isinstance(balance, bool) or not isinstance(balance, (int, float)) or not 0 <= balance <= LARGEST:
-        raise BadValueError(f"balance = {balance}: balance is a number from 0 (none) to {LARGEST:g}; 1 is usual.")
+        raise BadValueError(f"balance = {balance}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
 
 
 def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: float) -> tuple[Vectors, float]:
@@ -87,8 +87,8 @@ def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: fl
     check_balance(balance)
     if counts is None or not counts.any():
         raise UnsetError(
-            f"{vectors.source}: balance {balance:g} needs public counts of the words; give counts, such as what "
-            "'corpusveil count' wrote."
+            f"{vectors.source}: balance {balance:g} needs public counts of the words; give counts, such as the "
+            "output of 'corpusveil count'."
         )
     logarithms = _logarithms(counts)
     mean = math.fsum(logarithms) / logarithms.size
@@ -96,7 +96,7 @@ def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: fl
     spacing = median_spacing(vectors.vectors)
     if not deviation or not spacing:
         why = "all words have the same public count" if not deviation else "most words share their vector with another"
-        raise DataError(f"{vectors.source}: balance {balance:g} has nothing to weigh, since {why}; leave it out.")
+        raise DataError(f"{vectors.source}: balance {balance:g} has no effect, since {why}; leave it out.")
     scale = spacing / deviation
     frequency = (balance * scale * (logarithms - mean)).astype(np.float32)
     longer = np.concatenate([vectors.vectors, frequency[:, None]], axis=1)

@@ -67,9 +67,7 @@ def build_space(
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
-        raise BadTypeError(
-            "vectors: a space is built of what cv.read_vectors(URL) returns, not of addresses or arrays."
-        )
+        raise BadTypeError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
     _check(embeddings, seed, order)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(embeddings, lists, public, order, union, balance)
@@ -81,7 +79,7 @@ def build_space(
     if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
         if chosen.weight:
             raise ConflictError(
-                "balance: public counts are of the words that all embeddings have; leave union out, or balance."
+                "balance: public counts have only the words that all embeddings share; leave union or balance out."
             )
         united = replace(_united(embeddings, public, lists, seed, chosen.order, call), numbers=numbers)
         united.info["made"] |= _note(balance, chosen)
@@ -89,7 +87,7 @@ def build_space(
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
-        raise BadValueError(f"lists={lists}: 0 to {len(words)}, since each starts from another word.")
+        raise BadValueError(f"lists={lists}: give 0 to {len(words)}, since each list starts from another word.")
     vocabulary = Vocabulary.from_words(words, None if public is None else public[rows[0]])
     bits = np.random.PCG64(seed)
     starts = [_starts(bits, lists, len(words)) for _ in embeddings]
@@ -203,8 +201,8 @@ def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
     known = {embedding.hyphens: embedding.source for embedding in embeddings if embedding.hyphens is not None}
     if len(known) > 1:
         raise MismatchError(
-            f"Hyphens join words in the text of {known['join']} and part them in that of {known['split']}; use "
-            "embeddings of text that was read alike."
+            f"Hyphens join words in the text of {known['join']} and split words in the text of {known['split']}; use "
+            "embeddings whose texts were read alike."
         )
     return {"hyphens": next(iter(known))} if known else {}
 
@@ -219,7 +217,8 @@ def _restricted(
         rows = [row for row, word in enumerate(embedding.words) if word in kept]
         if len(rows) < 2:
             raise DataError(
-                f"{embedding.source}: {len(rows)} of the words asked for are in it; at least two are needed."
+                f"{embedding.source}: the embedding has {len(rows)} of the requested words, and at least two are "
+                "needed."
             )
         counted = None if embedding.counts is None else embedding.counts[rows]
         made.append(
@@ -242,7 +241,9 @@ def _united(
     """Build a space of every word that an embedding has."""
     smallest = min(len(e) for e in embeddings)
     if not 1 <= lists <= smallest:
-        raise BadValueError(f"lists={lists}: 1 to {smallest}, since each starts from another word of its embedding.")
+        raise BadValueError(
+            f"lists={lists}: give 1 to {smallest}, since each list starts from another word of its embedding."
+        )
     words = vocabulary_maps.united_words(embeddings)
     rows = [vocabulary_maps.rows_of(words, embedding) for embedding in embeddings]
     bits = np.random.PCG64(seed)
@@ -283,18 +284,20 @@ def _united(
 
 def _check(embeddings: Sequence[Vectors], seed: int, order: str | None) -> None:
     if not embeddings:
-        raise UnsetError("No embedding is given; a space needs at least one.")
+        raise UnsetError("There is no embedding; give at least one.")
     if order is not None and order not in ORDERS:
-        raise BadValueError(f"order={order!r} is not known; it may be {', '.join(ORDERS)}.")
+        raise BadValueError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
     if seed < 0:
-        raise BadValueError(f"seed={seed}: a seed is 0 or more.")
+        raise BadValueError(f"seed={seed}: give 0 or more.")
 
 
 def _public_counts(first: Vectors, other: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
     """Return the counts to store, None when there are none (or all are 0, which is the same)."""
     counts = first.counts if other is None else np.asarray(other, np.int64)
     if counts is not None and counts.shape != (len(first),):
-        raise ShapeError(f"{len(counts)} counts for {len(first)} words; give one for each word of the first embedding.")
+        raise ShapeError(
+            f"{len(counts)} counts for {len(first)} words; give a count for each word of the first embedding."
+        )
     return counts if counts is not None and counts.any() else None
 
 
@@ -306,7 +309,9 @@ def _common_rows(embeddings: Sequence[Vectors]) -> list[npt.NDArray[np.int64]]:
     common = [word for word in embeddings[0].words if all(word in index for index in indices)]
     if len(common) < 2:
         names = ", ".join(e.source for e in embeddings)
-        raise DataError(f"{names}: {len(common)} words are in all of them; a space needs at least two.")
+        raise DataError(
+            f"{names}: these have {len(common)} words in common, and a space needs at least two; use other embeddings."
+        )
     return [np.array([index[word] for word in common]) for index in indices]
 
 

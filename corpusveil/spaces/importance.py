@@ -24,7 +24,9 @@ def read_importance(url: str) -> dict[str, float]:
     try:
         lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise BadFileError(f"{url}: not valid UTF-8; write a word, a tab and a number a line.") from None
+        raise BadFileError(
+            f"{url}: this file is not valid UTF-8; write a word, a tab and a number on each line."
+        ) from None
     factors: dict[str, float] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -39,10 +41,10 @@ def read_importance(url: str) -> dict[str, float]:
                 f"{url}, line {number}: write a word, a tab and a number from 1/{LARGEST:g} to {LARGEST:g}."
             )
         if word.strip() in factors:
-            raise BadRowError(f"{url}, line {number}: this word has a factor already; delete one of them.")
+            raise BadRowError(f"{url}, line {number}: this word already has a factor; delete either line.")
         factors[word.strip()] = factor
     if not factors:
-        raise FormatError(f"{url}: holds no words; write a word, a tab and a number a line.")
+        raise FormatError(f"{url}: this file has no words; write a word, a tab and a number on each line.")
     return factors
 
 
@@ -53,5 +55,7 @@ def scaled(vectors: Vectors, importance: Mapping[str, float]) -> Vectors:
     """
     factors = np.array([importance.get(word, 1.0) for word in vectors.words])
     if not any(word in importance for word in vectors.words):
-        raise DataError(f"{vectors.source}: not one of the words with a factor is in it; look at their spelling.")
+        raise DataError(
+            f"{vectors.source}: none of the words with a factor is among these words; check their spelling."
+        )
     return dataclasses.replace(vectors, vectors=(vectors.vectors * factors[:, None]).astype(np.float32))

@@ -172,6 +172,6 @@ def check(left: Int8, words: Int8, first: int, out: Int32, number: int) -> None:
     right = words[first : first + out.shape[1]].astype(np.float64)
     if not np.array_equal(out.astype(np.float64) @ signs, left.astype(np.float64) @ (right.T @ signs)):
         raise InstallationError(
-            "PyTorch multiplied integers wrongly on this machine. Nothing was written from it; set "
-            f"{VARIABLE}=no, or uninstall it, and run the command again."
+            "PyTorch multiplied integers wrongly on this machine, and nothing was written from the result. Set "
+            f"{VARIABLE}=no, or uninstall PyTorch, and run the command again."
         )

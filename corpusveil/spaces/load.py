@@ -17,11 +17,11 @@ from corpusveil.errors import (
     AccessError,
     ArtefactError,
     BadRecordError,
-    ChangedError,
     MismatchError,
     NotMadeError,
     UserError,
     VersionError,
+    replaced,
 )
 from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY
 from corpusveil.spaces.number_counts import read_numbers
@@ -73,9 +73,9 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         raise _damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
     if wrong := [name for name, size in sizes.items() if info.get(name) != size]:
-        raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}, the files hold {sizes[wrong[0]]}.")
+        raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
     if verify and content_digest(vocabulary, space.vectors, space.lists, space.places) != info["digest"]:
-        raise _damaged(where, "its content does not have the digest that it was saved with.")
+        raise _damaged(where, "its contents do not have the digest that they were saved with.")
     if verify:
         _refuse_unusable(space, where)
     return space
@@ -85,10 +85,10 @@ def _refuse_unusable(space: Space, where: str) -> None:
     """Raise UserError for what ``build_space`` lets nobody put in, and somebody who changed a space could."""
     text, ends = space.vocabulary.text, space.vocabulary.offsets
     if np.isin(text, _BLANK_BYTES).any() or (np.diff(ends) == 0).any():
-        raise _damaged(where, "a word is empty or holds a blank.")
+        raise _damaged(where, "a word is empty or contains a blank.")
     for row in range(0, len(space), BLOCK):
         if not np.isfinite(space.vectors[row : row + BLOCK]).all():
-            raise _damaged(where, "a vector holds a number that is not finite.")
+            raise _damaged(where, "a vector contains a number that is not finite.")
 
 
 def reopen(url: str, digest: str) -> Space:
@@ -97,7 +97,7 @@ def reopen(url: str, digest: str) -> Space:
         if (url, digest) not in _opened:
             space = load_space(url)
             if space.digest != digest:
-                raise ChangedError(f"{url}: another space than when this work was started; put it back or start again.")
+                raise replaced(url, "space")
             _opened[url, digest] = space
         return _opened[url, digest]
 
@@ -125,16 +125,16 @@ def _read_info(url: str) -> dict[str, Any]:
     try:
         found = described(url)
     except BadRecordError:
-        raise _damaged(url, f"{ARTIFACT} is no description.") from None
+        raise _damaged(url, f"{ARTIFACT} is not a description of a space.") from None
     if found is None:
-        raise NotMadeError(f"{url}: there is no space here (no {ARTIFACT}); make one with 'corpusveil space'.")
+        raise NotMadeError(f"{url}: there is no space here (no {ARTIFACT}); make a space with 'corpusveil space'.")
     info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))  # in its order
     if found.kind != KIND:
-        raise MismatchError(f"{url}: this is not a space but {found.kind[:40]}; make one with 'corpusveil space'.")
+        raise MismatchError(f"{url}: this is not a space but {found.kind[:40]}; make a space with 'corpusveil space'.")
     if info["version"] not in (VERSION, PARTIAL_VERSION):
         raise VersionError(
-            f"{url}: a space of another version ({info.get('version')}, this release reads 1 and 2); "
-            "build it again, or use the release of corpusveil that built it."
+            f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads 1 and 2; "
+            "build the space again, or use the release that built it."
         )
     if not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):
         raise _damaged(url, f"{ARTIFACT} has no digest.")
@@ -153,5 +153,5 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
 
 def _damaged(where: str, how: str) -> UserError:
     return ArtefactError(
-        f"{where}: this space is damaged ({how.rstrip('.')}); copy it again from where it is whole or rebuild."
+        f"{where}: this space is damaged ({how.rstrip('.')}); copy it again from an undamaged copy, or build it again."
     )

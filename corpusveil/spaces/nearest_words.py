@@ -73,8 +73,8 @@ class Search:
         largest = math.sqrt(float(squared.max())) * (1 + 2.0**-40)
         if not 2.0**-EXTREME <= largest <= 2.0**EXTREME:
             raise DataError(
-                f"The longest vector has norm {largest:.3g}; distances are computed for norms from 2^-60 to 2^60: "
-                "multiply all vectors by one number and build the space again."
+                f"The longest vector has norm {largest:.3g}, and distances are computed for norms from 2^-60 to "
+                "2^60; multiply all vectors by the same number and build the space again."
             )
         exponent = math.frexp(largest)[1]
         make = fastest() if vectors.size >= WORTH else None

@@ -83,7 +83,7 @@ class Numbers:
             own[number] = count
             total += count
         if total >= MOST_COUNT:
-            raise ArtefactError("The counts of public numbers add up to more than 64 bits hold; count again.")
+            raise ArtefactError("The counts of public numbers add up to more than 64 bits can hold; count again.")
         shapes = sorted(by_shape)
         others = [by_shape[shape].pop("", 0) for shape in shapes]
         sizes = [len(by_shape[shape]) for shape in shapes]

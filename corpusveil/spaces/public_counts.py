@@ -53,10 +53,13 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
         np.add.at(totals, at, counts[in_vocabulary])
         np.add.at(rough, at, counts[in_vocabulary])
     if rough.reshape(2, -1).sum(axis=0).max(initial=0) >= MOST:
-        raise ArtefactError(f"{url}: the counts of a word add up to more than 64 bits hold; count again.")
+        raise ArtefactError(f"{url}: the counts of a word add up to more than 64 bits can hold; count again.")
     total: npt.NDArray[np.int64] = totals.reshape(2, -1).sum(axis=0)
     if not total.any():
-        raise DataError(f"{url}: has no count of any of the {len(vocabulary):,} words of the vocabulary; another file?")
+        raise DataError(
+            f"{url}: none of the {len(vocabulary):,} words of the vocabulary has a count; check that this is the "
+            "right file."
+        )
     return total
 
 
@@ -81,7 +84,7 @@ def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
         if shards:
             return
     raise NotMadeError(
-        f"{url}: there are no counts here, neither what 'corpusveil count' wrote, nor a table, nor Parquet files."
+        f"{url}: there are no counts here; name the output of 'corpusveil count', a table or Parquet files."
     )
 
 
@@ -91,24 +94,25 @@ def _check_artifact(url: str, told: Description, hyphens: Hyphens | None) -> Non
         raise MismatchError(f"{url}: this is {told.kind}, not counts; name the folder that 'corpusveil count' wrote.")
     if told.tokenizer not in (None, TOKENIZER_VERSION):
         raise VersionError(
-            f"{url}: counted by tokenizer {told.tokenizer}, and this is {TOKENIZER_VERSION}; count again with "
-            "'corpusveil count'."
+            f"{url}: these words were counted by tokenizer {told.tokenizer}, and this is {TOKENIZER_VERSION}; count "
+            "again with 'corpusveil count'."
         )
     counted_with = told.as_dict().get("hyphens", "split")
     if hyphens is not None and counted_with != hyphens:
         raise MismatchError(
-            f"{url}: counted with hyphens {counted_with}, the vectors' text with {hyphens}; count it alike."
+            f"{url}: these words were counted with hyphens {counted_with}, and the text of the vectors was read "
+            f"with {hyphens}; count with {hyphens}."
         )
 
 
 def _parquet(url: str) -> Iterator[Pairs]:
-    unsound = f"{url}: not a sound Parquet file with columns 'ngram' and 'count'; count again."
+    unsound = f"{url}: this is not a valid Parquet file with the columns 'ngram' and 'count'; count again."
     with files.open_read(url) as file, sound(unsound):
         for batch in opened(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
             counts = batch["count"].cast(pa.int64())
             batch.validate(full=True)
             if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:
-                raise ArtefactError(f"{url}: an empty n-gram or count, or a negative count; count again.")
+                raise ArtefactError(f"{url}: an n-gram or count is empty, or a count is negative; count again.")
             yield batch["ngram"].cast(pa.string()), counts.to_numpy()
 
 
@@ -130,7 +134,9 @@ def _table(url: str) -> Iterator[Pairs]:
                     yield pa.array(words), np.array(counts, np.int64)
                     words, counts = [], []
         except UnicodeDecodeError:
-            raise BadRowError(f"{url}: not UTF-8 after row {rows.line_num}; convert the file to UTF-8.") from None
+            raise BadRowError(
+                f"{url}: the text after row {rows.line_num} is not valid UTF-8; convert the file to UTF-8."
+            ) from None
         except csv.Error as error:
             raise BadRowError(f"{url}, row {rows.line_num}: {error}.") from None
         if words:
@@ -140,5 +146,7 @@ def _table(url: str) -> Iterator[Pairs]:
 def _row(fields: list[str], url: str, row: int) -> tuple[str, int]:
     number = fields[-1].strip() if fields else ""
     if len(fields) != 2 or not number.isdecimal() or len(number) > 18:
-        raise BadRowError(f"{url}, row {row}: should be a word and its count, a whole number. Correct or delete it.")
+        raise BadRowError(
+            f"{url}, row {row}: this is not a word and its count, a whole number; correct or delete this row."
+        )
     return fields[0], int(number)

@@ -59,15 +59,15 @@ class Space:
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
         if size < 2:
-            raise DataError(f"A space of {size} words can't hide anything; at least two are needed.")
+            raise DataError(f"A space of {size} words cannot hide anything; give at least two words.")
         if self.vectors.dtype != np.float32 or self.vectors.ndim != 2 or len(self.vectors) != size:
-            raise ShapeError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) are needed.")
+            raise ShapeError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) is needed.")
         if self.lists.dtype != np.int32 or self.lists.ndim != 2 or self.lists.shape[1] != size:
-            raise ShapeError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) are needed.")
+            raise ShapeError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) is needed.")
         if self.places is None:
             for number, row in enumerate(self.lists):
                 if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
-                    raise ArtefactError(f"List {number} does not hold every word once; build the space again.")
+                    raise ArtefactError(f"List {number} does not contain every word once; build the space again.")
         else:
             self._check_places(self.places)
             object.__setattr__(self, "places", read_only(self.places))
@@ -77,14 +77,14 @@ class Space:
     def _check_places(self, places: npt.NDArray[np.int32]) -> None:
         size = len(self.vocabulary)
         if places.dtype != np.int32 or places.shape != self.lists.shape:
-            raise ShapeError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} are needed.")
+            raise ShapeError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} is needed.")
         for number, (row, place, length) in enumerate(zip(self.lists, places, self.lengths, strict=True)):
             own = row[:length]
             sound = length >= 2 and own.min() >= 0 and own.max() < size and (row[length:] == -1).all()
             if not sound or np.bincount(own, minlength=size).max() != 1:
-                raise ArtefactError(f"List {number} does not hold its words once each; build the space again.")
+                raise ArtefactError(f"List {number} contains a word more than once; build the space again.")
             if place.min() < 0 or place.max() >= length or (place[own] != np.arange(length)).any():
-                raise ArtefactError(f"The places on list {number} are not those of its words; build the space again.")
+                raise ArtefactError(f"The places on list {number} do not match its words; build the space again.")
         if len(self.lists) == 0 or np.bincount(self.lists[self.lists >= 0], minlength=size).min() < 1:
             raise ArtefactError("A word is on no list; build the space again.")
 
@@ -97,8 +97,8 @@ class Space:
         """Raise UserError when not every word has a vector, which the mechanism ``name`` needs."""
         if self.places is not None:
             raise DataError(
-                f"{name} measures distance on vectors, and in this space some words have none; build one of a single "
-                "embedding, or of the words that all embeddings have."
+                f"{name} measures distance on vectors, and in this space some words have no vector; build a space of "
+                "a single embedding, or of the words that all embeddings have."
             )
 
     def __len__(self) -> int:
@@ -227,4 +227,4 @@ def _there(url: str, name: str) -> str | None:
 
 def _other(url: str) -> UserError:
     where = files.join(url, ARTIFACT)
-    return InUseError(f"{where}: another artefact is saved here, which is never overwritten; choose another folder.")
+    return InUseError(f"{where}: another artefact is saved here, and it is never overwritten; choose another folder.")

@@ -66,7 +66,9 @@ class Vectors:
         object.__setattr__(self, "vectors", _checked_matrix(self.vectors, len(self.words), where, first_row))
         _check_words(self.words, where, first_row)
         if self.counts is not None and (self.counts.shape != (len(self),) or self.counts.min() < 0):
-            raise ShapeError(f"{where}: counts must be one for each word, 0 or more.")
+            raise ShapeError(
+                f"{where}: the counts are not whole numbers of 0 or more, one for each word; correct them."
+            )
 
     def __len__(self) -> int:
         return len(self.words)
@@ -101,20 +103,21 @@ def reader(url: str) -> Callable[[str], VectorTable]:
 def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> npt.NDArray[np.float32]:
     """Return the vectors as contiguous float32 [V, d], or say what is wrong with them."""
     if values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] == 0:
-        raise ShapeError(
-            f"{where}: the vectors must be numbers [words, dimensions], not {values.dtype} {values.shape}."
-        )
+        raise ShapeError(f"{where}: the vectors are {values.dtype} {values.shape}; give numbers [words, dimensions].")
     if len(values) != words:
-        raise ShapeError(f"{where}: {words} words and {len(values)} vectors; there must be one for each.")
+        raise ShapeError(f"{where}: there are {words} words and {len(values)} vectors; give a vector for each word.")
     if words < 2:
-        raise DataError(f"{where}: {words} words; at least two are needed.")
+        raise DataError(f"{where}: there are {words} words; give at least two.")
     with np.errstate(over="ignore"):
         vectors = np.ascontiguousarray(values, np.float32)
     for i in range(0, words, BLOCK):
         bad = np.flatnonzero(~np.isfinite(vectors[i : i + BLOCK]).all(axis=1))
         if len(bad):
             row = first_row + i + int(bad[0])
-            raise BadRowError(f"{where}, row {row}: a number that is not finite (NaN, infinite or beyond float32).")
+            raise BadRowError(
+                f"{where}, row {row}: a number is not finite (NaN, infinite or beyond float32); correct or delete "
+                "this row."
+            )
     return vectors
 
 
@@ -123,12 +126,12 @@ def _check_words(words: list[str], where: str, first_row: int) -> None:
     for row, word in enumerate(words, first_row):
         if not word or not BLANKS.isdisjoint(word):
             raise BadRowError(
-                f"{where}, row {row}: the word {'holds a blank' if word else 'is empty'}. Correct or delete it."
+                f"{where}, row {row}: the word {'contains a blank' if word else 'is empty'}; correct or delete it."
             )
         if (earlier := seen.setdefault(word, row)) != row:
-            raise BadRowError(f"{where}, row {row}: the same word as in row {earlier}. Delete one of them.")
+            raise BadRowError(f"{where}, row {row}: this word is also in row {earlier}; delete either row.")
     try:
         "".join(words).encode("utf-8")
     except UnicodeEncodeError:
         row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
-        raise BadRowError(f"{where}, row {row}: the word is not valid Unicode. Correct or delete it.") from None
+        raise BadRowError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None

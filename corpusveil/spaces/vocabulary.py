@@ -44,9 +44,11 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if self.counts is not None and self.counts.shape != (len(self),):
-            raise ShapeError(f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give one for each.")
+            raise ShapeError(
+                f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give a count for each word."
+            )
         if self.counts is not None and len(self) and self.counts.min() < 0:
-            raise BadValueError(f"The count of word {int(self.counts.argmin())} is negative; counts are 0 or more.")
+            raise BadValueError(f"The count of word {int(self.counts.argmin())} is negative; give counts of 0 or more.")
         for name in ("text", "offsets", "counts"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, read_only(array))
@@ -61,7 +63,7 @@ class Vocabulary:
         np.cumsum([len(word) for word in encoded], out=offsets[1:])
         vocabulary = cls(np.frombuffer(b"".join(encoded), np.uint8), offsets, counts)
         if len(vocabulary._index()) != len(words):
-            raise BadValueError("A vocabulary holds each word once; remove the duplicates.")
+            raise BadValueError("A vocabulary contains each word once; remove the duplicates.")
         return vocabulary
 
     @property
@@ -77,12 +79,12 @@ class Vocabulary:
     def id(self, word: str) -> int:
         """Return the id of ``word``; a ``UserError``, which does not repeat the word, when there is none."""
         if (id_ := self._index().get(word)) is None:
-            raise UnknownError(f"The word asked for is not among the {len(self):,} words of this vocabulary.")
+            raise UnknownError(f"This word is not among the {len(self):,} words of this vocabulary.")
         return id_
 
     def word(self, id: int) -> str:
         if not 0 <= id < len(self):
-            raise UnknownError(f"There is no word {id}: the ids of this vocabulary are 0 to {len(self) - 1}.")
+            raise UnknownError(f"There is no word {id}; the ids of this vocabulary are 0 to {len(self) - 1}.")
         return self.words[id]
 
     def __len__(self) -> int:
@@ -107,16 +109,16 @@ def read_words(url: str) -> list[str]:
     try:
         lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise BadFileError(f"{url}: not valid UTF-8; a list of words has one a line.") from None
+        raise BadFileError(f"{url}: this file is not valid UTF-8; write a word on each line.") from None
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         word = line.strip()
         if len(word.split()) > 1:
-            raise BadRowError(f"{url}, line {number}: holds a blank; write one word a line.")
+            raise BadRowError(f"{url}, line {number}: the word contains a blank; write one word on each line.")
         if word and (first := seen.setdefault(word, number)) != number:
-            raise BadRowError(f"{url}, line {number}: the same word as in line {first}; delete one of them.")
+            raise BadRowError(f"{url}, line {number}: this word is also in line {first}; delete either line.")
     if not seen:
-        raise FormatError(f"{url}: holds no words; write one a line.")
+        raise FormatError(f"{url}: this file has no words; write a word on each line.")
     return list(seen)
 
 
@@ -151,7 +153,7 @@ def write_vocabulary(vocabulary: Vocabulary, url: str) -> None:
 
 def read_vocabulary(url: str) -> Vocabulary:
     """Read what ``write_vocabulary`` wrote; the ``UserError`` of a broken file names it."""
-    unsound = f"{url}: not a sound vocabulary; build the artefact again."
+    unsound = f"{url}: this is not a valid vocabulary; build the artefact again."
     table = read_whole(url, unsound, lambda _: ["id", "token", "count"])
     if not (pa.types.is_string(table["token"].type) or pa.types.is_large_string(table["token"].type)):
         raise ArtefactError(unsound)
@@ -159,7 +161,7 @@ def read_vocabulary(url: str) -> Vocabulary:
         ids, tokens = table["id"].to_numpy(), table["token"].cast(pa.large_string()).combine_chunks()
         counts = table["count"].cast(pa.int64())
     if tokens.null_count or counts.null_count or not np.array_equal(ids, np.arange(len(ids))):
-        raise ArtefactError(f"{url}: ids must run from 0 and nothing may be empty; build the artefact again.")
+        raise ArtefactError(f"{url}: the ids do not run from 0, or a value is empty; build the artefact again.")
     if pc.count_distinct(tokens).as_py() != len(tokens):
         raise ArtefactError(f"{url}: a word occurs twice; build the artefact again.")
     offsets, text = _buffers(tokens)

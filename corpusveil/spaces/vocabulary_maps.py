@@ -48,8 +48,8 @@ def stand_ins(embeddings: Sequence[Vectors], rows: Sequence[Int64], number: int)
         shared = np.flatnonzero((own >= 0) & (rows[other] >= 0))
         if not shared.size:
             raise MismatchError(
-                f"{embedding.source} and {embeddings[number].source} share no word, so nothing says which are near; "
-                "use embeddings that share words, or build a space of each."
+                f"{embedding.source} and {embeddings[number].source} share no word, so their words cannot be "
+                "compared; use embeddings that share words, or build a space of each."
             )
         search = Search.of(np.ascontiguousarray(embedding.vectors[rows[other][shared]]))
         points = embedding.vectors[rows[other][missing]].astype(np.float64)

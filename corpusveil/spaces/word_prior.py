@@ -44,7 +44,7 @@ def smoothed(counts: npt.NDArray[np.float64], total: float | None = None, inputs
     no other occurs. ``total`` is what the text has in all, with words that the space lacks.
     """
     if inputs is not None and inputs < 2:
-        raise BadValueError(f"inputs = {inputs}: it is 2 or more.")
+        raise BadValueError(f"inputs = {inputs}: give 2 or more.")
     words = np.sort(np.argsort(-counts, kind="stable")[:inputs])
     weights = counts[words] + SMOOTHING
     whole = counts.sum() if total is None else total

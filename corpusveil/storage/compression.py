@@ -38,8 +38,8 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
             yield chunk
         if codec and raw.is_empty:
             raise BadFileError(
-                f"{name}: the file is empty, 0 bytes, which no {NAMES[codec]} file is: its upload has failed; fetch or "
-                "make it again."
+                f"{name}: the file has 0 bytes, and a {NAMES[codec]} file never has; its upload has probably failed. "
+                "Fetch or make it again."
             )
     except EOFError:
         raise _cut_short(name) from None
@@ -48,7 +48,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
             raise
         if _CUT_SHORT in str(error):
             raise _cut_short(name) from None
-        raise BadFileError(f"{name}: not a sound {NAMES[codec]} file; fetch or make it again.") from None
+        raise BadFileError(f"{name}: this is not a valid {NAMES[codec]} file; fetch or make it again.") from None
 
 
 class _Raw(io.RawIOBase):

@@ -81,7 +81,7 @@ def _header(records: Iterator[_Record], name: str) -> list[str]:
     if first.why:
         raise ColumnError(f"{name}: the first line, which names the columns, is {first.why}")
     if not all(map(_is_unicode, first.fields)):
-        raise BadFileError(f"{name}: the first line, which names the columns, is not valid UTF-8; mend it.")
+        raise BadFileError(f"{name}: the first line, which names the columns, is not valid UTF-8; repair it.")
     return first.fields
 
 
@@ -89,7 +89,7 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int
     for column in columns.named:
         if header.count(column) != 1:
             several = "several columns" if column in header else "no column"
-            raise ColumnError(f"{name}: the first line names {several} {column!r}; name the right one.")
+            raise ColumnError(f"{name}: the first line names {several} {column!r}; give the right name.")
     return {column: header.index(column) for column in columns.named}
 
 
@@ -100,9 +100,9 @@ def _parse(rows: Sequence[_Record], width: int, places: dict[str, int], columns:
     for number, row in enumerate(rows, first):
         why, fields = row.why, row.fields
         if not why and len(fields) != width:
-            why = f"has {len(fields)} fields, the first line has {width}; mend or remove the row."
+            why = f"has {len(fields)} fields, the first line has {width}; repair or remove the row."
         if not why and not all(fields[place].isascii() or _is_unicode(fields[place]) for place in named):
-            why = "not valid UTF-8; mend or remove the row."
+            why = "not valid UTF-8; repair or remove the row."
         if why:
             batch.bad.append(BadRow(number, why, _written(row.fields)))
             continue

@@ -119,7 +119,7 @@ class Work(abc.ABC, Generic[R]):
             if self.debug:
                 raise
             why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
-            what = f"Task {stem(task)} ({self.name}) could not be done"
+            what = f"Task {stem(task)} ({self.name}) failed"
             raise UnfinishedError(f"{what}: {type(error).__name__}{why}.") from None
 
 
@@ -138,7 +138,7 @@ def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: Watch | None
         refuse_failed(place)
     records = [record for task in tasks if (record := work.read(task)) is not None]
     if len(records) < len(tasks):
-        raise UnfinishedError(f"{place.url}: a task left no record; run again.")
+        raise UnfinishedError(f"{place.url}: a task left no record; run the same command again.")
     return records
 
 
@@ -207,7 +207,7 @@ class Stage(Work[D]):
             if not files.lies_in(url, posixpath.dirname(self.work)):
                 where = self.address(self.folder, task.record_name)
                 raise MismatchError(
-                    f"{where}: this record names a file that is not of this work; remove the work folder."
+                    f"{where}: this record names a file that does not belong to this work; remove the work folder."
                 )
         return (record.mark, record.input) == (self.mark, self.fingerprint(task))
 

@@ -67,7 +67,7 @@ def _configure() -> str | None:
     try:
         handler = logging.StreamHandler() if path == "-" else _PrivateFile(path)
     except OSError as error:
-        return f"{path}: the log can't be written here ({error.strerror}); name another file."
+        return f"{path}: the log cannot be written here ({error.strerror}); choose another file."
     handler.set_name(VARIABLE)
     handler.setFormatter(logging.Formatter("%(message)s"))
     LOGGER.addHandler(handler)

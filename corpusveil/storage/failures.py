@@ -11,13 +11,13 @@ from typing import Literal
 from corpusveil.errors import (
     AccessError,
     AddressError,
-    ChangedMeanwhileError,
     CorpusveilError,
-    InUseError,
     NoFileError,
     PackageError,
     StoreError,
     UserError,
+    changed_while_read,
+    file_in_the_way,
 )
 
 Doing = Literal["read", "written", "listed", "removed"]
@@ -81,7 +81,7 @@ def code_of(error: BaseException) -> str:
 
 def missing_bucket(url: str, kind: str = "bucket") -> UserError:
     """Return the sentence about an address in a bucket that is not there."""
-    return NoFileError(f"{url}: there is no such {kind}; make it, or name another one.")
+    return NoFileError(f"{url}: there is no such {kind}; make it, or choose another {kind}.")
 
 
 def names_no_bucket(error: BaseException) -> bool:
@@ -93,11 +93,11 @@ def unopened(url: str, error: Exception) -> CorpusveilError:
     """Return the sentence about an address whose client can't be made."""
     if EXTRAS.get(url.partition("://")[0].split("::")[-1].lower()) == "azure" and "account" in str(error):
         return AddressError(
-            f"{url}: no storage account can be opened for this address ({_reason(error)}); set "
+            f"{url}: no storage account could be opened for this address ({_reason(error)}); set "
             "AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME and a credential."
         )
     if isinstance(error, ValueError | TypeError):
-        return AddressError(f"{url}: not an address that can be opened ({_reason(error)}).")
+        return AddressError(f"{url}: this address cannot be opened ({_reason(error)}); correct it.")
     return _sentence(error, url, "read")
 
 
@@ -105,8 +105,8 @@ def missing_package(url: str, error: ImportError) -> UserError:
     """Return the sentence about an address whose client is not installed."""
     extra = EXTRAS.get(url.partition("://")[0].split("::")[-1].lower())
     if extra is not None:
-        return PackageError(f"{url}: this kind of address needs a package: pip install 'corpusveil[{extra}]'.")
-    return PackageError(f"{url}: this kind of address needs a package that is missing ({error}); install it.")
+        return PackageError(f"{url}: this address needs a package: pip install 'corpusveil[{extra}]'.")
+    return PackageError(f"{url}: this address needs a package that is missing ({error}); install it.")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -139,34 +139,33 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
         )
     if code in _SKEWED:
         return AccessError(
-            f"{url}: the clock of this machine is not that of the store ({reason}); set it and run again."
+            f"{url}: the clock of this machine differs from that of the store ({reason}); set it and run the "
+            "same command again."
         )
     if isinstance(error, FileNotFoundError) or status == 404:
-        return NoFileError(f"{url}: there is no such {'file' if doing == 'read' else 'bucket or folder'}.")
+        return NoFileError(f"{url}: there is no such {('file' if doing == 'read' else 'bucket or folder')}.")
     if isinstance(error, IsADirectoryError):
-        return AddressError(f"{url}: this is a folder, a file is needed.")
+        return AddressError(f"{url}: this is a folder; name a file.")
     if isinstance(error, (NotADirectoryError, FileExistsError)) and code in {"", "412"}:
-        return InUseError(f"{url}: a folder is needed here, and a file of that name is in the way.")
+        return file_in_the_way(url)
     if (below & _NO_CREDENTIALS and "TransportError" not in below) or status == 401:
-        return AccessError(
-            f"{url}: no valid credentials for this address were found ({reason}); set them, or renew what has expired."
-        )
+        return AccessError(f"{url}: there are no valid credentials for this address ({reason}); set or renew them.")
     if isinstance(error, PermissionError) or status == 403:
         return AccessError(
-            f"{url}: no permission to {_VERBS[doing]} ({reason}); check the credentials, whether they have "
-            "expired, and their rights."
+            f"{url}: there is no permission to {_VERBS[doing]} ({reason}); check the rights and the expiry date of "
+            "the credentials."
         )
     damaged = "JSONDecodeError" in names or "Content-Range" in reason  # an answer that is none is a ValueError too
     if (names & _BAD_ADDRESS and not isinstance(error, OSError) and not damaged) or code in _BAD_NAME:
-        return AddressError(f"{url}: not an address that can be used ({reason}).")
+        return AddressError(f"{url}: this address cannot be used ({reason}); correct it.")
     if "FileExpired" in names:
-        return ChangedMeanwhileError(f"{url}: changed while it was read; run again.")
+        return changed_while_read(url)
     if code in _BUSY or status in {429, 503}:
         return StoreError(
-            f"{url}: could not be {doing} ({reason}); the store asks for fewer requests: run again later, or with "
-            "fewer workers."
+            f"{url}: could not be {doing} ({reason}), since the store asks for fewer requests; run again later, or "
+            "with fewer workers."
         )
-    return StoreError(f"{url}: could not be {doing} ({reason}); run again when that is mended.")
+    return StoreError(f"{url}: could not be {doing} ({reason}); correct this and run the same command again.")
 
 
 def _reason(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import AccessError, AddressError, BadTypeError, InUseError, StoreError
+from corpusveil.errors import AccessError, AddressError, StoreError, file_in_the_way, not_writable, of_other_type
 from corpusveil.storage import failures
 from corpusveil.storage.failures import told
 from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
@@ -57,7 +57,7 @@ def resolve(url: str) -> tuple[Any, str]:
             raise failures.missing_package(url, ImportError()) from None
         raise failures.unopened(url, error) from None
     if is_url and not isinstance(fs, LocalFileSystem) and {".", ".."} & set(rest.split("/")):
-        raise AddressError(f"{url}: '.' and '..' mean nothing at a store; write the address without them.")
+        raise AddressError(f"{url}: '.' and '..' have no meaning in a store; write the address without them.")
     return fs, path
 
 
@@ -69,7 +69,9 @@ def _refuse_name(url: str) -> None:
         shown = os.fsencode(url).decode("utf-8", "backslashreplace")
         raise AddressError(f"{shown}: this name is not valid UTF-8; rename the file or folder.") from None
     if "::" in url:
-        raise AddressError(f"{url}: a name with '::' is taken for a chain of addresses and can't be used; rename it.")
+        raise AddressError(
+            f"{url}: a name with '::' would be read as a chain of addresses and cannot be used; rename it."
+        )
 
 
 def is_local(url: str) -> bool:
@@ -237,13 +239,15 @@ def _open_hidden(folder: str, hidden: str, mode: int) -> int:
         except FileNotFoundError:
             continue
         except PermissionError:
-            raise AccessError(f"{folder}: no permission to write here.") from None
+            raise not_writable(folder) from None
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
             return descriptor
         os.close(descriptor)
-    raise StoreError(f"{folder}: this folder, or what is written in it, is removed again and again; run again.")
+    raise StoreError(
+        f"{folder}: this folder or its files are removed repeatedly by another program; run the same command again."
+    )
 
 
 def _flush_folder(path: str) -> None:
@@ -292,7 +296,8 @@ def refuse_links(*urls: str) -> None:
         fs, path = resolve(url)
         if isinstance(fs, LocalFileSystem) and os.path.islink(path.rstrip("/")):
             raise AddressError(
-                f"{path}: this is a symbolic link, which is not followed; put a folder here, or name another one."
+                f"{path}: this is a symbolic link, which is not followed; replace it by a folder, or choose "
+                "another path."
             )
 
 
@@ -316,13 +321,13 @@ def make_folder(path: str, *, private: bool = False) -> None:
                 continue
             _flush_folder(os.path.dirname(one))
     except PermissionError:
-        raise AccessError(f"{path}: no permission to create this folder.") from None
+        raise AccessError(f"{path}: there is no permission to create this folder.") from None
     except NotADirectoryError:
         pass
     except OSError as error:
         raise StoreError(f"{path}: this folder could not be created ({error.strerror}).") from None
     if not removed and not os.path.isdir(path):
-        raise InUseError(f"{path}: a folder is needed here, and a file of that name is in the way.")
+        raise file_in_the_way(path)
 
 
 def check_folder(url: str) -> None:
@@ -334,9 +339,9 @@ def check_folder(url: str) -> None:
     while not os.path.lexists(at):
         at = os.path.dirname(at)
     if not os.path.isdir(at):
-        raise InUseError(f"{at}: a folder is needed here, and a file of that name is in the way.")
+        raise file_in_the_way(at)
     if not os.access(at, os.W_OK | os.X_OK):
-        raise AccessError(f"{at}: no permission to write here.")
+        raise not_writable(at)
 
 
 def private_opener(path: str, flags: int) -> int:
@@ -415,9 +420,7 @@ def as_text(url: str | os.PathLike[str]) -> str:
     try:
         return os.fspath(url)
     except TypeError:
-        raise BadTypeError(
-            f"An address is text or a path, and this is of type {type(url).__name__}; give one."
-        ) from None
+        raise of_other_type("address", url, "text or a path") from None
 
 
 def absolute(url: str) -> str:

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from corpusveil.choices import CODECS
-from corpusveil.errors import BadValueError, FormatError
+from corpusveil.errors import FormatError, not_a_choice
 
 if TYPE_CHECKING:
     from corpusveil.storage.rows import Form
@@ -44,13 +44,15 @@ def form_of(name: str) -> str:
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             return suffix
-    raise FormatError(f"{name}: the form of this file is not known by its name; known are {', '.join(SUFFIXES)}.")
+    raise FormatError(
+        f"{name}: the name does not say the format of this file; use one of the endings {', '.join(SUFFIXES)}."
+    )
 
 
 def suffix_of(format: str) -> str | None:
     """Return the suffix of an output format, None for that of the input. Raises UserError for an unknown one."""
     if format not in FORMATS:
-        raise BadValueError(f"format = {format}: it may be {', '.join(FORMATS)}.")
+        raise not_a_choice("format", format, FORMATS)
     return None if format == "same" else f".{format}"
 
 

@@ -64,7 +64,8 @@ def cache_secret(*, make: bool = False) -> bytes | None:
         return None
     if found.st_uid != os.geteuid() or found.st_mode & _OTHERS or len(secret) != SECRET_BYTES:
         raise TrustError(
-            f"{path}: this secret is not yours alone, so it vouches for nothing; remove it, and another one is made."
+            f"{path}: other users have access to this secret, so its signatures prove nothing; remove it, and a "
+            "new secret is made."
         )
     return secret
 

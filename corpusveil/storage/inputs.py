@@ -39,6 +39,9 @@ class InputShard:
     stamp: str = ""
 
 
+NO_MATCH = "this matches no file"
+
+
 def addresses(given: Address | Sequence[Address]) -> list[str]:
     """Return one address or several, as a Python caller gives them, as a list of text."""
     several = [given] if isinstance(given, (str, os.PathLike)) else given
@@ -56,26 +59,26 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     different forms or on different stores; WorkError when a store can't be listed.
     """
     if not inputs:
-        raise UnsetError("No input is named; name files, folders or globs.")
+        raise UnsetError("There is no input; name files, folders or globs.")
     found: dict[str, Entry] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
         matches = _expand(pattern)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
-            raise NoFileError(f"{pattern}: nothing matches; name existing files, a folder or a glob in quotes.")
+            raise NoFileError(f"{pattern}: {NO_MATCH}; name existing files, a folder or a glob in quotes.")
         found.update(matches)
     if len(stores) > 1:
         one, other = list(stores.values())[:2]
-        raise FormatError(f"The input lies on different kinds of store ({one}, {other}); run them one at a time.")
+        raise FormatError(f"The input is on different kinds of store ({one}, {other}); run them separately.")
     by_form: dict[str, str] = {}
     for url in found:
         by_form.setdefault(formats.form_of(url), url)
     if len(by_form) > 1:
         (first, one), (second, other) = list(by_form.items())[:2]
         raise FormatError(
-            f"The input mixes forms ({one} is {first}, {other} is {second}); run them one form at a time, "
-            "for instance with a glob."
+            f"The input mixes formats ({one} is {first}, {other} is {second}); run each format separately, for "
+            "instance with a glob."
         )
     if root is None:
         base = posixpath.commonpath([posixpath.dirname(_path(url)) for url in found])
@@ -98,7 +101,7 @@ def _root(root: str, urls: Sequence[str]) -> str:
     store = protocols(files.resolve(root)[0])
     for url in urls:
         if not _path(url).startswith(base + "/") or protocols(files.resolve(url)[0]) != store:
-            raise AddressError(f"{url}: this input does not lie in the root {root}; name a folder above all of it.")
+            raise AddressError(f"{url}: this input is not in the root {root}; name a folder above all inputs.")
     return base or _path(root)
 
 
@@ -245,14 +248,16 @@ def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: 
     """Raise UserError when output or records lie where the input lies, or in one another."""
     targets = {"output": _folder(output), "records": _folder(records)}
     if _within(targets["records"], targets["output"]) or _within(targets["output"], targets["records"]):
-        raise OverlapError(f"{records}: the private records may not lie in the output folder, nor it in them.")
+        raise OverlapError(
+            f"{records}: the private records and the output folder contain each other; choose another folder."
+        )
     for name, target in targets.items():
         for shard in shards:
             if _within(_folder(shard.url), target):
-                raise OverlapError(f"{shard.url}: this input lies in the {name} folder; choose another folder.")
+                raise OverlapError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
         for folder in inputs:
             if _within(target, _folder(folder)):
-                raise OverlapError(f"{folder}: the {name} folder would lie in this input; choose another folder.")
+                raise OverlapError(f"{folder}: the {name} folder would be in this input; choose another folder.")
 
 
 def _folder(url: str) -> str:

@@ -29,9 +29,9 @@ def _value(row: Any, column: str) -> Any:
     try:
         return row[column]
     except KeyError:
-        raise _BadValueError(f"has no column {column!r}; name the right one.") from None
+        raise _BadValueError(f"has no column {column!r}; give the right name.") from None
     except (TypeError, IndexError):
-        raise _BadValueError("not a JSON object; each line has to be one.") from None
+        raise _BadValueError("not a JSON object; write an object on each line.") from None
 
 
 def _dumps(value: Any) -> bytes:
@@ -46,15 +46,17 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
             raise MemoryError from None
-        raise _BadValueError("not valid JSON in UTF-8; mend or remove the line.") from None
+        raise _BadValueError("not valid JSON in UTF-8; repair or remove the line.") from None
     text = _value(row, columns.text)
     if not isinstance(text, str):
-        raise _BadValueError(f"column {columns.text!r} is not text; it has to be a string.")
+        raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
     identity = None
     if columns.id is not None:
         identity = _value(row, columns.id)
         if not isinstance(identity, (str, int)) or isinstance(identity, bool):
-            raise _BadValueError(f"the id column {columns.id!r} has to be a string or a whole number.")
+            raise _BadValueError(
+                f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
+            )
     if not columns.keep:
         return text, identity, []
     try:
@@ -64,7 +66,7 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
         exact = json.loads(line)
         return text, identity, [_dumps(_value(exact, column)) for column in columns.keep]
     except orjson.JSONEncodeError:
-        raise _BadValueError("nested too deep; lists and objects may stand in one another 250 times.") from None
+        raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
 
 
 def _texts(rows: Sequence[bytes], columns: Columns) -> list[str] | None:

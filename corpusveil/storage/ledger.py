@@ -228,15 +228,16 @@ class Ledger:
         ledger = cls(files.absolute(url))
         if files.exists(ledger._address("manifest.json")):
             raise InUseError(
-                f"{ledger.url}: a release is here, and a ledger is a folder of its own; choose another one."
+                f"{ledger.url}: this folder has a release, and a ledger needs a folder of its own; choose "
+                "another folder."
             )
         for part in ("", ENTRIES):
             files.sweep(ledger._address(part))
         if not files.exists(ledger._address(SECRET)):
             if files.listing(ledger._address(ENTRIES)):
                 raise NotMadeError(
-                    f"{ledger.url}: the ledger's {SECRET} is missing, without which documents can't be recognised; "
-                    "put it back."
+                    f"{ledger.url}: the {SECRET} of the ledger is missing, and documents cannot be recognized "
+                    "without it; restore it."
                 )
             files.create_bytes(ledger._address(SECRET), secrets.token_bytes(SECRET_BYTES), private=True)
         return ledger
@@ -246,7 +247,7 @@ class Ledger:
         """Return the ledger at an address. Raises UserError when none is there."""
         ledger = cls(files.absolute(url))
         if not files.exists(ledger._address(SECRET)):
-            raise NotMadeError(f"{url}: there is no ledger here (no {SECRET}).")
+            raise NotMadeError(f"{url}: there is no ledger here (no {SECRET}); check the address.")
         return ledger
 
     def _address(self, *parts: str) -> str:
@@ -257,7 +258,10 @@ class Ledger:
         """The key of the fingerprints."""
         secret = files.read_bytes(self._address(SECRET))
         if len(secret) != SECRET_BYTES:
-            raise SecretError(f"{self._address(SECRET)}: this secret has {len(secret)} bytes, not {SECRET_BYTES}.")
+            raise SecretError(
+                f"{self._address(SECRET)}: this secret has {len(secret)} bytes instead of {SECRET_BYTES}; restore it "
+                "from a copy."
+            )
         return secret
 
     def enter(self, planned: Sequence[AnEntry], refuse: Refuse | None) -> list[str]:
@@ -407,8 +411,8 @@ def _values(column: pa.Array) -> memoryview:
 
 def _damaged(address: str) -> str:
     return (
-        f"{address}: this entry of the ledger is damaged; restore it from a copy: without it, what was spent would be "
-        "counted too low."
+        f"{address}: this entry of the ledger is damaged, and spending would be counted too low without it; restore "
+        "it from a copy."
     )
 
 
@@ -422,9 +426,9 @@ def _about_of(address: str, schema: pa.Schema) -> dict[str, Any]:
             raise BadRecordError(damaged)
         if found.version != VERSION:
             raise VersionError(
-                f"{address}: this entry is of version {found.version} of the ledger, and this corpusveil reads version "
-                f"{VERSION}; begin another ledger, with caps lower by what 'ledger show' of the corpusveil that wrote "
-                "this one says was spent."
+                f"{address}: this entry has version {found.version} of the ledger, and this corpusveil reads version "
+                f"{VERSION}; start another ledger. Lower its caps by the spending that 'ledger show' reports with "
+                "the corpusveil that wrote this entry."
             )
         about = About.of(data)
         if about is None:

@@ -21,8 +21,8 @@ _RAW_BYTES = 4 << 20
 def too_long(name: str, line: int) -> UserError:
     """Return the sentence about a line, or a row of CSV that begins there, that is larger than memory should hold."""
     return BadRowError(
-        f"{name}, line {line:,}: longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read of one; split it, or "
-        "fetch the file again if it should have no such line."
+        f"{name}, line {line:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read; split "
+        "it, or fetch the file again if it should not have such a line."
     )
 
 

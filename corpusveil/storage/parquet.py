@@ -45,7 +45,7 @@ def _sound(name: str) -> contextlib.AbstractContextManager[None]:
 
 
 def _not_sound(name: str) -> str:
-    return f"{name}: not a sound Parquet file; fetch or make it again."
+    return f"{name}: this is not a valid Parquet file; fetch or make it again."
 
 
 def opened(file: IO[bytes]) -> pq.ParquetFile:
@@ -130,14 +130,14 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
     for column in columns.named:
         if schema.names.count(column) != 1:
             there = "are several columns" if column in schema.names else "is no column"
-            raise ColumnError(f"{name}: there {there} {column!r}; name the right one.")
+            raise ColumnError(f"{name}: there {there} {column!r}; give the right name.")
     text = schema.field(columns.text).type
     if not _is_text(text):
-        raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; it has to be a string.")
+        raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
     if columns.id is not None:
         kind = schema.field(columns.id).type
         if not _is_text(kind) and not pa.types.is_integer(kind):
-            raise ColumnError(f"{name}: the id column {columns.id!r} has to be a string or a whole number, not {kind}.")
+            raise ColumnError(f"{name}: the id column {columns.id!r} is {kind}; make it a string or a whole number.")
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -214,12 +214,12 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     for name in columns.named:
         column = rows.column(name)
         if _is_text(column.type):
-            why.update(dict.fromkeys(_wrong(column), "not valid UTF-8; mend or remove the row."))
+            why.update(dict.fromkeys(_wrong(column), "not valid UTF-8; repair or remove the row."))
     for number in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)).tolist():
-        why[number] = f"column {columns.text!r} is empty (null); it has to be a string."
+        why[number] = f"column {columns.text!r} is empty (null); fill it or remove the row."
     if columns.id is not None:
         for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
-            why[number] = f"the id column {columns.id!r} is empty (null); every row needs an id."
+            why[number] = f"the id column {columns.id!r} is empty (null); give every row an id."
     batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
     if why:
         sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())

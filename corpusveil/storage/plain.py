@@ -27,7 +27,7 @@ def _parse(rows: Sequence[bytes], first: int) -> Batch:
         try:
             texts.append(line.removesuffix(b"\r").decode())
         except UnicodeDecodeError:
-            batch.bad.append(BadRow(number, "not valid UTF-8; mend or remove the line.", line))
+            batch.bad.append(BadRow(number, "not valid UTF-8; repair or remove the line.", line))
             continue
         batch.numbers.append(number)
     batch.texts = pa.array(texts, type=pa.large_string())
@@ -77,7 +77,7 @@ class PlainText(lines.OfBytes):
         if columns.id is not None or columns.keep:
             option, column = ("id", columns.id) if columns.id is not None else ("keep", columns.keep[0])
             raise ColumnError(
-                f"{option} {column}: plain text has no other columns; leave it out, or use a form that has them."
+                f"{option} {column}: plain text has no other columns; leave this out, or use a format that has columns."
             )
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:

@@ -172,7 +172,8 @@ class Records:
             return None
         if (record := kind.of(data)) is None:
             raise BadRecordError(
-                f"{self.address(name)}: this record is damaged; restore it, or remove it and run again."
+                f"{self.address(name)}: this record is damaged; restore it, or remove it and run the same "
+                "command again."
             )
         return record
 

@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from typing import IO, Any
 
-from corpusveil.errors import ChangedMeanwhileError, StoreError
+from corpusveil.errors import StoreError, changed_while_read
 from corpusveil.storage.failures import told
 
 READ_BYTES = 8 << 20
@@ -75,7 +75,7 @@ class RemoteReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Go to a position in bytes and return it."""
         if self._size is None:
-            raise io.UnsupportedOperation(f"{self._url}: has no known size.")
+            raise io.UnsupportedOperation(f"{self._url}: the store does not give the size of this file.")
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
         self._position = max(0, base + offset)
         return self._position
@@ -125,7 +125,7 @@ class RemoteReader(io.RawIOBase):
                 return bytes(data)
         raise StoreError(
             f"{self._url}: could not be read (the store gave {len(data):,} bytes for the {wanted:,} from byte "
-            f"{self._position:,} on); run again when it answers rightly."
+            f"{self._position:,} on); run the same command again later."
         )
 
     def _refuse_another(self) -> None:
@@ -134,7 +134,7 @@ class RemoteReader(io.RawIOBase):
         with told(self._url, "read"):
             now = _version(self._fs.info(self._path))
         if now != self._version:
-            raise ChangedMeanwhileError(f"{self._url}: changed while it was read; run again.")
+            raise changed_while_read(self._url)
 
 
 def _version(info: dict[str, Any]) -> tuple[Any, ...]:
@@ -191,7 +191,10 @@ class RemoteWriter(io.RawIOBase):
                 where = self._send_hidden()
             found = int(self._fs.info(where)["size"])
         if found != self._written:
-            raise StoreError(f"{self._url}: the store has {found:,} bytes of {self._written:,} written; run again.")
+            raise StoreError(
+                f"{self._url}: the store has {found:,} of the {self._written:,} bytes that were written; run the "
+                "same command again."
+            )
         if where != self._path:
             with told(self._url, "written"):
                 self._fs.mv(where, self._path)

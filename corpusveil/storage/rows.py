@@ -38,9 +38,9 @@ class Columns:
 
     def __post_init__(self) -> None:
         if self.text in self.keep:
-            raise ColumnError(f"{self.text}: the text column can't be kept as it is; keep other columns.")
+            raise ColumnError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
         if len(set(self.keep)) < len(self.keep):
-            raise ColumnError("A column to keep is named twice; name each once.")
+            raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; how cells are written only where it is not as they are."""

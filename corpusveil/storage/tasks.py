@@ -64,7 +64,7 @@ def plan(
     rows can't be counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
-        raise BadValueError(f"rows per task = {rows_per_task}: it has to be a multiple of {BLOCK_ROWS}.")
+        raise BadValueError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     shares = _shares(shards, slots) if rows_per_task is None else {}
     bad: dict[int, str] = {}

@@ -84,7 +84,7 @@ TASKS: Mapping[str, Callable[[], LabelledTexts]] = {
 def bundled_task(name: str) -> LabelledTexts:
     """Return a task by its name, with a split that is always the same."""
     if name not in TASKS:
-        raise UnknownError(f"{name}: no bundled task has this name; there are {', '.join(TASKS)}.")
+        raise UnknownError(f"{name}: there is no bundled task of this name; choose one of {', '.join(TASKS)}.")
     return TASKS[name]()
 
 
@@ -94,7 +94,7 @@ def topics(texts: Sequence[str], space: Space, count: int = TOPICS) -> list[str]
     Raises UserError for fewer texts than clusters.
     """
     if len(texts) < count:
-        raise DataError(f"{len(texts)} texts are too few for {count} topics.")
+        raise DataError(f"{len(texts)} texts are too few for {count} topics; give more texts.")
     from scipy.cluster.vq import kmeans2
 
     points = averages(space, tokenizer_of(space.vocabulary), texts)

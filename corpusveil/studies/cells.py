@@ -115,7 +115,7 @@ def _plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
-    message = f"a result of type {type(value).__name__} can't be recorded"
+    message = f"a result of type {type(value).__name__} cannot be recorded"
     raise TypeError(message)
 
 

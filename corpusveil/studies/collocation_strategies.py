@@ -66,7 +66,7 @@ class CollocationGrid(Grid):
     def _another(cls, also: tuple[GridMechanism, ...], info: ValidationInfo) -> tuple[GridMechanism, ...]:
         own = info.data.get("mechanism")
         if own is not None and own.name in [mechanism.name for mechanism in also]:
-            raise ValueError(f"{own.name} is the mechanism of the whole grid already; leave it out here")
+            raise ValueError(f"{own.name} is already the mechanism of the whole grid; leave it out here")
         return also
 
 

@@ -159,9 +159,7 @@ def words_of(task: LabelledTexts, space: Space, count: int) -> npt.NDArray[np.in
     """
     known = np.unique(terms_of(task.texts, tokenizer_of(space.vocabulary)).words().ids)
     if not known.size:
-        raise DataError(
-            f"{task.name}: the space has none of its words, so there is no word to draw; give other vectors."
-        )
+        raise DataError(f"{task.name}: the space has none of its words, so no word can be drawn; give other vectors.")
     return np.sort(np.random.default_rng(0).permutation(known)[:count]).astype(np.int64)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from corpusveil.errors import AddressError, BadFileError, BadValueError, UnknownError
+from corpusveil.errors import BadFileError, BadValueError, UnknownError, unreadable
 from corpusveil.studies.study import Grid, Study
 
 
@@ -39,14 +39,14 @@ def _given(file: str, study: Study) -> dict[str, Any]:
     try:
         changes = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        raise AddressError(f"{file}: this file can't be read ({error.strerror}).") from None
+        raise unreadable(file, error) from None
     except (ValueError, RecursionError):
-        raise BadFileError(f"{file}: this is no TOML.") from None
+        raise BadFileError(f"{file}: this is not valid TOML; correct it.") from None
     known = study.grid.model_fields
     for key in changes:
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known)}."
+            hint = f"did you mean {near[0]}?" if near else f"its keys are: {', '.join(known)}."
             raise UnknownError(f"{file}, {json.dumps(key)[:80]}: the study {study.name} has no such key; {hint}")
     return changes
 

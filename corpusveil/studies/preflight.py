@@ -21,7 +21,7 @@ from corpusveil.evaluation.utility.text_classifiers import require_sklearn
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards, lies_in_input
 from corpusveil.studies.cells import Cell
-from corpusveil.studies.retrieval.trec import read_qrels, read_queries
+from corpusveil.studies.retrieval.trec import NO_JUDGMENTS, read_qrels, read_queries
 from corpusveil.studies.search_collections import BUNDLED, JUDGED, is_judged
 from corpusveil.studies.study import Grid, Study
 from corpusveil.studies.study_data import Sources, StudyData
@@ -58,19 +58,19 @@ def check_sources(study: Study, data: StudyData) -> None:
     sources, needs = data.sources, data.needs
     for name in study.no_use_for:
         if getattr(sources, name) != getattr(Sources(), name):
-            raise ConflictError(f"--{name}: the study {study.name} has no use for it; leave it out.")
+            raise ConflictError(f"--{name}: the study {study.name} does not use it; leave it out.")
     if sources.corpus and sources.vectors and not needs.counts:
         raise ConflictError(
-            "--corpus: vectors are given, so this study learns nothing from a corpus; leave one of them out."
+            "--corpus: vectors are given, so this study learns nothing from a corpus; leave either out."
         )
     if len(sources.vectors) > 1 and all(word.embeddings == 1 and word.dimensions is None for word in needs.words):
-        raise ConflictError(f"--vectors: the study {study.name} has one embedding; give one file.")
+        raise ConflictError(f"--vectors: the study {study.name} has a single embedding; give one file.")
     for name in ("data", "collection", "queries", "qrels"):
         url = getattr(sources, name)
         if url is not None and not files.exists(url):
             raise NoFileError(f"--{name} {url}: there is nothing here.")
     if sources.data is not None and (files.info(sources.data) or {}).get("type") != "directory":
-        raise AddressError(f"--data {sources.data}: this is a file; name the folder that it is in.")
+        raise AddressError(f"--data {sources.data}: this is a file; name the folder that contains it.")
     if sources.corpus:
         find_shards(sources.corpus)
     _refuse_inside(data.folder, [*sources.corpus, *([] if sources.data is None else [sources.data])])
@@ -78,7 +78,7 @@ def check_sources(study: Study, data: StudyData) -> None:
         assert sources.queries is not None  # noqa: S101 - is_judged
         assert sources.qrels is not None  # noqa: S101 - is_judged
         if not read_queries(sources.queries).keys() & read_qrels(sources.qrels).keys():
-            raise MismatchError("No query has a judgement: the ids of queries and judgements are not of one set.")
+            raise MismatchError(NO_JUDGMENTS)
     if "model" not in study.no_use_for:
         _check_model(sources.model)
     if sources.encoder is not None:
@@ -89,7 +89,7 @@ def _refuse_inside(output: str, inputs: Sequence[str]) -> None:
     """Raise UserError where the output would be read as an input: it lies in it, or a glob fits what is written."""
     for url in inputs:
         if lies_in_input(output, url, ("study.json",)):
-            raise OverlapError(f"--output {output}: this is in {url}, which is read; name another folder.")
+            raise OverlapError(f"--output {output}: this is in {url}, which is read; choose another folder.")
 
 
 def _check_model(name: str) -> None:
@@ -98,7 +98,7 @@ def _check_model(name: str) -> None:
         return
     if name != "lstm" and not os.path.isfile(os.path.join(name, "config.json")):
         raise BadValueError(
-            f"--model {name}: it may be tfidf, vectors, lstm, or the folder of a transformers model (with config.json)."
+            f"--model {name}: choose tfidf, vectors, lstm, or the folder of a transformers model (with config.json)."
         )
     if any(
         importlib.util.find_spec(package) is None

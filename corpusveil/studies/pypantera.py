@@ -154,7 +154,9 @@ def classified(data: StudyData, grid: PypanteraGrid, name: str, texts: list[str]
     """Return how a classifier of the original texts does on the test rows of other texts."""
     task = data.task(name, grid.train_rows, grid.test_rows)
     if task.pairs is not None:
-        raise DataError(f"{name}: this study classifies single texts, and these are pairs; take it out of the grid.")
+        raise DataError(
+            f"{name}: this study classifies single texts, and these are pairs; take the task out of the grid."
+        )
     train, test = task.train_and_test(seed)
     learnt_by = seed if data.model.seeded else 0
     predict = _trained(data, name, grid.train_rows, grid.test_rows, learnt_by)

@@ -151,7 +151,7 @@ def run_study(prepared: PreparedStudy, engine: Engine, watch: Watch | None = Non
     if results.failed:
         raise UnfinishedError(
             f"{len(results.failed):,} of {len(prepared.cells):,} cells failed, the first with: {results.failed[0]} "
-            f"{page} is without them; run the same command again to try them once more."
+            f"{page} is without them; run the same command again to retry them."
         )
     return account, page
 
@@ -194,8 +194,8 @@ def plan_lines(prepared: PreparedStudy) -> Iterator[str]:
         many = sum(cell.kind == kind for cell in left)
         if took[kind]:
             seconds += many * float(np.mean(took[kind]))
-            yield f"{kind}: {many:,} left, {np.mean(took[kind]):.1f} s each by those done."
+            yield f"{kind}: {many:,} left, {np.mean(took[kind]):.1f} s for each finished cell."
         else:
-            yield f"{kind}: {many:,} left; none is done, so nobody knows how long one takes."
+            yield f"{kind}: {many:,} left; none is done, so their time is not known."
     if seconds:
-        yield f"About {seconds:,.0f} core-seconds of the known kinds; divide by the cores of a cluster."
+        yield f"About {seconds:,.0f} core-seconds for the known kinds; divide by the cores of a cluster."

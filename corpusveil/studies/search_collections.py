@@ -58,7 +58,7 @@ def is_judged(data: StudyData) -> bool:
     sources = data.sources
     present = [url is not None for url in (sources.collection, sources.queries, sources.qrels)]
     if any(present) and not all(present):
-        raise ConflictError("--collection, --queries and --qrels belong together; give all three, or none of them.")
+        raise ConflictError("--collection, --queries and --qrels belong together; give all three or none.")
     return all(present)
 
 

@@ -71,7 +71,7 @@ class Grid(BaseModel):
             names = [entry.name if isinstance(entry, GridMechanism) else entry for entry in value]
             for name in names:
                 if names.count(name) > 1:
-                    raise ValueError(f"{name} is here twice; a study has it once")
+                    raise ValueError(f"{name} occurs twice; give it once")
             if str(info.field_name).endswith("epsilons"):
                 return tuple(sorted(value))
         return value
@@ -212,7 +212,7 @@ class Study(abc.ABC):
 def find(name: str) -> Study:
     """Return a study by its name. Raises UserError for an unknown one."""
     if name not in STUDIES:
-        raise UnknownError(f"{name}: there is no such study; there are {', '.join(STUDIES)}.")
+        raise UnknownError(f"{name}: there is no such study; choose one of {', '.join(STUDIES)}.")
     study: Study = importlib.import_module(f"corpusveil.studies.{STUDIES[name]}").STUDY
     return study
 

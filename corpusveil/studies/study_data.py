@@ -151,8 +151,8 @@ class StudyData:
         present = [name for name in tasks if self.has(name)]
         if tasks and needed and not present:
             raise FormatError(
-                f"--data {self.sources.data}: it has none of {', '.join(f'{name}.parquet' for name in tasks)}; "
-                "csv and jsonl will do."
+                f"--data {self.sources.data}: this folder has none of "
+                f"{', '.join(f'{name}.parquet' for name in tasks)} (csv and jsonl also work); add them."
             )
         return present
 

@@ -37,7 +37,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: Watch | None = None) ->
     there = files.read_if_there(data.address(MADE_OF))
     if there is not None and there != made.encode() and _begun(data):
         raise InUseError(
-            f"{data.folder}: here lies a study of other data, options or another grid; choose another --output."
+            f"{data.folder}: this folder has a study of other data, options or another grid; choose another --output."
         )
     vectors: list[Vectors] = []
     if not all(is_artifact(data.address("spaces", word.name)) for word in needs.words):
@@ -91,8 +91,8 @@ def _largest(vectors: Sequence[Vectors]) -> Vectors:
 def _require_dimensions(vectors: Vectors, dimensions: int) -> None:
     if dimensions > vectors.vectors.shape[1]:
         raise MismatchError(
-            f"{vectors.source}: it has {vectors.vectors.shape[1]} dimensions and the grid asks for {dimensions}; give "
-            "vectors that have so many, or leave them out of the grid."
+            f"{vectors.source}: the vectors have {vectors.vectors.shape[1]} dimensions, and the grid needs "
+            f"{dimensions}; give other vectors, or take these dimensions out of the grid."
         )
 
 
@@ -137,7 +137,7 @@ def _learn(data: StudyData, engine: Engine, watch: Watch | None, variants: int) 
 
 def _how(name: str) -> Any:
     if name not in ("word", "gst", "mst", "optimal"):
-        raise BadValueError(f"tokenizer {name}: it may be word, gst, mst or optimal.")
+        raise BadValueError(f"tokenizer {name}: choose word, gst, mst or optimal.")
     return name
 
 

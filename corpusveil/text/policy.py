@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from corpusveil.choices import HYPHENS, NUMBER_POLICIES, POLICIES, Hyphens, NumberPolicy, Policy
-from corpusveil.errors import BadValueError
+from corpusveil.errors import BadValueError, not_a_choice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +26,8 @@ DOCUMENT_LENGTH = "how many tokens a document has"
 """What no text policy and no mechanism hides: a token comes out for each that goes in, unless it is dropped."""
 
 NUMBER_SHAPES = (
-    "where numbers stand and their shape: how many digits and letters they have in which places, their marks, and "
-    "letters that many public numbers have there (10km)"
+    "where numbers are and their shape: the number and places of their digits and letters, their marks, and letters "
+    "that many public numbers have there (10km)"
 )
 """What replacing numbers by surrogates discloses."""
 
@@ -36,7 +36,7 @@ _LEFT_IN_THE_CLEAR = {
     "stop_words": "stop words",
     "numbers": "numbers",
     "contacts": "URLs, e-mail addresses and handles",
-    "punctuation": "punctuation, every mark of it (also emoticons, codes and passwords made of marks)",
+    "punctuation": "all punctuation (also emoticons, codes and passwords made of punctuation marks)",
     "other": "symbols, emoji and control characters",
 }
 
@@ -78,7 +78,7 @@ class TextPolicy:
             value = getattr(self, name)
             choices: tuple[str, ...] = NUMBER_POLICIES if name == "numbers" else POLICIES
             if value not in choices:
-                raise BadValueError(f"{name} = {value!r}: choose one of {', '.join(choices)}.")
+                raise not_a_choice(name, value, choices)
             if value == "privatize" and name != "stop_words":
                 raise BadValueError(
                     f"{name} = 'privatize': only words of the vocabulary can be privatized; "
@@ -86,9 +86,9 @@ class TextPolicy:
                 )
         for name, allowed in (("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS)):
             if getattr(self, name) not in allowed:
-                raise BadValueError(f"{name} = {getattr(self, name)!r}: choose {' or '.join(allowed)}.")
+                raise not_a_choice(name, getattr(self, name), allowed)
         if self.tokenizer not in TOKENIZERS:
-            raise BadValueError(f"tokenizer = {self.tokenizer!r}: choose one of {', '.join(TOKENIZERS)}.")
+            raise not_a_choice("tokenizer", self.tokenizer, TOKENIZERS)
 
     def actions(self) -> npt.NDArray[np.uint8]:
         """Return the policy code of each role; uint8 [7]."""
@@ -109,19 +109,19 @@ class TextPolicy:
         """Name everything that a reader of the output sees unprotected, in words."""
         shown = [DOCUMENT_LENGTH, "where sentences end, as far as kept punctuation shows it"]
         if self.tokenizer != "word":
-            shown.append("where collocations stood, as far as what replaces them shows it")
+            shown.append("where collocations were, as far as their replacements show it")
         for name, words in _LEFT_IN_THE_CLEAR.items():
             value = getattr(self, name)
             if value == "keep":
                 shown.append(f"{words}, as in the input")
             elif value == "mask":
-                shown.append(f"where {words} stand (not which)")
+                shown.append(f"where {words} are (not which)")
             elif value == "surrogate":
                 shown.append(NUMBER_SHAPES)
         if self.layout == "keep":
-            shown.append("white space and line breaks, as they are")
+            shown.append("white space and line breaks, as in the input")
         else:
-            shown.append("which tokens touch and which stand apart")
+            shown.append("which tokens are separated by white space")
         if self.case == "restore":
             shown.append("which words had capitals")
         return tuple(shown)

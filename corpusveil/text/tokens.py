@@ -65,11 +65,9 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
         try:
             column = column.cast(pa.large_string())
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
-            raise ColumnError(
-                f"The text column is of type {column.type}; text is needed, as string or large_string."
-            ) from None
+            raise ColumnError(f"The text column is of type {column.type}; cast it to string or large_string.") from None
         if not pa.types.is_large_string(column.type):
-            raise ColumnError("The text column could not be read as strings.")
+            raise ColumnError("The text column could not be read as strings; cast it to string.")
     if column.null_count:  # a null may have bytes underneath; they are no text of this column
         column = column.fill_null("")
     width = np.int64 if pa.types.is_large_string(column.type) else np.int32
@@ -101,7 +99,9 @@ class Tokenizer:
         data = data[base : int(documents[-1])]
         documents = documents - base
         if data.size > MAX_BYTES:
-            raise SizeError(f"A document or batch has {data.size:,} bytes of text; {MAX_BYTES:,} is the most.")
+            raise SizeError(
+                f"A document or batch has {data.size:,} bytes of text, and {MAX_BYTES:,} is the most; split it."
+            )
         starts = np.empty(data.size, dtype=np.int32)
         ends = np.empty(data.size, dtype=np.int32)
         classes = np.empty(data.size, dtype=np.uint8)

@@ -42,7 +42,10 @@ class PrivatizeDocuments(beam.PTransform):
     def __init__(self, release: Release, text: str = "text", id: str | None = None) -> None:
         super().__init__()
         if id is None:
-            raise UnsetError("A collection has no order to tell documents by; name a field that does: id='...'.")
+            raise UnsetError(
+                "Documents of a collection have no order to identify them by; name a field that identifies them: "
+                "id='...'."
+            )
         self._kernel = require_release(release).kernel()
         self._fields = (text, id)
 
@@ -53,7 +56,7 @@ class PrivatizeDocuments(beam.PTransform):
             there = [name for name, _ in kind._fields]
             for name in self._fields:
                 if name not in there:
-                    raise ColumnError(f"{name}: the documents have no such field; there are {', '.join(there)}.")
+                    raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         return documents | "Privatize" >> beam.ParDo(_Privatize(self._kernel, *self._fields)).with_output_types(kind)
 
 
@@ -98,10 +101,10 @@ class _Privatize(beam.DoFn):
         fields = _fields(document)
         for name in (self._text, self._id):
             if name not in fields:
-                raise BadRowError(f"{name}: a document has no such field.")
+                raise BadRowError(f"{name}: a document lacks this field; add it or leave the document out.")
         text, identity = fields[self._text], fields[self._id]
         if text is not None and not isinstance(text, str):
-            raise BadRowError(f"{self._text}: a document's text is not a string.")
+            raise BadRowError(f"{self._text}: the text of a document is not a string; convert it first.")
         return text, identity
 
     def _privatized(self, documents: Sequence[Any], texts: Sequence[str | None], identities: list[Any]) -> list[Any]:

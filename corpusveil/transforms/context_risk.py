@@ -112,8 +112,8 @@ def _public_text(mechanism: Mechanism, model: LanguageModel) -> _PublicText:
     truth = _ids_in(space, model)[sampled_text(model, uniform, WORDS)]
     if (known := int((truth >= 0).sum())) < FEWEST:
         raise DataError(
-            f"risk_of context: of {count:,} words that the language model says the space has {known:,}; give a model "
-            "of text in the words of the space."
+            f"risk_of context: the text of the language model has {count:,} words of which the space has {known:,}; "
+            "give a model of text in the words of the space."
         )
     reader = reader_of(Denoiser(mechanism, Budget(1.0), TextPolicy(), model))
     law = np.cumsum(reader.unknown)

@@ -185,6 +185,14 @@ class Copies:
     copies: int
     most: int
 
+    def sentence(self) -> str:
+        """Return the counts in words."""
+        return (
+            f"{self.documents:,} documents, of which {self.copies:,} are copies of an earlier document; at most "
+            f"{self.most:,} are equal. With duplicates = independent, such a document spends {self.most:,} times "
+            "as much"
+        )
+
 
 def count(tags: Iterable[Tags]) -> Copies:
     """Count equal tags."""

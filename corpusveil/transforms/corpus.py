@@ -11,7 +11,15 @@ from typing import Any
 
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown
-from corpusveil.errors import ChangedError, ConflictError, InUseError, UserError, VersionError
+from corpusveil.errors import (
+    ChangedError,
+    ConflictError,
+    InUseError,
+    UserError,
+    VersionError,
+    changed_during_run,
+    file_in_the_way,
+)
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
@@ -52,7 +60,7 @@ class Outcome(Shown):
     def card(self) -> Card:
         """Return what the release says of itself, and where the rest is; no count of the input is shown."""
         if self.content_sha256 is None:
-            told = ("state", f"{self.shards} shards are handed over; the job writes the manifest when all are done")
+            told = ("state", f"{self.shards} shards were handed over; the job writes the manifest when all are done")
             return Card(f"Release in {self.output}", [told, ("records", f"{self.records} (do not publish)")])
         sizes = self.counts.public()
         aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
@@ -125,6 +133,7 @@ def privatize_corpus(
     debug: bool = False,
     spending: Spending | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
+    begun: Callable[[], Any] | None = None,
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
@@ -134,7 +143,8 @@ def privatize_corpus(
     part of documents' identities, and a ledger knows documents by it. ``format`` is the output's form, a suffix
     or ``same``; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
     records. ``spending`` names a ledger: what documents spend is written there before anything is drawn, and a cap that
-    would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. Of several
+    would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is
+    called before anything is drawn, when arguments, folders and caps are found to be right. Of several
     runs on the same records one works at a time: it holds a lease among them until it ends (a detached job goes on
     without). Raises UserError when input or arguments are wrong and when the output folder belongs to another release;
     WorkError when the engine fails and when another run is in progress.
@@ -148,17 +158,22 @@ def privatize_corpus(
     for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
         formats.find(form).check(columns)
     if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
-        raise ConflictError("csv_formulas = escape: this output is no CSV; choose the format csv, or leave it out.")
+        raise ConflictError(
+            "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
+        )
     refuse_overlap(inputs, shards, output, folder.url)
     if spending is not None:
         refuse_denoised(shards)
     corpus = name_of_corpus(corpus, shards, columns, spending)
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":
-            raise InUseError(f"{url}: a folder is needed here, and a file of that name is in the way.")
+            raise file_in_the_way(url)
     files.refuse_links(files.join(output, "data"), folder.url, *map(folder.address, _FOLDERS))
     if files.exists(public_page(output)) and folder.read("run.json", Run) is None:
-        raise InUseError(f"{public_page(output)}: a file is where this release's page would be; choose another output.")
+        raise InUseError(
+            f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
+            "output."
+        )
     tasks = plan(shards, suffix, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
     job = ShardJob(
         release.kernel(whole_corpus=True),
@@ -176,7 +191,7 @@ def privatize_corpus(
         corpus=corpus,
     )
     with lease.hold(folder.url) as held:
-        return _run(release, job, tasks, engine, spending, watch, held, began)
+        return _run(release, job, tasks, engine, spending, watch, begun, held, began)
 
 
 def _run(
@@ -186,6 +201,7 @@ def _run(
     engine: Engine,
     spending: Spending | None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None,
+    begun: Callable[[], Any] | None,
     held: Lease,
     began: float,
 ) -> Outcome:
@@ -195,11 +211,15 @@ def _run(
     looks_first = spending is not None or release.duplicates == "drop"
     fresh = looks_first and job.records.read("run.json", Run) is None
     if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
+        if begun is not None:
+            begun()
         _sweep(job)
         outcome = _already(job, tasks, began)
         write_pages(job.output, job.records)
         return outcome
     job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
+    if begun is not None:
+        begun()
     finish = Finish(job, tasks, draft(release, job.columns))
     left = _left(job, tasks)
     if left and isinstance(engine, Detachable) and engine.detached:
@@ -257,7 +277,7 @@ def _prepare(
 def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence[ShardTask]) -> Mapping[str, str]:
     for task in tasks:
         if first[task.record_name] != second[task.record_name]:
-            raise ChangedError(f"{task.url}: this input changed while the run was under way; run again.")
+            raise changed_during_run(task.url)
     return second
 
 
@@ -315,7 +335,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
     if theirs is None:
         if written:
             raise InUseError(
-                f"{job.output}: there is output here that these records do not know; choose another output."
+                f"{job.output}: this folder has output that does not belong to these records; choose another output."
             )
         if job.records.create("run.json", mine):
             return False
@@ -325,13 +345,13 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         job.records.write("run.json", mine)
     if theirs.version != RUN_VERSION:
         raise VersionError(
-            f"{job.records.url}: these records are of another version of corpusveil; finish this run with that, or "
-            "choose another output."
+            f"{job.records.url}: these records were written by another version of corpusveil; finish the run with "
+            "that version, or choose another output."
         )
     for name, words in (
         ("release", "another configuration (mechanism, budget, text policy, space or version)"),
         ("key", "another key"),
-        ("columns", "other columns, or with CSV cells written otherwise"),
+        ("columns", "other columns, or with CSV cells written in another way"),
         ("input", "other input shards"),
         ("output", "another output folder"),
         ("format", "another output format"),
@@ -340,11 +360,14 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
     ):
         if getattr(theirs, name) != getattr(mine, name):
             raise InUseError(
-                f"{job.records.url}: these records are of a run with {words}; run that, or choose another output."
+                f"{job.records.url}: these records are of a run with {words}; repeat that run, or choose another "
+                "output."
             )
     if theirs.on_bad_rows != mine.on_bad_rows:
         if job.on_bad_rows == "fail":
-            raise InUseError(f"{job.records.url}: these records are of a run with on_bad_rows quarantine; choose that.")
+            raise InUseError(
+                f"{job.records.url}: these records are of a run with on_bad_rows quarantine; choose quarantine again."
+            )
         job.records.write("run.json", mine)  # no bad row was met so far
     forget_failed(job.records)
     return files.exists(files.join(job.output, "manifest.json"))
@@ -358,8 +381,8 @@ def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome
         record = job.records.read(f"shards/{task.record_name}", Shard)
         if record is None or not job.is_done(task):
             raise ChangedError(
-                f"{task.url}: this input, or the shard made of it, changed after the release was finished; "
-                "privatize it into another output, as a further release."
+                f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
+                "input into another output, as a further release."
             )
         counts += Counts.of(record.counts, job.records.url)
     manifest = read_manifest(job.output)

@@ -64,6 +64,8 @@ class Counts:
     def of(cls, record: Counted, where: str) -> Counts:
         """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other ones."""
         if set(record.tokens) != set(ROLE_NAMES):
-            raise VersionError(f"{where}: these records count other kinds of tokens; use the version that wrote them.")
+            raise VersionError(
+                f"{where}: these records count other kinds of tokens; use the version of corpusveil that wrote them."
+            )
         numbers = {name: getattr(record, name) for name in NUMBERS}
         return cls(**numbers, roles=np.array([record.tokens[name] for name in ROLE_NAMES], dtype=np.int64))

@@ -20,7 +20,7 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, ConflictError, VersionError
+from corpusveil.errors import BadValueError, ConflictError, VersionError, not_a_choice
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles
@@ -65,13 +65,13 @@ class Search:
 
     def __post_init__(self) -> None:
         if self.aim not in AIMS:
-            raise BadValueError(f"aim = {self.aim!r}: it may be {', '.join(AIMS)}.")
+            raise not_a_choice("aim", self.aim, AIMS)
         for name in ("candidates", "width"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-                raise BadValueError(f"{name} = {value}: a whole number from 1 to {MOST}.")
+                raise BadValueError(f"{name} = {value}: give a whole number from 1 to {MOST}.")
         if self.unknown_share is not None and not 0 <= self.unknown_share < 1:
-            raise BadValueError(f"unknown_share = {self.unknown_share}: a number from 0 to below 1.")
+            raise BadValueError(f"unknown_share = {self.unknown_share}: give a number from 0 to below 1.")
 
 
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
@@ -79,19 +79,18 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
     if budget.per == "token":
         return
     why = None
-    if budget.allocation == "per-word" and policy.tokenizer != "word":
+    if budget.by_words and policy.tokenizer != "word":
         why = "how many words the original units had, which its text does not show"
-    if budget.allocation == "word-share":
-        if policy.tokenizer != "word":
-            why = "how many words the original units had, which its text does not show"
-        elif policy.numbers == "resample" or "resample" in (policy.contacts, policy.punctuation, policy.other):
-            why = "how many of its words stand for numbers or other tokens, which its text does not show"
+    elif budget.allocation == "word-share":
+        if policy.numbers == "resample" or "resample" in (policy.contacts, policy.punctuation, policy.other):
+            why = "how many of its words represent numbers or other tokens, which its text does not show"
         elif "drop" in (policy.unknown_words, policy.stop_words):
             why = "how many words were dropped, which its text does not show"
     if why is not None:
         raise ConflictError(
-            f"allocation = {budget.allocation!r}: what this release spent on a word depends on {why}, so its law is "
-            "not known to a reader; denoise a release with allocation uniform or position, or with a budget per token."
+            f"allocation = {budget.allocation!r}: the share of a word in this release depends on {why}, so a reader "
+            "does not know the law of the word. Denoise a release with allocation uniform or position, or with a "
+            "budget per token."
         )
 
 
@@ -170,8 +169,8 @@ class Denoiser:
         """
         if self.tokenizer_version != TOKENIZER_VERSION:
             raise VersionError(
-                f"This worker tokenises by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; "
-                "use the version of corpusveil that made the release."
+                f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
+                "the version of corpusveil that made the release."
             )
         reader = reader_of(self)
         data, documents = string_buffers(texts)

@@ -96,7 +96,7 @@ def denoise(
     source = _source(release)
     denoiser = denoiser_of(source, release, space, model, collocations, search or Search())
     if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
-        raise OverlapError(f"{output}: the output and the release may not contain each other; choose another output.")
+        raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
     digest = digest_of(source, denoiser)
     records = Records(output.rstrip("/") + WORK)
     if files.exists(files.join(output, "manifest.json")):
@@ -133,11 +133,15 @@ def denoiser_of(
     told = source["configuration"]
     if space.digest != told["space"]:
         raise MismatchError(
-            f"{where}: this release was made with another space ({told['space'][:16]}…); give that one."
+            f"{where}: this release was made with another space ({told['space'][:16]}…); give that space."
         )
     joined = told.get("collocations")
     if joined != (None if collocations is None else collocations.digest):
-        need = "without collocations; leave them out" if joined is None else f"with those of {joined[:16]}…; give them"
+        need = (
+            "without collocations; leave them out"
+            if joined is None
+            else f"with the collocations {joined[:16]}…; give these"
+        )
         raise MismatchError(f"{where}: this release was made {need}.")
     named = dict(told["mechanism"])
     try:
@@ -145,7 +149,7 @@ def denoiser_of(
         budget, policy = Budget(**told["budget"]), TextPolicy(**told["text"])
     except (TypeError, ValueError):
         raise BadRecordError(
-            f"{where}: the manifest is damaged, or of another version of corpusveil; restore it."
+            f"{where}: the manifest is damaged or was written by another version of corpusveil; restore it."
         ) from None
     return Denoiser(mechanism, budget, policy, model, search, collocations, told["tokenizer"])
 
@@ -174,8 +178,8 @@ def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
 def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[str, Any]:
     """Return the manifest as far as the shards do not decide it: the release's own words, and what was done to it."""
     said = (
-        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone: "
-        "whatever is promised below was promised of that release and holds of this one; nothing more was spent."
+        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone. The "
+        "guarantee of that release, stated below, holds for this release, too; nothing more was spent."
     )
     kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
     return {
@@ -192,14 +196,14 @@ def _source(release: str) -> dict[str, Any]:
     """Return the manifest of a release that is whole."""
     if not files.exists(files.join(release, "manifest.json")):
         raise NotMadeError(
-            f"{release}: there is no finished release here (no manifest.json); privatize, or run it again."
+            f"{release}: there is no finished release here (no manifest.json); privatize first, or finish the run."
         )
     source = read_manifest(release)
     if "denoised" in source:
-        raise MismatchError(f"{release}: this release is denoised already; denoise the one that it was made of.")
+        raise MismatchError(f"{release}: this release is already denoised; name the release that it was made from.")
     for one in source["shards"]:
         if not files.exists(files.join(release, one["name"])):
-            raise NotMadeError(f"{release}: {one['name']} is missing; copy the release again, whole.")
+            raise NotMadeError(f"{release}: {one['name']} is missing; copy the whole release again.")
     return source
 
 
@@ -210,12 +214,12 @@ def _claim(job: ShardJob, digest: str) -> None:
     theirs = job.records.read("call.json", Call)
     if theirs is None:
         if there:
-            raise InUseError(f"{job.output}: this folder already holds something else; choose another output.")
+            raise InUseError(f"{job.output}: this folder already has other contents; choose another output.")
         job.records.write("call.json", mine)
     elif theirs != mine:
         raise InUseError(
-            f"{job.records.url}: an unfinished run of another release, model or setting; finish that one, or choose "
-            "another output."
+            f"{job.records.url}: these records are of an unfinished run with another release, model or setting; "
+            "finish that run, or choose another output."
         )
     forget_failed(job.records)
 
@@ -238,6 +242,6 @@ def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, An
 def _already(output: str, digest: str, began: float) -> Denoised:
     there = read_manifest(output)
     if there["release"] != digest:
-        raise InUseError(f"{output}: this folder already holds another release; choose another output.")
+        raise InUseError(f"{output}: this folder already has another release; choose another output.")
     seconds = time.monotonic() - began
     return Denoised(there["documents"], there["tokens"], 0, 0, there["content_sha256"], seconds)

@@ -47,7 +47,7 @@ class DocumentFigure:
 def check_distance(distance: float) -> float:
     """Return a distance of two words. Raises UserError unless it is above 0; infinity stands for any two."""
     if isinstance(distance, bool) or not isinstance(distance, (int, float)) or not distance > 0:
-        raise BadValueError(f"distance = {distance}: it is a number above 0, or inf for any two words.")
+        raise BadValueError(f"distance = {distance}: give a number above 0, or inf for any two words.")
     return float(distance)
 
 
@@ -68,7 +68,9 @@ def figure_of(mechanism: Mechanism, epsilons: Mapping[float, int], delta: float,
     for epsilon, count in epsilons.items():
         loss = mechanism.privacy_loss(epsilon, change)
         if loss is None:
-            raise NoGuaranteeError(f"{mechanism.name} has no guarantee, so there is nothing to state for a document.")
+            raise NoGuaranteeError(
+                f"{mechanism.name} has no guarantee, so nothing can be stated for a document; choose another mechanism."
+            )
         parts.append((loss, count))
     words = sum(epsilons.values())
     return DocumentFigure(words, pure_sum(tuple(parts)), epsilon_at(parts, delta), delta, float(distance))
@@ -82,7 +84,7 @@ def sentences(figures: Sequence[DocumentFigure], by: str) -> list[str]:
     apart = "by any distance" if math.isinf(distance) else f"by a distance of at most {distance:g}"
     each = "; ".join(f"{one.words:,} words: {figure(one.epsilon)} (pure {figure(one.pure)})" for one in figures)
     told = (
-        f"Documents in (epsilon, delta) at delta = {delta:g}, against one of as many tokens in which each known word "
-        f"differs {apart}; epsilon {by}: {each}."
+        f"(epsilon, delta) of documents at delta = {delta:g}, compared with documents of as many tokens in which "
+        f"each known word differs {apart}; epsilon {by}: {each}."
     )
     return [told]

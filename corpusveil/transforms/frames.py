@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UserError
+from corpusveil.errors import (
+    BadRowError,
+    BadTypeError,
+    ColumnError,
+    ShapeError,
+    UserError,
+    column_twice,
+    missing_ids,
+    no_column,
+)
 from corpusveil.transforms.identities import checked_identities, identities_of
 
 
@@ -38,17 +47,15 @@ def frame_of(data: Any, text: str) -> Frame:
         if kind is not None:
             return kind(data, text)
     if type(data).__module__.startswith("pyspark."):  # whose Arrow stream would come to this process
-        raise BadTypeError(
-            "A DataFrame of Spark stays in Spark: use corpusveil.transforms.spark.privatize_frame for it."
-        )
+        raise BadTypeError("Spark DataFrames stay in Spark; use corpusveil.transforms.spark.privatize_frame.")
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _interface(data, text)
     if isinstance(data, (Sequence, Iterator)) and not isinstance(data, (str, bytes, bytearray, memoryview)):
         return _list(data, text)
     hint = "; put a single text in brackets" if isinstance(data, str) else ""
     raise BadTypeError(
-        f"A value of type {type(data).__name__} is no list of texts, column or frame: give a list of strings, or what "
-        f"NumPy, pandas, Polars, Arrow or datasets.Dataset has{hint}."
+        f"A value of type {type(data).__name__} is not a list of texts, a column or a frame; give a list of strings, "
+        f"or an object of NumPy, pandas, Polars, Arrow or datasets.Dataset{hint}."
     )
 
 
@@ -63,27 +70,29 @@ def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStri
     """Return strings as an Arrow array. Raises UserError, without quoting any, when one is no string or no UTF-8."""
     where = "" if name is None else f"{name}: "
     if any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
-        raise BadRowError(f"{where}each text has to be a string, not bytes; decode it first.")
+        raise BadRowError(f"{where}a text is bytes, not a string; decode it first.")
     try:
         return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
     except UnicodeEncodeError:
-        raise BadRowError(f"{where}a text holds half a surrogate pair, which is no character; mend it first.") from None
+        raise BadRowError(
+            f"{where}a text contains half a surrogate pair, which is not a character; repair the text first."
+        ) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise BadRowError(f"{where}each text has to be a string.") from None
+        raise BadRowError(f"{where}a text is not a string; convert it first.") from None
 
 
 def cannot_hold(name: str, kind: object) -> UserError:
     """Return the error of a column whose type can't hold private text."""
-    return ColumnError(f"{name}: a column of type {kind} can't hold the private text; cast it to string first.")
+    return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
 
 
 def _place(names: Sequence[Any], name: str) -> int:
     """Return where a column stands. Raises UserError when it is missing or there several times."""
     places = [place for place, other in enumerate(names) if other == name]
     if not places:
-        raise ColumnError(f"{name}: there is no such column; there are {', '.join(map(str, names))}.")
+        raise no_column(name, names)
     if len(places) > 1:
-        raise ColumnError(f"{name}: there are several columns of this name; rename them first.")
+        raise column_twice(name)
     return places[0]
 
 
@@ -98,7 +107,9 @@ def _list(data: Any, _text: str) -> Frame:
 
 def _numpy(data: Any, _text: str) -> Frame:
     if data.ndim != 1:
-        raise ShapeError(f"An array of texts has one dimension, and this has {data.ndim}; pass one column of it.")
+        raise ShapeError(
+            f"An array of texts has one dimension, and this array has {data.ndim}; pass a single column of it."
+        )
     kind = data.dtype if data.dtype.kind in "OT" else np.str_  # strings of a fixed width get the width that they need
     return Frame(large_strings(data.tolist(), None), lambda parts: np.array(_texts(parts), dtype=kind))
 
@@ -160,7 +171,7 @@ def _pandas_frame(data: Any, text: str) -> Frame:
         if ids.dtype != "object":
             return identities_of(pa.array(ids, from_pandas=True), name)
         if ids.isna().any():
-            raise BadRowError(f"{name}: the id column has empty values; every document needs an id.")
+            raise missing_ids(name)
         return checked_identities(ids.tolist(), name)
 
     return Frame(one.texts, back, column)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import EngineError, VersionError, WorkError, sentences_in
+from corpusveil.errors import GO_ON, EngineError, VersionError, WorkError, sentences_in
 
 PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim")
 """What output bytes may depend on."""
@@ -20,7 +20,7 @@ PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim
 
 _ASK = "import sys; print('%d.%d' % sys.version_info[:2])"
 _ASK_SECONDS = 30
-_SAME_PYTHON = "let PYSPARK_PYTHON (or spark.pyspark.python) name a Python {mine} with corpusveil, on every machine"
+_SAME_PYTHON = "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python {mine} with corpusveil, on every machine"
 
 
 @functools.cache
@@ -55,7 +55,8 @@ class SameVersions:
         ]
         if other:
             raise EngineError(
-                f"A worker's versions differ from the driver's ({', '.join(other)}); give both the same environment."
+                f"The versions of a worker differ from those of the driver ({', '.join(other)}); give both the "
+                "same environment."
             )
         return self.function(task)
 
@@ -70,8 +71,8 @@ def refuse_other_python(context: Any) -> None:
         mine, theirs = versions()["python"], _minor_version(program)
         if theirs is not None and theirs != mine:
             raise VersionError(
-                f"PYSPARK_PYTHON = {context.pythonExec}: Spark's workers would run Python {theirs}, but this is Python "
-                f"{mine}; {_SAME_PYTHON.format(mine=mine)}."
+                f"PYSPARK_PYTHON = {context.pythonExec}: the workers of Spark would run Python {theirs}, but the "
+                f"driver runs Python {mine}; {_SAME_PYTHON.format(mine=mine)}."
             )
 
 
@@ -92,15 +93,17 @@ def python_fault(told: str) -> str | None:
     mine = versions()["python"]
     way = _SAME_PYTHON.format(mine=mine)
     if found := re.search(r"Python in worker has different version: (\d+\.\d+)", told):
-        return f"A worker runs Python {found[1]}, and the driver Python {mine}; {way}."
+        return f"A worker runs Python {found[1]}, and the driver runs Python {mine}; {way}."
     if found := re.search(r'Cannot run program "([^"\n]+)"', told):
-        return f"A worker has no program {found[1]}, which PYSPARK_PYTHON or spark.pyspark.python names; {way}."
+        return (
+            f"A worker does not have the program {found[1]}, which PYSPARK_PYTHON or spark.pyspark.python names; {way}."
+        )
     if "No module named 'corpusveil" in told:
-        return "The workers have no corpusveil; send them an environment with it (corpusveil package spark)."
+        return "The workers do not have corpusveil; send them an environment with it ('corpusveil package spark')."
     if "Error from python worker" in told:
         found = re.search(r"lib/python(\d+\.\d+)/", told)
         which = f"Python {found[1]}" if found else "a Python"
-        return f"A worker runs {which} that PySpark does not start in, and the driver Python {mine}; {way}."
+        return f"A worker runs {which} in which PySpark does not start, and the driver runs Python {mine}; {way}."
     return None
 
 
@@ -110,4 +113,4 @@ def spark_failure(error: Exception) -> WorkError:
     known = sentences_in(text)
     sentence = known[0] if known else f"{type(error).__name__}."
     sentence = python_fault(text) or sentence
-    return EngineError(f"The Spark job failed: {sentence} What was finished is kept; run again.")
+    return EngineError(f"The Spark job failed: {sentence} {GO_ON}")

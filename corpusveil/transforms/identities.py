@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class RowNumbers:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise UnsetError(
-                "RowNumbers needs a name for the data set whose rows it numbers, as in RowNumbers('reviews')."
+                "RowNumbers needs a name for the data set whose rows it numbers, such as RowNumbers('reviews')."
             )
 
     def of(self, rows: int) -> list[tuple[str, int]]:
@@ -48,15 +48,16 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
     """
     if ids is None:
         raise UnsetError(
-            "ids are needed, since a document's noise is its own by its id: the name of a column (ids='url'), one id a "
-            "text (ids=[...]), or ids=cv.RowNumbers('name'), which numbers the rows of the data set of that name."
+            "ids are missing, and the noise of a document depends on its id; give the name of a column (ids='url'), "
+            "an id for each text (ids=[...]), or ids=cv.RowNumbers('name'), which numbers the rows of the data set "
+            "of that name."
         )
     if isinstance(ids, RowNumbers):
         return list(ids.of(rows))
     if isinstance(ids, str):
         if column is None:
             raise ColumnError(
-                f"ids = {ids!r} names a column, and these texts have none; give one id a text, or "
+                f"ids = {ids!r} names a column, and these texts have no columns; give an id for each text, or "
                 f"cv.RowNumbers({ids!r}) for row numbers under that name."
             )
         return column(ids)
@@ -68,16 +69,18 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
     try:
         found = list(given)
     except TypeError:
-        raise BadTypeError(f"ids: give a column's name, one id a text, or cv.RowNumbers, not {_a(given)}.") from None
+        raise BadTypeError(
+            f"ids: give the name of a column, an id for each text, or cv.RowNumbers, not {_a(given)}."
+        ) from None
     if len(found) != rows:
-        raise ShapeError(f"ids: {len(found):,} for {rows:,} texts; give one a text.")
+        raise ShapeError(f"ids: {len(found):,} ids for {rows:,} texts; give an id for each text.")
     return checked_identities(found, "ids")
 
 
 def identities_of(column: Any, name: str) -> list[Any]:
     """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
     if column.null_count:
-        raise BadRowError(f"{name}: the id column has empty values; every document needs an id.")
+        raise missing_ids(name)
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
         column = column.cast(pa.timestamp(kind.unit, "UTC"))
@@ -88,13 +91,14 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
     """Return ids as they are. Raises UserError when one is missing, or a tuple that does not end in a row number."""
     for value in values:
         if value is None or (isinstance(value, (float, dt.date)) and value != value):  # noqa: PLR0124 - NaN, NaT
-            raise BadRowError(f"{name}: an id is missing; every document needs one.")
+            raise BadRowError(f"{name}: an id is missing; give every document an id.")
         if isinstance(value, tuple):
             *place, row = value or (None,)
             named = bool(place) and all(isinstance(one, str) for one in place)
             if not (named and isinstance(row, int) and 0 <= row < 1 << 64):
                 raise BadRowError(
-                    f"{name}: an id that is a tuple has to consist of names (text) and, last, the row's number."
+                    f"{name}: an id that is a tuple has to consist of names (text) and, at the end, the number "
+                    "of the row."
                 )
     return list(values)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError
+from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError, changed_during_run
 from corpusveil.storage import events, files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
@@ -145,7 +145,7 @@ class ShardJob(Work[Shard]):
                 counting.end_shard(task.suffix)
             input_digest = read()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
-                raise ChangedError(f"{task.url}: this input changed while the run was under way; run again.")
+                raise changed_during_run(task.url)
         files.write_bytes(self.tags(task), noting.data(), private=True)
         covering = None if self.entries is None else [self.entries[task.record_name]]
         seconds = time.monotonic() - began
@@ -191,7 +191,8 @@ class ShardJob(Work[Shard]):
             record = self.records.read(f"shards/{piece.record_name}", Shard)
             if record is None or record.task != self._mark(piece):
                 raise ChangedMeanwhileError(
-                    f"{self.records.url}: a piece of shard {piece.shard} is not of this run; run again."
+                    f"{self.records.url}: a piece of shard {piece.shard} belongs to another run; run the same "
+                    "command again."
                 )
             counts += Counts.of(record.counts, self.records.url)
             seconds += record.seconds
@@ -200,7 +201,7 @@ class ShardJob(Work[Shard]):
                 covering += record.ledger or []
         if len(sources) > 1:
             raise ChangedError(f"{whole.url}: the input changed while it was read; run again.")
-        _refuse_nothing(whole, counts, "Look at the columns named.")
+        _refuse_nothing(whole, counts, "Check the names of the columns.")
         with files.open_write(self.target(whole)) as sink:
             counting = CountingFile(sink)
             addresses = [self.target(piece) for piece in pieces]
@@ -229,4 +230,4 @@ def _numbers(task: ShardTask) -> dict[str, int | None]:
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
     """Raise UserError where every row was set aside: then the call is wrong, not the rows."""
     if counts.quarantined and not counts.documents and not counts.dropped:
-        raise BadRowError(f"{task.url}: not one row can be read, so none is set aside. {why}")
+        raise BadRowError(f"{task.url}: no row can be read, so none is set aside. {why}")

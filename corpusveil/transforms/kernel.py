@@ -180,14 +180,14 @@ class Kernel:
         """
         if self.tokenizer_version != TOKENIZER_VERSION:
             raise VersionError(
-                f"This worker tokenises by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; "
-                "run the same Python and corpusveil everywhere."
+                f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
+                "the same Python and corpusveil everywhere."
             )
         space = self.mechanism.space
         if self.numbers is not None and (space.numbers is None or space.numbers.digest != self.numbers):
             raise ChangedError(
-                f"{space.url}: the space's public numbers are other ones than when this work was started; put them "
-                "back or start again."
+                f"{space.url}: the public numbers of the space are not those that this work was started with; "
+                "restore them or start again."
             )
         prepared = prepare(space, self.policy, self.collocations)
         data, documents = string_buffers(texts)

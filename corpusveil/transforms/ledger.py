@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from corpusveil.budget.composition import check_delta
 from corpusveil.display import Card, Shown, Table, figure
-from corpusveil.errors import BadTypeError, BadValueError
+from corpusveil.errors import BadValueError, of_other_type
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses
@@ -48,7 +48,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
-            raise BadValueError("url: a ledger is a folder at a path or URL; give that, as in cv.Ledger('ledger').")
+            raise BadValueError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
         object.__setattr__(self, "url", files.as_text(self.url))
         self.spending()
 
@@ -129,8 +129,8 @@ class LedgerSummary(Shown):
         most = []
         if self.composed is not None:
             most.append(
-                f"{figure(self.composed)} at delta = {self.delta:g} over everything, against a document in which each "
-                "known word differs by a distance of at most 1"
+                f"{figure(self.composed)} at delta = {self.delta:g} over all releases, compared with a document in "
+                "which each known word differs by a distance of at most 1"
             )
         most += [
             f"{figure(spent)} {READING_NAMES[reading]} {f'in {self.names[metric]}' if metric else 'over all metrics'}"
@@ -193,9 +193,12 @@ class LedgerCheck(Shown):
         """What the check found, in a line."""
         if self.differences:
             return (
-                f"{self.url}: differences: {len(self.differences)}, of which {self.too_low} mean that more was spent."
+                f"{self.url}: {len(self.differences)} differences; by {self.too_low} of them more was spent than "
+                "the ledger says."
             )
-        return f"{self.url}: {self.entries:,} entries are whole" + (", the records agree." if self.records else ".")
+        return f"{self.url}: all {self.entries:,} entries are undamaged" + (
+            ", and the records agree." if self.records else "."
+        )
 
 
 def require_ledger(value: Ledger | None) -> Spending | None:
@@ -203,5 +206,5 @@ def require_ledger(value: Ledger | None) -> Spending | None:
     if value is None:
         return None
     if not isinstance(value, Ledger):
-        raise BadTypeError(f"ledger: this is of type {type(value).__name__}; give cv.Ledger(URL, cap=...).")
+        raise of_other_type("ledger", value, "cv.Ledger(URL, cap=...)")
     return value.spending()

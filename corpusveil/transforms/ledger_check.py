@@ -36,15 +36,19 @@ def differences(ledger: Ledger, records: Sequence[Records]) -> Iterator[Differen
             yield Difference(str(error), too_low=True)
             continue
         if not name.startswith(f"{digest}."):
-            yield Difference(f"Entry {name} was changed, or is another ledger's.", too_low=True)
+            yield Difference(f"Entry {name} was changed, or belongs to another ledger.", too_low=True)
         held[digest] = entry.rows, tokens
     for folder in records:
         run = folder.read("run.json", Run)
         if run is None:
-            raise NotMadeError(f"{folder.url}: there are no records of a run here (no run.json).")
+            raise NotMadeError(
+                f"{folder.url}: there are no records of a run here (no run.json); name the private records of a "
+                "release."
+            )
         if run.version != RUN_VERSION:
             raise VersionError(
-                f"{folder.url}: these records are of another version of corpusveil; verify them with that."
+                f"{folder.url}: these records were written by another version of corpusveil; verify them with "
+                "that version."
             )
         for name in folder.names("shards"):
             record = folder.read(f"shards/{name}", Shard)
@@ -56,18 +60,18 @@ def _uncovered(where: str, record: Shard, held: Mapping[str, tuple[int, int]]) -
     """Yield what of a shard's record the entries do not cover."""
     names = record.ledger
     if names is None:
-        yield Difference(f"{where}: this was privatized without a ledger.", too_low=True)
+        yield Difference(f"{where}: this shard was privatized without a ledger.", too_low=True)
         return
     missing = [name for name in names if name not in held]
     for name in missing:
-        yield Difference(f"{where}: the ledger's entry {name} is missing, which covers it.", too_low=True)
+        yield Difference(f"{where}: the entry {name} of the ledger, which covers this shard, is missing.", too_low=True)
     if missing:
         return
     found = tuple(sum(held[name][place] for name in names) for place in (0, 1))
     expected = record.counts.documents, record.counts.privatized
     if found != expected:
         yield Difference(
-            f"{where}: {expected[0]:,} documents, {expected[1]:,} tokens were privatized, the ledger has {found[0]:,} "
-            f"and {found[1]:,}.",
+            f"{where}: {expected[0]:,} documents and {expected[1]:,} tokens were privatized; the ledger has "
+            f"{found[0]:,} and {found[1]:,}.",
             too_low=found[0] < expected[0] or found[1] < expected[1],
         )

@@ -104,8 +104,8 @@ def read_manifest(output: str) -> dict[str, Any]:
     data = files.read_bytes(address)
     if (told := Versioned.of(data)) is not None and told.version > VERSION:
         raise VersionError(
-            f"{address}: this manifest is of version {told.version}, made by a later corpusveil, and this one "
-            f"reads version {VERSION}; install a later one."
+            f"{address}: this manifest has version {told.version}, and this corpusveil reads version {VERSION}; "
+            "install a later corpusveil."
         )
     if Manifest.of(data) is None:
         raise BadRecordError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
@@ -129,7 +129,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
         **statement(release),
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name, "metric": metric_of(release)},
-        "kept_columns": "Kept columns stand in the clear, outside every guarantee." if columns.keep else "none",
+        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keep else "none",
     }
 
 
@@ -149,7 +149,9 @@ def write_manifest(
     for task in tasks:
         record = records.read(f"shards/{task.record_name}", Shard)
         if record is None or (record.release, record.task[0]) != mine:
-            raise UnfinishedError(f"{records.url}: shard {task.shard} was not done by this release; run again.")
+            raise UnfinishedError(
+                f"{records.url}: shard {task.shard} was not done by this release; run the same command again."
+            )
         counts = Counts.of(record.counts, records.url)
         totals += counts
         seconds += record.seconds

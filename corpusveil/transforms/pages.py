@@ -46,7 +46,7 @@ def _rendered(where: str, render: Callable[[], str]) -> bytes:
         return render().encode()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError):
         raise BadRecordError(
-            f"{where}: what a page is made of is damaged; restore the manifest and the records."
+            f"{where}: the data of this page are damaged; restore the manifest and the records."
         ) from None
 
 

@@ -78,7 +78,7 @@ class Forecast(Shown):
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for so many processes."""
         told = [
-            f"{self.shards} shards, {self.bytes_read / MIB:,.1f} MiB; {self.sampled} of them were looked at",
+            f"{self.shards} shards, {self.bytes_read / MIB:,.1f} MiB; {self.sampled} were sampled",
             f"about {self.documents:,} documents, {self.tokens:,} tokens, {self.bytes_written / MIB:,.1f} MiB written",
         ]
         each = f"{self.cpu_seconds / workers:,.1f} s on {workers} processes of {self.memory / MIB:,.0f} MiB"
@@ -89,15 +89,11 @@ class Forecast(Shown):
         if self.composed is not None:
             told += sentences([self.composed], "of the dearest document in the sample")
         for place, value in self.spent.items():
-            told.append(f"the ledger's worst document has spent {figure(value)} {place}")
+            told.append(f"the worst document in the ledger has spent {figure(value)} {place}")
         if self.refused is not None:
-            told.append(f"it would be refused: {self.refused}")
+            told.append(f"the ledger would refuse this release: {self.refused}")
         if self.copies is not None:
-            known = self.copies
-            told.append(
-                f"{known.documents:,} documents, {known.copies:,} of them copies of an earlier one, at most "
-                f"{known.most:,} alike: with duplicates independent such a document spends {known.most:,} times as much"
-            )
+            told.append(self.copies.sentence())
         return told
 
     def card(self) -> Card:

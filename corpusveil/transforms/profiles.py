@@ -55,7 +55,7 @@ class Profile:
         for name, value in others.items():
             if (own := self.text.get(name, value)) != value:
                 raise ConflictError(
-                    f"{name} = {value!r} contradicts the profile {self.name}, which has {own}; leave one of them out."
+                    f"{name} = {value!r} contradicts the profile {self.name}, which sets {own}; leave either out."
                 )
         return TextPolicy(**{**others, **self.text})
 
@@ -66,8 +66,8 @@ class Profile:
         if not kept:
             return f"Profile {self.name} leaves no token in the clear."
         return (
-            f"Profile {self.name} leaves in the clear, as they stand in the input: {'; '.join(kept)}; "
-            "and what is promised is promised between documents that agree in these."
+            f"Profile {self.name} leaves in the clear, as in the input: {'; '.join(kept)}. The guarantee compares "
+            "documents that agree in these."
         )
 
     def lines(self, policy: TextPolicy | None = None) -> Iterator[str]:
@@ -76,7 +76,7 @@ class Profile:
         yield f"It follows {self.study}: {self.source}; its epsilon is per {self.unit}."
         yield from self.open
         ours = [name for name in _POLICIES if name not in self.text]
-        yield f"Not stated there, so our choice unless you say otherwise: {', '.join(ours) or 'no text policy'}."
+        yield f"Not stated in the study, and so our choice unless you set it: {', '.join(ours) or 'no text policy'}."
 
 
 _AS_IT_WAS = ", as in the input"
@@ -86,7 +86,7 @@ _STUDIES = (
     Profile(
         name="1-diffractor",
         study="1-Diffractor (Meisenbacher, Chevli, Matthes 2024)",
-        source="what its public package, dp-diffractor 0.2.1, does, since the paper is silent",
+        source="the behavior of its public package, dp-diffractor 0.2.1, since the paper is silent",
         per="token",
         epsilons=(0.1, 0.5, 1, 3, 5, 10, 25, 50),
         text={
@@ -99,8 +99,11 @@ _STUDIES = (
             "case": "lower",
         },
         open=(
-            "The paper's gamma 'depends on epsilon': by our choice it follows the rule with beta 0.001.",
-            "The package has NLTK's stop words and replaces numbers on its lists; here the list is ours and none are.",
+            "The paper's gamma 'depends on epsilon'; we use the rule with beta 0.001.",
+            (
+                "The package uses NLTK's stop words and replaces numbers on its lists; here the stop words are our "
+                "own, and numbers are not on lists."
+            ),
         ),
     ),
     Profile(
@@ -112,15 +115,15 @@ _STUDIES = (
         text={"stop_words": "keep"},
         parameters={"mahalanobis": {"lam": 0.2}, "vickrey-mahalanobis": {"lam": 0.2}},
         open=(
-            "Its epsilons are base values: multiply one by the words of an average text, from public knowledge.",
-            "S1 divides the budget by all words of a text: allocation word-share does that, and strategy s1.",
-            "Its Vickrey is the variant of two neighbours, with no threshold stated: t is our default.",
+            "Its epsilons are base values: multiply by the words of an average text, from public knowledge.",
+            "S1 divides the budget by all words of a text, as allocation word-share and strategy s1 do.",
+            "Its Vickrey is the variant with two neighbors, and no threshold is stated; t is our default.",
         ),
     ),
     Profile(
         name="comparative-mldp",
         study="the comparative analysis (Meisenbacher, Nandakumar, Klymenko, Matthes 2024)",
-        source="its settings, and its preprocessing as seen from its examples",
+        source="its settings, and its preprocessing as shown by its examples",
         per="token",
         epsilons=(1, 5, 10),
         text={"stop_words": "drop", "numbers": "drop", "punctuation": "drop", "case": "lower"},
@@ -130,7 +133,7 @@ _STUDIES = (
             "vickrey-mahalanobis": {"lam": 0.2, "t": 0.5},
             "tem": {"gamma": 0.5},
         },
-        open=("It keeps 'not' and lemmatises; here 'not' goes with the stop words and nothing is lemmatised.",),
+        open=("It keeps 'not' and lemmatizes; here 'not' is a stop word and nothing is lemmatized.",),
     ),
     Profile(
         name="pypantera",
@@ -147,14 +150,14 @@ _STUDIES = (
             "custext": {"K": 10},
         },
         open=(
-            "It removes every term with a digit in it; here a word that has digits behind its letters is a word.",
-            "It does not say what becomes of stop words: here they are privatized like any word.",
+            "It removes every term with a digit; here a word that has digits behind its letters is a word.",
+            "It does not say how it treats stop words; here they are privatized like any word.",
         ),
     ),
     Profile(
         name="adversarial-robustness",
         study="adversarial robustness by truncated Gumbel (Xu, Feyisetan, Aggarwal, Xu, Teissier 2021)",
-        source="its settings; of its mechanisms neither has a parameter but epsilon",
+        source="its settings; its mechanisms have no parameter but epsilon",
         per="token",
         epsilons=(1, 5, 9, 20, 40, 60, 80, 100, 150, 200),
         text={"stop_words": "privatize"},
@@ -170,5 +173,5 @@ def find(name: str) -> Profile:
     if name not in PROFILES:
         near = difflib.get_close_matches(name, PROFILES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(PROFILES)}."
-        raise UnknownError(f"{name}: no profile has this name; {hint}")
+        raise UnknownError(f"{name}: there is no profile of this name; {hint}")
     return PROFILES[name]

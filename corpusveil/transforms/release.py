@@ -15,13 +15,14 @@ from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, Shown
 from corpusveil.errors import (
-    BadTypeError,
     BadValueError,
     ConflictError,
     MismatchError,
     NoGuaranteeError,
     NotMadeError,
     UnsetError,
+    not_a_choice,
+    of_other_type,
 )
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.draws import DrawKey
@@ -78,33 +79,36 @@ class Release(Shown):
         self._check_types()
         if not self.mechanism.private and not self.accept_no_guarantee:
             raise NoGuaranteeError(
-                f"{self.mechanism.name} has no guarantee; to release with it all the same, accept that: "
+                f"{self.mechanism.name} has no guarantee; choose another mechanism, or accept that with "
                 "accept_no_guarantee=True."
             )
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "takes no" if self.policy.tokenizer == "word" else "needs a"
-            raise ConflictError(f"tokenizer = {self.policy.tokenizer!r}: it {need} collocation table (collocations).")
+            raise ConflictError(
+                f"tokenizer = {self.policy.tokenizer!r}: this tokenizer {need} collocation table (collocations)."
+            )
         if self.duplicates not in DUPLICATES:
-            raise BadValueError(f"duplicates = {self.duplicates!r}: it may be {' or '.join(DUPLICATES)}.")
+            raise not_a_choice("duplicates", self.duplicates, DUPLICATES)
         read = {"space": self.mechanism.space.hyphens}
         read |= {} if self.collocations is None else {"collocation table": self.collocations.hyphens}
         for what, found in read.items():
             if found not in (None, self.policy.hyphens):
                 raise MismatchError(
-                    f"hyphens {self.policy.hyphens}: the {what} is of text that was read with hyphens {found}; read "
-                    "the documents alike."
+                    f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {found}; read the "
+                    "documents in the same way."
                 )
         if self.policy.numbers == "surrogate" and self.mechanism.space.numbers is None:
             where = self.mechanism.space.url or "this space"
             raise NotMadeError(
-                f"numbers = 'surrogate': {where} has no public numbers to draw from; "
-                "count public text again with this version of 'corpusveil count', and build the space again with "
-                "these counts (space.counts) into another folder."
+                f"numbers = 'surrogate': {where} has no public numbers to draw from; count public text again with "
+                "this version of 'corpusveil count', and build the space again with these counts (space.counts) "
+                "into another folder."
             )
         if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
             raise MismatchError(
-                f"risk: it chose epsilon {written(self.risk.epsilon)} a token, and the budget is epsilon "
-                f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk out."
+                f"risk: it chose epsilon {written(self.risk.epsilon)} a token, but the budget is epsilon "
+                f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
+                "out."
             )
         if self.delta is not None:
             check_delta(self.delta)
@@ -122,18 +126,12 @@ class Release(Shown):
         ):
             value = getattr(self, name)
             if not isinstance(value, kind):
-                given = "none is given" if value is None else f"this is of type {type(value).__name__}"
+                given = "this is missing" if value is None else f"this is of type {type(value).__name__}"
                 raise MismatchError(f"{name}: {given}; give {make}.")
         if not isinstance(self.collocations, (Collocations, NoneType)):
-            raise BadTypeError(
-                f"collocations: this is of type {type(self.collocations).__name__}; give the table, "
-                "cv.load_collocations(URL)."
-            )
+            raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
         if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
-            raise BadTypeError(
-                f"risk: this is of type {type(self.risk).__name__}; give what cv.epsilon_for_risk(mechanism, 0.5) "
-                "returned."
-            )
+            raise of_other_type("risk", self.risk, "the result of cv.epsilon_for_risk(mechanism, 0.5)")
 
     @property
     def numbers(self) -> str | None:
@@ -169,7 +167,7 @@ class Release(Shown):
         Raises UserError for a release without ``delta``, and for a mechanism that promises nothing.
         """
         if self.delta is None:
-            raise UnsetError("delta: none is given; make the release with delta=1e-6, for example.")
+            raise UnsetError("delta: this release has no delta; make the release with one, such as delta=1e-6.")
         return document_figure(self.mechanism, self.budget, words, self.delta, self.distance)
 
     def document_figures(self) -> tuple[DocumentFigure, ...]:
@@ -204,7 +202,7 @@ class Release(Shown):
                 *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk: "))]),
                 *([] if self.duplicates == "independent" else [("equal texts", str(self.duplicates))]),
                 ("in the clear", "; ".join(policy.disclosed())),
-                ("promise", "release.guarantee() says it" if mechanism.private else "none"),
+                ("promise", "release.guarantee() shows it" if mechanism.private else "none"),
             ],
         )
 
@@ -215,8 +213,8 @@ class Release(Shown):
         """
         if self.duplicates == "drop" and not whole_corpus:
             raise BadValueError(
-                "duplicates = 'drop': which documents are copies is seen in a whole corpus only; use "
-                "'corpusveil privatize', or remove copies beforehand."
+                "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
+                "remove copies beforehand."
             )
         return Kernel(
             self.mechanism,
@@ -233,7 +231,5 @@ class Release(Shown):
 def require_release(value: Any) -> Release:
     """Return a release. Raises UserError for anything else."""
     if not isinstance(value, Release):
-        raise BadTypeError(
-            f"release: this is of type {type(value).__name__}; give cv.Release(mechanism, budget, key=key)."
-        )
+        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key)")
     return value

@@ -37,7 +37,7 @@ class Spends(Shown):
             [
                 ("spends", "nothing: no ledger has an entry of it"),
                 ("made of", f"release {self.source}, and public data"),
-                ("promises", f"those of that release; what it spent a ledger says under {self.name}"),
+                ("promises", f"those of that release; a ledger says what it spent under {self.name}"),
             ],
         )
 
@@ -57,6 +57,6 @@ def refuse_denoised(shards: Sequence[InputShard]) -> None:
         found = spends_of(folder) if folder else None
         if found is not None and found.source is not None:
             raise MismatchError(
-                f"{folder}: this is a denoised release, made of release {found.source[:16]}…: it spends nothing, and a "
-                "ledger takes no entry of it. Privatize the original, or leave the ledger out."
+                f"{folder}: this is a denoised release, made from release {found.source[:16]}…. It spends nothing, "
+                "and a ledger takes no entry of it; privatize the original, or leave the ledger out."
             )

@@ -9,7 +9,7 @@ from corpusveil.budget.budget import written
 from corpusveil.choices import RISK_OF, RiskOf
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.display import Card, Shown, rounded_up
-from corpusveil.errors import BadTypeError, BadValueError, DataError, UnsetError
+from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice, of_other_type
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.risk import largest_epsilon, upward, word_risk
 from corpusveil.spaces.word_prior import prior_of
@@ -70,17 +70,19 @@ def epsilon_for_risk(
     machine. Raises UserError for a space without counts, and where no epsilon has so small a risk.
     """
     if not isinstance(mechanism, Mechanism):
-        raise BadTypeError(f"mechanism: this is of type {type(mechanism).__name__}; give cv.mechanism(NAME, space).")
+        raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     if isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk < 1:
-        raise BadValueError(f"risk = {risk}: a share of words, a number between 0 and 1.")
+        raise BadValueError(f"risk = {risk}: give a share of words, a number between 0 and 1.")
     if of not in RISK_OF:
-        raise BadValueError(f"risk_of = {of!r}: it may be {' or '.join(RISK_OF)}.")
+        raise not_a_choice("risk_of", of, RISK_OF)
     if of == "context" and not isinstance(model, LanguageModel):
-        raise UnsetError("risk_of = 'context': its reader knows a language model; give model, as cv.load_model(URL).")
+        raise UnsetError(
+            "risk_of = 'context': this reader knows a language model; give model, as in cv.load_model(URL)."
+        )
     if of == "word" and mechanism.space.counts is None:
         raise UnsetError(
-            "risk: a reader weighs words by how frequent they are, and this space has no public counts; build it with "
-            "counts, or choose epsilon."
+            "risk: a reader weighs words by their frequency, and this space has no public counts; build the space "
+            "with counts, or choose epsilon."
         )
     _refuse_below_blind(mechanism, float(risk))
     told: dict[float, tuple[float, bool]] = {}
@@ -105,6 +107,6 @@ def _refuse_below_blind(mechanism: Mechanism, risk: float) -> None:
     """Raise UserError where who looks at nothing guesses more."""
     if mechanism.space.counts is not None and risk < (blind := prior_of(mechanism.space).guess):
         raise DataError(
-            f"risk = {risk:g}: who looks at no release at all, and always says the most frequent word, is right for "
-            f"{upward(blind)} of the words of public text; give a risk above that."
+            f"risk = {risk:g}: a guess of the most frequent word, without any release, is right for {upward(blind)} "
+            "of the words of public text; give a larger risk."
         )

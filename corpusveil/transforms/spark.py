@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import BadTypeError, ColumnError, SizeError, UnsetError
+from corpusveil.errors import BadTypeError, ColumnError, SizeError, UnsetError, column_twice, no_column
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.kernel import Kernel
@@ -35,29 +35,37 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
     our lines of code, and no text of a document.
     """
     if id is None:
-        raise UnsetError("A DataFrame has no row order to tell documents by; name a column that does: id='...'.")
+        raise UnsetError(
+            "Documents of a DataFrame have no row order to identify them by; name a column that identifies them: "
+            "id='...'."
+        )
     if not type(df).__module__.startswith("pyspark."):
         raise BadTypeError(
-            f"privatize_frame takes a DataFrame of Spark, not of {type(df).__module__}; use cv.privatize for others."
+            f"privatize_frame takes a DataFrame of Spark, not of {type(df).__module__}; use cv.privatize for "
+            "other frames."
         )
     require_release(release)
     schema = df.schema
     for name in (text, id):
         if name not in schema.names:
-            raise ColumnError(f"{name}: there is no such column; there are {', '.join(schema.names)}.")
+            raise no_column(name, schema.names)
         if schema.names.count(name) > 1:
-            raise ColumnError(f"{name}: there are several columns of this name; rename them first.")
+            raise column_twice(name)
     kind = schema[text].dataType.simpleString()
     if kind != "string" and not kind.startswith("string collate "):
-        raise ColumnError(f"{text}: this column is of type {kind}; text is needed, so cast it to string first.")
+        raise ColumnError(f"{text}: this column is of type {kind}; cast it to string first.")
     kind = schema[id].dataType.simpleString()
     if kind.startswith(NO_IDS):
-        raise ColumnError(f"{id}: this column is of type {kind}; an id is text, bytes, a number, a date or a time.")
+        raise ColumnError(
+            f"{id}: this column is of type {kind}; an id has to be text, bytes, a number, a date or a time."
+        )
     if not _is_connect(df):
         refuse_other_python(df.sparkSession.sparkContext)
     space = release.mechanism.space
     if _is_connect(df) and space.url is None and space.vectors.nbytes > CONNECT_BYTES:
-        raise SizeError("The space is too large to be sent through Spark Connect; save it where workers reach it.")
+        raise SizeError(
+            "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
+        )
     numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow takes dots in names for paths
     run = _batches(release.kernel(), schema.names, schema.names.index(text), schema.names.index(id))
     return numbered.mapInArrow(run, schema)

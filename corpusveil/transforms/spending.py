@@ -75,11 +75,11 @@ class Caps:
         for name, option in CAPS.items():
             cap = getattr(self, name)
             if cap is not None and not cap > 0:
-                raise BadValueError(f"{option} {cap}: it has to be a number above 0.")
+                raise BadValueError(f"{option} {cap}: give a number above 0.")
         if self.delta is not None:
             check_delta(self.delta, "cap_delta")
             if self.total is None:
-                raise UnsetError("cap_delta: it says at which delta the cap holds; give a cap, too.")
+                raise UnsetError("cap_delta: this is the delta at which the cap holds; give a cap, too.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ def name_of_corpus(name: str | None, shards: Sequence[InputShard], columns: Colu
     Raises UserError for an empty one, and where a ledger could not tell documents by an id without one.
     """
     if name == "":
-        raise UnsetError("The corpus' name is empty; give another, or none for the folder of the corpus.")
+        raise UnsetError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
     if name is None and columns.id is not None and spending is not None:
         raise UnsetError(
-            f"A ledger, and documents known by their {columns.id}: name the corpus, since in a folder of another date "
-            "an edited document would count as a new one."
+            f"A ledger is given, and documents are identified by {columns.id}: name the corpus. Otherwise an edited "
+            "document in a folder of another date would count as a new document."
         )
     return name or folder_of(shards)
 
@@ -276,8 +276,8 @@ def refuse_over(caps: Caps, entries: Sequence[AnEntry], planned: Sequence[AnEntr
 def _refuse(option: str, cap: float, unit: str, spent: float, before: Mapping[str, float], now: float) -> NoReturn:
     told = ", ".join(f"{figure(value)} by release {name}" for name, value in sorted(before.items())) or "none"
     raise CapError(
-        f"{option} {written(cap)}: a document would have spent {figure(spent)} {unit}; spent so far: {told}; this run: "
-        f"{figure(now)}. Raise the cap, lower the budget or leave documents out."
+        f"{option} {written(cap)}: a document would have spent {figure(spent)} {unit}; spent so far: {told}; this "
+        f"run: {figure(now)}. Raise the cap, lower the budget or leave documents out."
     )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.budget.budget import Budget, written
+from corpusveil.budget.budget import Budget, times, written
 from corpusveil.display import rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from corpusveil.transforms.release import Release
 
 NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
-KEY_ASSUMPTION = "The key was not disclosed, and nobody can have texts of their own privatized under it."
+KEY_ASSUMPTION = "The key is secret, and no reader can have texts of their own privatized under it."
 
 
 def statement(release: Release) -> dict[str, Any]:
@@ -30,17 +30,16 @@ def statement(release: Release) -> dict[str, Any]:
 
 
 def in_brief(guarantee: Guarantee, budget: Budget) -> str:
-    """Return the promise of a release in a sentence; the notes of the guarantee have its conditions."""
-    at_most = f"and never more than {rounded_up(guarantee.plain_ldp)} nats"
+    """Return the promise of a release in two sentences; the notes of the guarantee have its conditions."""
+    apart = "without the key, a reader can distinguish two originals of a word by at most"
+    at_most = f"and by no more than {rounded_up(guarantee.plain_ldp)} nats"
     if budget.per == "document":
+        whole = written(budget.epsilon)
         return (
-            f"for a document, epsilon {written(budget.epsilon)} in all, shared among its words. Without the key, a "
-            f"reader can distinguish two originals of a word by at most its share times their distance, {at_most}."
+            f"{apart} its share of epsilon {whole} times their distance, {at_most}. A document's words share this "
+            "epsilon."
         )
-    return (
-        f"without the key, a reader can distinguish two originals of a word by at most {written(budget.epsilon)} times "
-        f"their distance, {at_most}; the words of a document add up."
-    )
+    return f"{apart} {times(budget.epsilon, 'their distance')}, {at_most}. The bounds of a document's words add up."
 
 
 def documents_in_words(release: Release) -> list[str]:
@@ -61,7 +60,7 @@ def guarantee_of(release: Release) -> Guarantee:
             token,
             metric=f"the largest over a document's words of: {mechanism.distance}",
             plain_ldp=math.log(TOTAL / FLOOR),
-            neighbors="documents of as many tokens that differ in known words only; plain_ldp is for one word",
+            neighbors="documents with equally many tokens that differ only in known words; plain_ldp is for a word",
             notes=(),
         )
     public = public_weights(mechanism.space).astype("float64") / TOTAL
@@ -70,42 +69,44 @@ def guarantee_of(release: Release) -> Guarantee:
     if token.holds:
         if budget.per == "token":
             lines.append(
-                f"Each replaced word: {written(budget.epsilon)} times the distance, the distance being {token.metric}; "
-                f"for any two words at most {rounded_up(token.plain_ldp)} nats (a factor of e to that power)."
+                "Each replaced word: the log-ratio of any output for two originals is at most "
+                f"{times(budget.epsilon, 'their distance')}, and never more than {rounded_up(token.plain_ldp)} nats (a "
+                f"factor of e to that power). The distance is {token.metric}."
             )
         else:
             lines.append(
-                f"Each replaced word of a document with {budget.shared_among}: {budget.share} times the distance, "
-                f"rounded down to the grid 2^(j/8), the distance being {mechanism.distance}."
+                f"Each replaced word of a document with {budget.shared_among}: epsilon is {budget.share}, rounded down "
+                "to the grid 2^(j/8). The log-ratio of any output for two originals is at most this epsilon times "
+                f"their distance. The distance is {mechanism.distance}."
             )
         lines += budget.promises()
         lines += documents_in_words(release)
         if policy.tokenizer != "word":
             words = ", each of as many words" if budget.by_words else ""
             lines.append(
-                "All this is between documents that part into the same units, as many and of single words and "
-                f"collocations in the same places{words}: one word more or less alike can join its neighbours "
-                "otherwise. A word then is a unit."
+                "A word here is a unit: a single word or a collocation. The bounds compare documents with the same "
+                f"number of units, and with single words and collocations in the same places{words}. A change of one "
+                "word can change which words its neighbors join."
             )
         if policy.stop_words in ("keep", "mask", "drop"):
             lines.append(
-                "All this is between documents with the same stop words in the same places: they are not replaced."
+                "The bounds compare documents with the same stop words in the same places, since these are not "
+                "replaced."
             )
         if policy.unknown_words in ("keep", "mask", "drop"):
-            lines.append(
-                "All this is between documents with unknown words in the same places, the same ones where kept."
-            )
+            same = "the same unknown words" if policy.unknown_words == "keep" else "unknown words"
+            lines.append(f"The bounds compare documents with {same} in the same places.")
         if policy.numbers == "surrogate":
-            lines.append("All this is between documents with numbers of the same shapes in the same places.")
+            lines.append("The bounds compare documents with numbers of the same shapes in the same places.")
         if release.duplicates == "same-noise":
             lines.append(
-                "Equal texts are written alike, so a text and its copies count as one document: all this is between "
-                "corpora that differ in all its copies alike."
+                "Equal texts get the same replacements, so a text and its copies count as one document: the bounds "
+                "compare corpora that differ alike in all copies of a text."
             )
         if release.duplicates == "drop":
             lines.append(
-                "Of equal texts all but the first are left out: all this is between corpora in which the same rows "
-                "are left out. A row that is missing says that its text stands in a row before it."
+                "Only the first of equal texts is written, so the bounds compare corpora in which the same rows are "
+                "left out. A missing row discloses that its text occurs in an earlier row."
             )
         lines += token.notes
     else:
@@ -113,28 +114,29 @@ def guarantee_of(release: Release) -> Guarantee:
     if resampled and token.holds:
         one = budget.per == "token"
         bound = mechanism.unknown_bound(budget.epsilon, public) if one else mechanism.unknown_bound_at_most(public)
-        capitals = " but by their capitals" if policy.case == "restore" else ""
+        capitals = " except by their capitals" if policy.case == "restore" else ""
         share = "" if one else ", whatever its share of the budget"
         lines.append(
             f"Tokens under 'resample' ({', '.join(resampled)}) are drawn from public counts, independently of the "
-            f"token: two of them can't be told apart{capitals}. One of them against a word of the vocabulary: at most "
-            f"{rounded_up(bound)} nats{share}; k of them k times as much. The distances above do not count this."
+            f"token, so two such tokens cannot be distinguished{capitals}. Such a token can be distinguished from a "
+            f"word of the vocabulary by at most {rounded_up(bound)} nats{share}, and k of them by k times as much. "
+            "The distances above do not count this."
         )
     if policy.numbers == "surrogate":
         whole = (
             "A date or time in digits is one number (2024-05-17, 12:30)"
             if policy.joins_numbers()
-            else "Of a date or time each number is one by itself"
+            else "In a date or time, each number counts by itself"
         )
         lines.append(
-            "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers independently of "
-            "the number and anew at each place: two of equal shape can't be told apart (0 nats, at any epsilon). "
-            "Between different shapes nothing is promised: where numbers stand and their shape are disclosed. "
-            f"{whole}; a month in words is a word like any other."
+            "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers, independently "
+            "of the number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at "
+            "any epsilon). Nothing is promised between different shapes: the places and the shapes of numbers are "
+            f"disclosed. {whole}. A month in words is a word like any other."
         )
     copies = {
         "same-noise": ("which documents are equal",),
-        "drop": ("that no two documents are equal, and where rows or ids are missing, that these were copies",),
+        "drop": ("that no two documents are equal, and that missing rows or ids were copies",),
     }.get(release.duplicates, ())
     key = f"{NOT_PRIVATE}, which everybody has." if release.key.test else KEY_ASSUMPTION
     return dataclasses.replace(

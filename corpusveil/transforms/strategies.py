@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from corpusveil.errors import BadValueError, ConflictError
+from corpusveil.errors import ConflictError, not_a_choice
 
 STRATEGIES: Mapping[str, Mapping[str, str]] = {
     "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share", "stop_words": "keep"},
@@ -30,7 +30,7 @@ def follow(
     from corpusveil.budget.budget import dataset_budget  # the names of strategies, which help shows, need no NumPy
 
     if name not in STRATEGIES:
-        raise BadValueError(f"strategy = {name}: it may be {', '.join(STRATEGIES)}.")
+        raise not_a_choice("strategy", name, STRATEGIES)
     own = STRATEGIES[name]
     for option, value in own.items():
         if option in explicit and options[option] != value:

@@ -72,12 +72,12 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
     work. A column of any of Arrow's string types, also as a dictionary, keeps its type, and its nulls stay null.
     """
     if id is not None and ids is not None:
-        raise ConflictError("id names a column and ids gives the ids; pass one of them.")
+        raise ConflictError("id names a column and ids gives the ids; pass only one.")
     frame = frame_of(table, text)
     if frame.column is None:
         raise BadTypeError(
             f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
-            "cv.privatize for it."
+            "cv.privatize."
         )
     private: T = _privatized(frame, release, ids if id is None else id, text, None, None)
     return private
@@ -104,12 +104,12 @@ def _corpus(corpus: str | None, ids: Ids | None, spending: Spending | None) -> s
     """Return the corpus' name for a ledger. Raises UserError where there is one without the other."""
     if spending is None:
         if corpus is not None:
-            raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and there is none; add ledger=.")
+            raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
         return ""
     name = ids.name if corpus is None and isinstance(ids, RowNumbers) else corpus
     if not isinstance(name, str) or not name:
         raise UnsetError(
-            "ledger: it knows documents by their ids in a corpus; name the data set, as in corpus='reviews'."
+            "ledger: a ledger identifies documents by their ids in a corpus; name the data set, as in corpus='reviews'."
         )
     return name
 
@@ -151,7 +151,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        raise BadRowError(f"{name}: this column holds text that is not valid UTF-8; repair it first.") from None
+        raise BadRowError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
     return column
 
 

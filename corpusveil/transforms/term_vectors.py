@@ -36,11 +36,11 @@ def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = 
     Raises UserError for a budget per document, a mechanism without a plain bound, or fewer than 1 term.
     """
     if isinstance(terms, bool) or not isinstance(terms, int) or terms < 1:
-        raise BadValueError(f"terms = {terms}: it is a whole number, 1 or more.")
+        raise BadValueError(f"terms = {terms}: give a whole number, 1 or more.")
     mechanism, epsilon = require_release(release).mechanism, release.budget.epsilon
     if release.budget.per != "token":
         raise ConflictError(
-            "term_vectors: the budget is an output term's; give Budget(epsilon) without per='document'."
+            "term_vectors: the budget is for an output term; give Budget(epsilon) without per='document'."
         )
     if mechanism.guarantee(epsilon).plain_ldp is None:
         raise NoGuaranteeError(f"term_vectors: {mechanism.name} has no bound for any two words; use syntf.")

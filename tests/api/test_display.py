@@ -72,7 +72,7 @@ SAID = {
     "plan": ["private", "2 shards", "a document spends 6 epsilons in all"],
     "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
     "spent": ["confidential", "reviews", "6 sum of epsilons in ring-geometric on space"],
-    "check": ["2 entries are whole, the records agree."],
+    "check": ["all 2 entries are undamaged, and the records agree."],
     "findings": ["private: figures of original text", "words unchanged"],
     "curve": ["known words recovered", "guessing without looking"],
 }
@@ -110,7 +110,7 @@ def test_an_outcome_shows_no_count_of_the_input(values: dict[str, Any]) -> None:
 
 def test_a_job_that_goes_on_alone_is_no_release_yet() -> None:
     outcome = cv.Outcome(Counts(), 5, None, 0.0, output="gs://b/out", records="gs://b/out.records")
-    assert "5 shards are handed over; the job writes the manifest when all are done" in repr(outcome)
+    assert "5 shards were handed over; the job writes the manifest when all are done" in repr(outcome)
     assert "sha256" not in repr(outcome)
 
 

@@ -96,10 +96,10 @@ class TestEvaluateRelease:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ((["aaaa"], "out"), "one is an address and the other is not"),
-            ((["aaaa"], ["aaab", "aaac"]), "1 texts and 2; give equal numbers, or an id column"),
+            ((["aaaa"], "out"), "only one of them is an address"),
+            ((["aaaa"], ["aaab", "aaac"]), "there are 1 and 2 texts; give equal numbers, or an id column"),
             (([None], ["aaab"]), "no document is in both"),
-            ((["aaaa"], ["aaab"], None, "label"), "label: texts without columns have no such one"),
+            ((["aaaa"], ["aaab"], None, "label"), "label: texts without columns do not have this column"),
             ((pd.DataFrame({"text": ["aaaa"]}), ["aaab"], None, "label"), "label: there is no such column"),
         ],
     )

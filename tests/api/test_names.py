@@ -64,7 +64,7 @@ class TestMechanisms:
 
     @pytest.mark.parametrize("call", [lambda: cv.RingGeometric("spaces/glove"), lambda: cv.Tem(0.5)])
     def test_what_is_no_space_is_a_sentence(self, call: Any) -> None:
-        with pytest.raises(BadTypeError, match=r"space: this is of type \w+; give cv\.load_space\(URL\)"):
+        with pytest.raises(BadTypeError, match=r"space: give cv\.load_space\(URL\), not a value of type \w+"):
             call()
 
 

@@ -142,7 +142,7 @@ class TestWrongCalls:
     """Closed by construction: each says what to write instead, and nothing is drawn or written."""
 
     def test_a_release_needs_a_key(self, space: cv.Space) -> None:
-        with pytest.raises(MismatchError, match="key: none is given"):
+        with pytest.raises(MismatchError, match="key: this is missing"):
             cv.Release(cv.RingGeometric(space), cv.Budget(1.0))  # type: ignore[call-overload]
 
     def test_texts_need_ids(self, release: cv.Release) -> None:
@@ -165,14 +165,14 @@ class TestWrongCalls:
         assert not (tmp_path / "ledger").exists()
 
     def test_a_corpus_alone_counts_nothing(self, release: cv.Release) -> None:
-        with pytest.raises(UnsetError, match="there is none; add ledger="):
+        with pytest.raises(UnsetError, match="no ledger is given; add ledger="):
             cv.privatize(["aaaa"], release, ids=["x"], corpus="reviews")  # type: ignore[call-overload]
 
     def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
-        with pytest.raises(BadTypeError, match=r"ledger: this is of type str; give cv\.Ledger\(URL, cap=\.\.\.\)"):
+        with pytest.raises(BadTypeError, match=r"ledger: give cv\.Ledger\(URL, cap=\.\.\.\), not a value of type str"):
             cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path), corpus="r")  # type: ignore[call-overload]
 
     @pytest.mark.parametrize("cap", ["cap", "cap_token", "cap_ldp"])
     def test_a_cap_is_above_0(self, cap: str) -> None:
-        with pytest.raises(BadValueError, match="it has to be a number above 0"):
+        with pytest.raises(BadValueError, match="give a number above 0"):
             cv.Ledger("ledger", **{cap: 0.0})

@@ -54,13 +54,13 @@ def test_promises_say_all_three_readings() -> None:
     """A coefficient for the sum of distances, one for the largest, one for a single word: by token and by document."""
     token, document = " ".join(Budget(2.0).promises()), " ".join(Budget(2.0, "document").promises())
     assert "at most 2 times the sum" in token
-    assert "at most 2 times m times the largest" in token
+    assert "at most 2 m times the largest" in token
     assert "at most 2 / m times the sum" in document
     assert "at most 2 times the largest" in document
     for words in (token, document):
-        assert "as many tokens" in words
-        assert "known words only" in words
-        assert "when one word differs" in words
+        assert "equally many tokens" in words
+        assert "only in known words" in words
+        assert "If one word differs" in words
 
 
 def test_frozen_equal_by_value_and_a_dict() -> None:

@@ -108,7 +108,7 @@ class TestARelease:
         words = ["--risk", "0.6", "--risk-of", "context"]
         assert run(call(public, *words)) == 2
         said = capsys.readouterr().err
-        assert "--model: --risk-of context needs it" in said
+        assert "--model: --risk-of context needs a language model" in said
         assert "[missing-setting]" in said
         assert not (folder / "out").exists()
         assert run(call(public, *words, "--model", str(public / "model"))) == 0
@@ -137,7 +137,7 @@ class TestARelease:
         assert run(call(public, "--risk", "0.5")) == 2
         told = capsys.readouterr()
         assert "Risk: " in told.out
-        assert "nothing matches" in told.err or "no file" in told.err or "in:" in told.err
+        assert "matches no file" in told.err or "no file" in told.err or "in:" in told.err
 
     def test_what_is_refused_chooses_nothing(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -164,7 +164,7 @@ class TestAFile:
         asked = settings(public, risk=0.6, risk_of="context")
         file = save(folder / "run.toml", asked)
         assert run(["plan", str(file)]) == 2
-        assert "run.toml, budget.model: budget.risk_of context needs it" in capsys.readouterr().err
+        assert "run.toml, budget.model: budget.risk_of context needs a language model" in capsys.readouterr().err
         asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
         assert run(["plan", str(save(folder / "run.toml", asked))]) == 0
         assert chosen(public, 0.6, "context").sentence() in capsys.readouterr().out
@@ -187,17 +187,17 @@ class TestAFile:
 
 
 @pytest.mark.parametrize(("options", "said", "code"), [
-    (["--risk", "0.5", "--epsilon", "1"], "--risk: it chooses --epsilon; leave one", "conflicting-settings"),
-    ([], "--epsilon: this option is missing; give it, or --risk", "missing-setting"),
-    (["--risk", "0.5", "--per", "document"], "--risk: it is of a single word; --per has to be token", "conflicting"),
-    (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"], "--risk: it is of a",
+    (["--risk", "0.5", "--epsilon", "1"], "--risk: this option chooses --epsilon; leave", "conflicting-settings"),
+    ([], "--epsilon: this option is missing; add it, or add --risk", "missing-setting"),
+    (["--risk", "0.5", "--per", "document"], "for the epsilon of a word; --per has to be token", "conflicting"),
+    (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"], "--risk: this option",
      "conflicting-settings"),
-    (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "--risk: it is of a", "conflicting"),
-    (["--risk", "0.5", "--model", "m"], "--model: it is for --risk-of context", "conflicting-settings"),
-    (["--epsilon", "1", "--model", "m"], "--model: it is for --risk", "conflicting-settings"),
-    (["--epsilon", "1", "--risk-of", "context"], "--risk-of: it is for --risk", "conflicting-settings"),
-    (["--risk", "0"], "--risk 0.0: it has to be above 0", "wrong-value"),
-    (["--risk", "1"], "--risk 1.0: it has to be below 1", "wrong-value"),
+    (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "--risk: this option", "conflicting"),
+    (["--risk", "0.5", "--model", "m"], "--model: this option needs --risk-of context", "conflicting-settings"),
+    (["--epsilon", "1", "--model", "m"], "--model: this option needs --risk", "conflicting-settings"),
+    (["--epsilon", "1", "--risk-of", "context"], "--risk-of: this option needs --risk", "conflicting-settings"),
+    (["--risk", "0"], "--risk 0.0: give a number above 0", "wrong-value"),
+    (["--risk", "1"], "--risk 1.0: give a number below 1", "wrong-value"),
     (["--risk", "0.5", "--risk-of", "sentence"], "word", None),
     (["--risk", "0.1"], "most frequent word", "unsuitable-data"),
 ])  # fmt: skip

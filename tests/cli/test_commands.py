@@ -170,11 +170,11 @@ class TestMechanisms:
         assert [part.partition(":")[0] for part in parts] == [f"{epsilon:g}" for epsilon in epsilons or (1.0,)]
         for part, epsilon in zip(parts, epsilons or (1.0,), strict=True):
             guarantee = mechanism.guarantee(epsilon)
-            assert f"{epsilon:g} times the distance, the distance being {guarantee.metric}" in part
+            assert f"{epsilon:g} times the distance, which is {guarantee.metric}" in part
             assert all(line in part for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
 
     @pytest.mark.parametrize(
-        ("name", "said"), [("custext-per-word", "\n  none\n"), ("truncated-gumbel", "is defined above")]
+        ("name", "said"), [("custext-per-word", "\n  none\n"), ("truncated-gumbel", "is defined only above")]
     )
     def test_say_where_there_is_none(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
@@ -351,7 +351,7 @@ class TestAWrongCall:
         [
             (("--epsilonn", "1"), "--epsilonn"),
             (("--engine", "flink"), "flink"),
-            (("--master", "local[2]"), "--master: this is for --engine connect or spark"),
+            (("--master", "local[2]"), "--master: this option needs --engine connect or spark"),
             (("--", "--some_option=1"), "--engine beam"),
             (("--test-key",), "exclude each other"),
             (("--engine", "beam", "--runner", "DaskRunner"), "DaskRunner"),
@@ -379,7 +379,7 @@ class TestAWrongCall:
         assert run(["--debug", *ground.arguments(tmp_path / "missing", tmp_path / "out")]) == 2
         told = capsys.readouterr().err
         assert "Traceback" in told
-        assert told.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: nothing matches")
+        assert told.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: this matches no file")
 
     def test_ends_a_process_as_it_ends_here(self, ground: Ground, tmp_path: Path) -> None:
         told = run_process(*ground.arguments(tmp_path / "missing", tmp_path / "out"), home=tmp_path)
@@ -405,7 +405,7 @@ class TestTheWorkFailed:
 
 class TestWhatIsPrinted:
     def retention(self, capsys: pytest.CaptureFixture[str]) -> float:
-        found = re.search(r"share of known words that come back unchanged: ([\d.]+)%", capsys.readouterr().out)
+        found = re.search(r"share of known words that are unchanged: ([\d.]+)%", capsys.readouterr().out)
         assert found
         return float(found.group(1)) / 100
 
@@ -420,13 +420,13 @@ class TestWhatIsPrinted:
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(changed(ground.arguments(source, tmp_path / "out"), "--epsilon", "10")) == 0
-        assert sentence(capsys) == "warning: at epsilon 10 nearly every known word stays as it is."
+        assert sentence(capsys) == "warning: at epsilon 10 nearly all known words are unchanged."
 
     def test_is_the_share_by_length_for_a_budget_per_document(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(ground.arguments(source, tmp_path / "out", "--per", "document")) == 0
-        said = "share of known words that come back unchanged, by the words of a document: .* of 10, .* of 1000"
+        said = "share of known words that are unchanged, by the words of a document: .* of 10, .* of 1000"
         assert re.search(said, capsys.readouterr().out)
 
     def test_is_what_is_promised_what_is_disclosed_and_the_digest(
@@ -439,6 +439,24 @@ class TestWhatIsPrinted:
         assert "Disclosed: how many tokens" in told
         assert f"content sha256 {manifest(tmp_path / 'out')['content_sha256']}" in told
         assert f"{tmp_path / 'out'}.records" in told
+
+    @pytest.mark.parametrize("bad", ["input", "output", "cap"])
+    def test_is_nothing_but_the_error_of_a_release_that_is_refused(
+        self, bad: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """An error comes before announcements: they would bury it."""
+        if bad == "output":
+            (tmp_path / "out" / "data").mkdir(parents=True)
+            (tmp_path / "out" / "data" / "part-00000-of-00001.jsonl").write_text("{}")
+        cap = (
+            ("--ledger", str(tmp_path / "ledger"), "--corpus", "c", "--cap", "0.1", "--cap-ldp", "9")
+            if bad == "cap"
+            else ()
+        )
+        assert run(ground.arguments(tmp_path / "none" if bad == "input" else source, tmp_path / "out", *cap)) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("corpusveil: ")
 
     @pytest.mark.parametrize("per", ["token", "document"])
     def test_is_two_sentences_unless_asked(
@@ -459,7 +477,7 @@ class TestWhatIsPrinted:
     ) -> None:  # fmt: skip
         """Who gives a delta reads what it means, once, and without asking for every condition."""
         assert run([*ground.arguments(source, tmp_path / "out", "--delta", "1e-6"), *explain]) == 0
-        assert capsys.readouterr().out.count("(epsilon, delta) at delta = 1e-06, against") == 1
+        assert capsys.readouterr().out.count("(epsilon, delta) of documents at delta = 1e-06") == 1
 
     def test_is_why_there_is_no_guarantee(
         self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

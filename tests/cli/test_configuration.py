@@ -104,17 +104,17 @@ class TestBothCallers:
         return {"inputs": ["in"], "space": "s", "output": "o", "mechanism": "ring-geometric", "epsilon": 1.0, **more}
 
     @pytest.mark.parametrize(("option", "value", "section", "key", "on_call", "in_file"), [
-        ("master", "local", "engine", "master", "--master: this is for --engine connect or spark",
-         "engine.master: this is for engine.name connect or spark"),
+        ("master", "local", "engine", "master", "--master: this option needs --engine connect or spark",
+         "engine.master: this key needs engine.name connect or spark"),
         ("average_words", 5.0, "budget", "average_words",
-         "--average-words: it is for --strategy or --allocation dataset",
-         "budget.average_words: it is for budget.strategy or budget.allocation dataset"),
-        ("epsilon", -1.0, "budget", "epsilon", "--epsilon -1.0: it has to be above 0",
-         "budget.epsilon = -1.0: it has to be above 0"),
-        ("weights", [2, 1], "budget", "weights", "--weights: they go with --allocation position",
-         "budget.weights: they go with budget.allocation position"),
-        ("workers", 0, "engine", "workers", "--workers 0: it has to be at least 1",
-         "engine.workers = 0: it has to be at least 1"),
+         "--average-words: this option needs --strategy or --allocation dataset",
+         "budget.average_words: this key needs budget.strategy or budget.allocation dataset"),
+        ("epsilon", -1.0, "budget", "epsilon", "--epsilon -1.0: give a number above 0",
+         "budget.epsilon = -1.0: give a number above 0"),
+        ("weights", [2, 1], "budget", "weights", "--weights: weights and --allocation position",
+         "budget.weights: weights and budget.allocation position"),
+        ("workers", 0, "engine", "workers", "--workers 0: give a number of at least 1",
+         "engine.workers = 0: give a number of at least 1"),
     ])  # fmt: skip
     def test_in_its_own_names(
         self, tmp_path: Path, option: str, value: Any, section: str, key: str, on_call: str, in_file: str
@@ -255,7 +255,7 @@ class TestASpaceOfGivenVectors:
         assert built.counts is not None
         capsys.readouterr()
         assert run(["run", file, "--progress", "none"]) == 0
-        assert "space is there already" in capsys.readouterr().err
+        assert "space already exists" in capsys.readouterr().err
         (tmp_path / "b.txt").write_text((tmp_path / "a.txt").read_text() + "other 1 2 3\n")
         assert run(["run", file, "--progress", "none"]) == 2
         assert "other settings or another corpus" in capsys.readouterr().err
@@ -284,5 +284,7 @@ def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path, section: s
 
 def test_a_key_outside_of_sections_is_told_where_it_belongs(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
-    with pytest.raises(UnknownError, match=r"epsilon: a key belongs in a section; did you mean budget\.epsilon\?"):
+    with pytest.raises(
+        UnknownError, match=r"epsilon: this key has no section; put it below a section; did you mean budget\.epsilon\?"
+    ):
         read(str(tmp_path / "run.toml"))

@@ -254,10 +254,10 @@ class TestLauncher:
         [
             (words({name: value for name, value in GIVEN.items() if name != "key"}), "Parameter key is missing"),
             (words(GIVEN, "--epsilon=2"), "Parameter epsilon: it is given twice"),
-            (words({**GIVEN, "output": "gs://b/$(id)"}), "Parameter output: this value is not allowed"),
+            (words({**GIVEN, "output": "gs://b/$(id)"}), "Parameter output: this value does not match"),
             (words(GIVEN, "--text"), "Parameter text: its value is missing"),
             (words({name: value for name, value in GIVEN.items() if name != "epsilon"}), "--epsilon: "),
-            (words(GIVEN, "--risk=0.5"), "--risk: it chooses --epsilon"),
+            (words(GIVEN, "--risk=0.5"), "--risk: this option chooses --epsilon"),
         ],
     )
     def test_what_is_wrong_is_named(

@@ -84,7 +84,7 @@ class TestTheLedger:
     def test_is_not_begun_in_a_release(self, made: Made, capsys: pytest.CaptureFixture[str], folder: str) -> None:
         before = release_files(made.folder / folder)
         assert made.privatize(made.at("in"), "other", "--ledger", made.at(folder)) == 2
-        assert "a release is here" in capsys.readouterr().err
+        assert "this folder has a release" in capsys.readouterr().err
         assert release_files(made.folder / folder) == before
 
 

@@ -104,7 +104,14 @@ def test_of_a_file(space: Space, corpus: Path, tmp_path: Path, capsys: pytest.Ca
     )
     assert run(["plan", str(file), "--duplicates"]) == 0
     said = capsys.readouterr().out
-    for words in ("12 shards", "tokens", "MiB written", "CPU seconds", "a document spends", "copies of an earlier one"):
+    for words in (
+        "12 shards",
+        "tokens",
+        "MiB written",
+        "CPU seconds",
+        "a document spends",
+        "copies of an earlier document",
+    ):
         assert words in said
     assert UNKNOWN not in said
     assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
@@ -143,12 +150,16 @@ def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsy
     file = toml(moved, space, 400.0, name="news", root="in")
     capsys.readouterr()
     assert run(["plan", file]) == 0
-    (planned,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("it would be refused: ")]
+    (planned,) = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("the ledger would refuse this release: ")
+    ]
     assert run(["run", file, "--progress", "none"]) == 2
     (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: cap")]
-    assert planned.removeprefix("it would be refused: ") == refused.removeprefix("corpusveil: ").removesuffix(
-        " [cap-exceeded]"
-    )
+    assert planned.removeprefix("the ledger would refuse this release: ") == refused.removeprefix(
+        "corpusveil: "
+    ).removesuffix(" [cap-exceeded]")
     spent, before, now = map(float, re.findall(r"spent (\d+) .* far: (\d+) by .* run: (\d+)", refused)[0])
     assert before == now == spent / 2
 
@@ -203,6 +214,6 @@ def test_looks_at_the_key_of_the_run_and_makes_none(
     assert run([*words, "--plan"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert run(words) == 0
-    assert "cap_ldp, which is not set, holds over all of them" in capsys.readouterr().err
+    assert "Set cap_ldp as well, which holds over all metrics" in capsys.readouterr().err
     assert run([*words, "--plan"]) == 0
     assert "refused" not in capsys.readouterr().out, "at 30 of 40 it would be, as another release"

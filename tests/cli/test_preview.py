@@ -98,7 +98,7 @@ def test_a_text_of_another_language_is_noticed(
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": "der Hund lief gestern abend durch den Wald"}])
     assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 0
     told = capsys.readouterr().err
-    assert "many words of this text are not in the space's vocabulary" in told
+    assert "many words of this text are not in the vocabulary of the space" in told
     assert "%" not in told
     assert previewed(ground) == 0
     assert "many words" not in capsys.readouterr().err
@@ -122,4 +122,4 @@ def test_what_is_wrong_is_one_sentence(
 def test_a_corpus_of_nothing_is_refused(ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": " "}])
     assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 2
-    assert "have no text in the column text" in capsys.readouterr().err
+    assert "the column text has no text" in capsys.readouterr().err

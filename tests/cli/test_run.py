@@ -134,8 +134,8 @@ class TestTheFlow:
         values["collocations"]["min_count"] = 4
         other = save(done / "other.toml", values)
         assert run(["run", other, "--only", "count", "--progress", "none"]) == 2
-        assert f"{done}/counts: this folder already holds an artefact of another call" in capsys.readouterr().err
-        for said in ("this call has made it before; nothing was done", "is there already"):
+        assert f"{done}/counts: this folder already has an artefact of another call" in capsys.readouterr().err
+        for said in ("already complete; nothing was done", "already exists"):
             assert run(["run", str(done / "run.toml"), "--only", "count", "--progress", "none"]) == 0
             assert said in capsys.readouterr().err
 
@@ -353,7 +353,7 @@ class TestAReadableRelease:
         ("left_out", "said"),
         [
             (("model",), "denoise.model: a language model of public text is needed"),
-            (("collocations",), "model.counts: a model is made of counts"),
+            (("collocations",), "model.counts: a model is made from counts"),
             (("space",), "space"),
         ],
     )

@@ -91,7 +91,7 @@ class TestWhatIsNew:
         """New shards make a release of their own; without any there is none."""
         start(ground)
         start(ground)
-        assert "nothing is new" in capsys.readouterr().out
+        assert "there is nothing new" in capsys.readouterr().out
         lines(ground, "day-2/b.jsonl", 3)
         lines(ground, "day-2/c.jsonl", 4, 5)
         start(ground)
@@ -164,7 +164,7 @@ class TestWhatIsNew:
         values["output"]["path"] = f"{ground}/other"
         save(ground / "s.toml", values)
         start(ground, 2)
-        assert "nothing matches" in capsys.readouterr().err
+        assert "this matches no file" in capsys.readouterr().err
 
 
 class TestStartedTwice:
@@ -177,7 +177,7 @@ class TestStartedTwice:
         said = [process.communicate(timeout=120) for process in both]
         assert [process.returncode for process in both] == [0, 0]
         others = [error for _, error in said if "another run is in progress" in error]
-        later = [out for out, _ in said if "nothing is new" in out]
+        later = [out for out, _ in said if "there is nothing new" in out]
         assert len(others) + len(later) == 1
         assert sorted(path.name for path in (ground / "out").iterdir()) == ["run-00001", "run-00001.report.html"]
 
@@ -295,8 +295,8 @@ class TestRefused:
             told = capsys.readouterr().out
             assert f"run-00001: {said}" in told
             assert "the last start failed, " in told
-            assert ("Then start it again" in told) == isinstance(error, WorkError)
-            assert ("start it again with --debug" in told) == isinstance(error, KeyError)
+            assert ("Correct this" in told) == isinstance(error, WorkError)
+            assert ("start the schedule again with --debug" in told) == isinstance(error, KeyError)
 
     def test_a_start_that_failed_before_any_run_says_why(
         self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -311,7 +311,10 @@ class TestRefused:
             start(ground, 1)
         capsys.readouterr()
         assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        assert "The store is away. Then start it again: it goes on where it stopped" in capsys.readouterr().out
+        assert (
+            "The store is away. Correct this and start the schedule again; it continues the run"
+            in capsys.readouterr().out
+        )
         start(ground)
         capsys.readouterr()
         assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
@@ -346,7 +349,7 @@ class TestABadShard:
 
     def test_is_left_out_and_told(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         start(ground, 2)
-        sentence = f"corpusveil: {ground}/in/day-1/b.jsonl, row 1: not valid JSON in UTF-8; mend or remove the line. "
+        sentence = f"corpusveil: {ground}/in/day-1/b.jsonl, row 1: not valid JSON in UTF-8; repair or remove the line. "
         assert f"{sentence}The shard is left out until it changes." in capsys.readouterr().err
         assert len(released(ground, 2)) == 2
         assert not (ground / "out/run-00001").exists()
@@ -354,7 +357,7 @@ class TestABadShard:
         assert manifest["documents"] == 3
         start(ground)
         said = capsys.readouterr()
-        assert "nothing is new" in said.out
+        assert "there is nothing new" in said.out
         assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in said.err
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
         assert f"left out until it changes: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().out

@@ -89,7 +89,7 @@ class TestTheTemplate:
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
         capsys.readouterr()
         assert run(["run", "--init", str(file)]) == 2
-        assert "a file is here already" in capsys.readouterr().err
+        assert "this file already exists" in capsys.readouterr().err
 
     def test_without_a_file_is_said(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["run"]) == 2

@@ -123,17 +123,17 @@ class TestVocabulary:
         (tmp_path / "words.txt").write_text("\n".join(words) + "\n\n")
         made = space(five[:2], tmp_path / "space", "--vocabulary", str(tmp_path / "words.txt"))
         assert list(made.vocabulary.words) == WORDS[50:70]
-        assert "2 of the 22 words" in capsys.readouterr().err
+        assert "2 of its 22 words" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"", "holds no words"),
-            (b"\n \n", "holds no words"),
-            (b"a\nb\na\n", "line 3: the same word as in line 1"),
-            (b"a\nnew york\n", "line 2: holds a blank"),
+            (b"", "has no words"),
+            (b"\n \n", "has no words"),
+            (b"a\nb\na\n", "line 3: this word is also in line 1"),
+            (b"a\nnew york\n", "line 2: the word contains a blank"),
             (b"\xff\xfe", "not valid UTF-8"),
-            (b"nowhere\nnorhere\n", "0 of the words asked for"),
+            (b"nowhere\nnorhere\n", "0 of the requested words"),
         ],
     )
     def test_that_is_wrong_is_one_sentence(

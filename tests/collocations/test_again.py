@@ -49,7 +49,7 @@ class TestAFinishedStep:
         before = release_files(flow / name)
         assert call(name, flow, flow / name) == 0
         said = capsys.readouterr()
-        assert f"{flow / name}: this call has made it before; nothing was done." in said.err
+        assert f"{flow / name}: already complete; nothing was done." in said.err
         assert said.out.startswith(f"{flow / name}: ")
         assert release_files(flow / name) == before
 

@@ -82,7 +82,7 @@ OTHER = {"n": pa.array([2], pa.int8()), "count": [9]}
 
 CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
     ("an empty folder", COUNT, lambda folder: shutil.rmtree(folder / "corpus") or (folder / "corpus").mkdir(),
-     ("corpus: nothing matches",)),
+     ("corpus: this matches no file",)),
     ("no words", COUNT, lambda folder: [path.unlink() for path in (folder / "corpus").iterdir()]
      and write_shard(folder / "corpus" / "x.jsonl", [{"text": "12 34"}]), ("no words", "text")),
     ("a shard cut short", COUNT, cut("corpus/*"), ("c4.00001.json.gz",)),
@@ -90,7 +90,7 @@ CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
     ("a row that is no JSON", COUNT, lambda folder: (folder / "corpus" / "c4.00001.json.gz").write_bytes(
         gzip.compress(b'{"text": "a"}\n' + UNKNOWN.encode() + b"\n")), ("c4.00001.json.gz, row 2",)),
     ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("--max-n 9", "at most 5")),
-    ("counts of everything again", [*COUNT, "--add-to", "{in}/counts"], None, ("in the counts already", "leave it")),
+    ("counts of everything again", [*COUNT, "--add-to", "{in}/counts"], None, ("already in the counts", "leave it")),
     ("adding to no counts", [*COUNT, "--add-to", "{in}/table"], None, ("collocations", "not counts")),
     ("a threshold that leaves nothing", [*SCORE, "--threshold", "99"], None, ("threshold", "least count")),
     ("counts of another tokenizer", SCORE, say("counts", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil count")),
@@ -101,8 +101,8 @@ CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
     ("tokens for counts", ["score", "--counts", "{in}/tokens", "--output", "{out}"], None, ("tokens", "not counts")),
     ("a table of another tokenizer", TOKENIZE, say("table", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil score")),
     ("a table that is none", TOKENIZE, overwrite("table/collocations.parquet", UNKNOWN.encode()),
-     ("collocations.parquet", "not a sound collocation table")),
-    ("a table without scores", TOKENIZE, table_of(ngram=["a b"], **OTHER), ("not a sound collocation table",)),
+     ("collocations.parquet", "not a valid collocation table")),
+    ("a table without scores", TOKENIZE, table_of(ngram=["a b"], **OTHER), ("not a valid collocation table",)),
     ("a table with a score that is none", TOKENIZE, table_of(ngram=["a b"], score=[np.nan], **OTHER),
      ("no finite score",)),
     ("a table without rows", TOKENIZE, table_of(ngram=pa.array([], pa.string()), n=pa.array([], pa.int8()),
@@ -111,12 +111,12 @@ CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
      "--output", "{out}"], None, ("counts", "not collocations")),
     ("tokens cut short", TRAIN, cut("tokens/lines/*"), ("part-",)),
     ("tokens of another tokenizer", TRAIN, say("tokens", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil tokenize")),
-    ("tokens that no longer are those counted", TRAIN, drop("tokens/lines/*"), ("tokenise the corpus again",)),
+    ("tokens that no longer are those counted", TRAIN, drop("tokens/lines/*"), ("tokenize the corpus again",)),
     ("a least count that leaves no token", [*TRAIN, "--min-count", "9999"], None, ("min_count = 9999",)),
     ("vectors of another kind", ["space", "--vectors", "{in}/tokens", "--output", "{out}"], None, ("tokens",)),
     ("vectors cut short", SPACE, cut("vectors/vectors.npy"), ("vectors",)),
     ("a table of another vocabulary", PRIVATIZE, table_of(ngram=["zzz yyy"], score=[3.0], **OTHER),
-     ("none of the collocations", "tokenised with them")),
+     ("none of the collocations", "tokenized with them")),
     ("a table of another tokenizer for a release", PRIVATIZE, say("table", tokenizer="0/x"), ("tokenizer 0/x",)),
 ]  # fmt: skip
 

@@ -263,7 +263,7 @@ class TestWrong:
             count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local(), CountOptions(5, 1))
 
     @pytest.mark.parametrize(("field", "value", "said"), [
-        ("tokenizer", "0/unicode-1", "made by tokenizer"), ("version", 9, "version 9"), ("kind", "space", "space"),
+        ("tokenizer", "0/unicode-1", "made with tokenizer"), ("version", 9, "version 9"), ("kind", "space", "space"),
     ])  # fmt: skip
     def test_counts_of_another_kind(self, reference: Path, tmp_path: Path, field: str, value: Any, said: str) -> None:
         import json

@@ -260,7 +260,7 @@ class TestTrain:
             Training(**options)
 
     @pytest.mark.parametrize(
-        ("content", "said"), [(b"", "empty"), (b"a b\n", "0 tokens occur"), (b"\xff\n" * 9, "UTF-8")]
+        ("content", "said"), [(b"", "no tokens"), (b"a b\n", "0 tokens occur"), (b"\xff\n" * 9, "UTF-8")]
     )
     def test_tokens_that_are_nothing(self, tmp_path: Path, content: bytes, said: str) -> None:
         (tmp_path / "x.txt").write_bytes(content)

@@ -145,7 +145,7 @@ def test_a_damaged_model_is_refused(counts: str, tmp_path: Path, name: str) -> N
 
 
 def test_other_artefacts_are_refused(counts: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="this is counts"):
+    with pytest.raises(UserError, match="this has counts"):
         load_model(counts)
     with pytest.raises(UserError, match="corpusveil model"):
         load_model(tmp_path)

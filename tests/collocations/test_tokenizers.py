@@ -179,7 +179,7 @@ class TestTables:
         [
             ([], [], [], "empty"),
             (["a b", "a b"], [2, 2], [1.0, 2.0], "twice"),
-            (["a b"], [3], [1.0], "as many words"),
+            (["a b"], [3], [1.0], "another number of words"),
             (["a b"], [2], [float("nan")], "finite"),
             (["a"], [1], [1.0], "empty"),
         ],
@@ -196,5 +196,5 @@ class TestTables:
             Collocations.of(table)
 
     def test_an_unknown_method_is_refused(self) -> None:
-        with pytest.raises(UserError, match="gst, mst, optimal"):
+        with pytest.raises(UserError, match="gst, mst or optimal"):
             units(["a b"], {("a", "b"): 1.0}, "greedy")

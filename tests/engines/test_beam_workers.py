@@ -46,7 +46,10 @@ if __name__ == "__main__":
     [
         (
             "raises",
-            "The Beam pipeline failed: Shard 1 could not be done: OSError. What was finished is kept; run again.",
+            (
+                "The Beam pipeline failed: Shard 1 could not be done: OSError. Finished work is kept; run the same "
+                "command again."
+            ),
         ),
         ("is_killed", "A worker process was killed (perhaps it ran out of memory)."),
     ],

@@ -109,7 +109,7 @@ def test_what_travels_is_small(job: Job, ground: Ground) -> None:
 def test_a_graph_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
     monkeypatch.setattr(engine_module, "MOST_BYTES", 1 << 20)
-    with pytest.raises(UserError, match=r"has 4 MiB, and it may have 1"):
+    with pytest.raises(UserError, match=r"has 4 MiB, and 1 MiB is the most"):
         engine(tmp_path).launch(print, [os.urandom(1_200_000)])
     assert not (tmp_path / "job_object").exists()
 
@@ -215,7 +215,7 @@ def test_the_launcher_of_the_template_makes_the_job(
         == 0
     )
     said = capsys.readouterr()
-    assert "5 shards are handed over; the job writes the manifest" in said.out
+    assert "5 shards were handed over; the job writes the manifest" in said.out
     assert TEST_KEY.hex() not in said.out + said.err
     made = Job(tmp_path / "job", Outcome(Counts(), 5, None, 0.0))
     assert made.request["environment"]["workerPools"][0]["workerHarnessContainerImage"] == IMAGE

@@ -187,8 +187,8 @@ class TestIsRefused:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ({}, "name a column that does: id="),
-            ({"id": "key"}, "key: there is no such column; there are id, review"),
+            ({}, "name a column that identifies them: id="),
+            ({"id": "key"}, "key: there is no such column; the columns are id, review"),
             ({"id": "id", "text": "Review"}, "Review: there is no such column"),
             ({"id": "id", "text": "small"}, "small: this column is of type tinyint"),
             ({"id": "id", "text": "raw"}, "raw: this column is of type binary"),
@@ -214,7 +214,7 @@ class TestIsRefused:
         with pytest.raises(PythonException) as caught:
             privatize_frame(frame, release, id="id").collect()
         lines = [line.strip() for line in str(caught.value).splitlines()]
-        assert "corpusveil.errors.BadRowError: id: the id column has empty values; every document needs an id." in lines
+        assert "corpusveil.errors.BadRowError: id: the id column has empty values; give every document an id." in lines
         assert CANARY not in str(caught.value)
 
     def test_an_unsaved_space_too_large_to_send(
@@ -279,5 +279,5 @@ def test_a_whole_job_through_connect(
     def fail(_task: Any) -> None:
         raise WorkError("there is no room left.")
 
-    with pytest.raises(WorkError, match=r"The Spark job failed: there is no room left\. What was finished is kept"):
+    with pytest.raises(WorkError, match=r"The Spark job failed: there is no room left\. Finished work is kept"):
         Spark().run(fail, [1, 2])

@@ -126,7 +126,7 @@ def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine
 def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path) -> None:
     told = run(*ground.arguments(ground.corpus, tmp_path / "out", "--log", tmp_path), home=tmp_path)
     assert told.returncode == 2
-    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log can't be written here")
+    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
     assert not (tmp_path / "out").exists()
 
 
@@ -135,7 +135,7 @@ def test_a_log_that_the_environment_names_is_checked_by_the_command(ground: Grou
         patch.setenv(events.VARIABLE, str(tmp_path))
         told = run(*ground.arguments(ground.corpus, tmp_path / "out"), home=tmp_path)
     assert told.returncode == 2
-    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log can't be written here")
+    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
 
 
 def test_a_worker_that_cannot_open_or_write_the_log_works_without(

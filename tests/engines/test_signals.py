@@ -30,8 +30,8 @@ ENGINES = {
     "beam-2": ("--engine", "beam", "--workers", 2),
 }
 SAID = {
-    signal.SIGINT: "corpusveil: interrupted; run the same command again to go on.",
-    signal.SIGTERM: "corpusveil: ended by SIGTERM; run the same command again to go on.",
+    signal.SIGINT: "corpusveil: interrupted; run the same command again to continue.",
+    signal.SIGTERM: "corpusveil: ended by SIGTERM; run the same command again to continue.",
 }
 
 

@@ -68,8 +68,8 @@ def options() -> Iterator[Call]:
         for value in values:
             yield privatize(f"--{name}", f"--{name}", value)
     yield privatize("rows per task = 8191", "--rows-per-task", "8191")
-    yield privatize("--master: this is for --engine connect or spark", "--master", "spark://x:7077")
-    yield privatize("The text after '--': this is for --engine beam", "--", "--x=y")
+    yield privatize("--master: this option needs --engine connect or spark", "--master", "spark://x:7077")
+    yield privatize("The text after '--': this option needs --engine beam", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
     yield privatize("--key, --key-environment and --test-key exclude each other", "--test-key")
     yield privatize("--nonsense", "--nonsense")
@@ -77,7 +77,7 @@ def options() -> Iterator[Call]:
     yield Call(("privatize", INPUT), "--space")
     yield Call(("privatise", INPUT), "privatise")
     yield Call(("mechanisms", "nonsense"), "nonsense")
-    yield Call(("key", "new", KEY), "a file is here already")
+    yield Call(("key", "new", KEY), "this file already exists")
     yield Call(("key", "new", "{file}/x.key"), "{file}")
     yield Call(("space", "--vectors", "{missing}", "--output", "{output}"), "{missing}")
     yield Call(("space", "--vectors", INPUT, "--output", "{output}"), INPUT)
@@ -92,28 +92,28 @@ def options() -> Iterator[Call]:
 
 def keys() -> Iterator[Call]:
     for name, said in (
-        ("empty", "exactly 32 random bytes and this has 0"),
-        ("short", "exactly 32 random bytes and this has 31"),
-        ("long", "exactly 32 random bytes and this has 33"),
-        ("hex", "exactly 32 random bytes and this has 33"),
+        ("empty", "exactly 32 random bytes, and this has 0"),
+        ("short", "exactly 32 random bytes, and this has 31"),
+        ("long", "exactly 32 random bytes, and this has 33"),
+        ("hex", "exactly 32 random bytes, and this has 33"),
         ("phrase", "looks like a passphrase"),
         ("zeros", "looks like a passphrase"),
     ):
         yield privatize(said, key=f"{{keys}}/{name}.key")
     yield privatize("{missing}", key="{missing}")
     yield privatize("{input}", key="{input}/..")
-    yield privatize("the key lies in the output folder", key="{output}/release.key")
+    yield privatize("the key is in the output folder", key="{output}/release.key")
     yield privatize("another key", output="{release}", key="{keys}/other.key")
 
 
 def places() -> Iterator[Call]:
     yield privatize("{missing}", source="{missing}")
     yield privatize("{missing}", source=(INPUT, "{missing}"))
-    yield privatize("nothing matches", source="{missing}/*.jsonl")
-    yield privatize("nothing matches", source="{empty}")
-    yield privatize("nothing matches", source="{hidden}")
-    yield privatize("the form of this file is not known", source="{keys}/short.key")
-    yield privatize("mixes forms", source=(INPUT, "{table}"))
+    yield privatize("this matches no file", source="{missing}/*.jsonl")
+    yield privatize("this matches no file", source="{empty}")
+    yield privatize("this matches no file", source="{hidden}")
+    yield privatize("the name does not say the format of this file", source="{keys}/short.key")
+    yield privatize("mixes formats", source=(INPUT, "{table}"))
     yield privatize("nonsense", source="nonsense://bucket/x.jsonl")
     yield privatize("nonsense", output="nonsense://bucket/out")
     yield privatize("nonsense", space="nonsense://bucket/space")
@@ -129,17 +129,17 @@ def places() -> Iterator[Call]:
             yield privatize(f"{{damaged}}/{part}-{damage}", space=f"{{damaged}}/{part}-{damage}")
     yield privatize("version", space="{damaged}/version")
     yield privatize("{damaged}/kind", space="{damaged}/kind")
-    yield privatize("the output folder would lie in this input", source="{corpus}", output="{corpus}/out")
-    yield privatize("this input lies in the output folder", source="{corpus}", output="{corpus}", records="{output}")
-    yield privatize("this input lies in the output", source="{corpus}", output="{corpus}/..", records="{output}")
-    yield privatize("the private records may not lie in the output", records="{output}/records")
-    yield privatize("the private records may not lie in the output", records="{output}")
-    yield privatize("the private records may not lie in the output", records="{output}/..")
+    yield privatize("the output folder would be in this input", source="{corpus}", output="{corpus}/out")
+    yield privatize("this input is in the output folder", source="{corpus}", output="{corpus}", records="{output}")
+    yield privatize("this input is in the output", source="{corpus}", output="{corpus}/..", records="{output}")
+    yield privatize("the private records and the output", records="{output}/records")
+    yield privatize("the private records and the output", records="{output}")
+    yield privatize("the private records and the output", records="{output}/..")
     yield privatize("records folder", source="{corpus}", records="{corpus}/records")
     yield privatize("{file}", output="{file}")
     yield privatize("{file}", output="{file}/out")
     yield privatize("{file}", records="{file}")
-    yield privatize("there is output here that these records do not know", output="{foreign}")
+    yield privatize("this folder has output that does not belong to these records", output="{foreign}")
     yield privatize("another configuration", output="{release}", epsilon="2")
     yield privatize("another configuration", "--numbers", "drop", output="{release}")
     yield privatize("another configuration", output="{release}", mechanism="diffractor-geometric")

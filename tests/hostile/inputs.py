@@ -53,7 +53,7 @@ def packed(codec: str, data: bytes) -> bytes:
 
 def compressed() -> Iterator[Hostile]:
     """Damage to compressed files: every codec, every form of lines."""
-    cut, unsound = "ends in the middle of its compressed data", "not a sound"
+    cut, unsound = "ends in the middle of its compressed data", "not a valid"
     for form in SOUND:
         data = text_of(form)
         for codec in ("gz", "zst"):
@@ -90,12 +90,12 @@ def parquet() -> Iterator[Hostile]:
     pq.write_table(pa.table([["a"], [UNKNOWN]], schema=names), twice)
     not_utf8 = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(SECRET + b"\xff"))
     for name, data, said in (
-        ("empty", b"", "not a sound Parquet file"),
-        ("rubbish", SECRET * 50, "not a sound Parquet file"),
-        ("cut", whole[: len(whole) // 2], "not a sound Parquet file"),
-        ("the last byte missing", whole[:-1], "not a sound Parquet file"),
-        ("nothing but marks", b"PAR1" + bytes(4) + b"PAR1", "not a sound Parquet file"),
-        ("a hole in it", whole[:8] + bytes(400) + whole[408:], "not a sound Parquet file"),
+        ("empty", b"", "not a valid Parquet file"),
+        ("rubbish", SECRET * 50, "not a valid Parquet file"),
+        ("cut", whole[: len(whole) // 2], "not a valid Parquet file"),
+        ("the last byte missing", whole[:-1], "not a valid Parquet file"),
+        ("nothing but marks", b"PAR1" + bytes(4) + b"PAR1", "not a valid Parquet file"),
+        ("a hole in it", whole[:8] + bytes(400) + whole[408:], "not a valid Parquet file"),
         ("no text column", parquet_of({"body": [UNKNOWN]}), "there is no column 'text'"),
         ("two text columns", twice.getvalue(), "there are several columns 'text'"),
         ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
@@ -109,7 +109,7 @@ def parquet() -> Iterator[Hostile]:
     table = {"text": [UNKNOWN, "a"], "n": [1, None], "f": [0.5, 1.5]}
     for name, more, said in (
         ("an id that is null", ("--id", "n"), "row 2: the id column 'n' is empty"),
-        ("an id that is a float", ("--id", "f"), "the id column 'f' has to be a string or a whole number"),
+        ("an id that is a float", ("--id", "f"), "the id column 'f' is double"),
         ("no id column", ("--id", "m"), "there is no column 'm'"),
         ("no kept column", ("--keep", "m"), "there is no column 'm'"),
     ):
@@ -189,14 +189,14 @@ def columns() -> Iterator[Hostile]:
     """Columns that are not there, or not what they have to be, in sound files."""
     json = b'{"text": "' + SENTENCE + b'", "f": 1.5, "n": null, "b": true, "l": [1], "o": {}}\n'
     for name in "fnblo":
-        said = f"row 1: the id column {name!r} has to be a string or a whole number"
+        said = f"row 1: the id column {name!r} is neither a string nor a whole number"
         yield Hostile(f"the id column {name}", "x.jsonl", json, said, ("--id", name))
     table = b"text,a\n" + SENTENCE + b",1\n"
     for more, said in (
         (("--id", "m"), "'m'"),
         (("--keep", "m"), "'m'"),
         (("--text", "m"), "'m'"),
-        (("--keep", "text"), "text: the text column can't be kept"),
+        (("--keep", "text"), "text: the text column cannot be kept"),
         (("--keep", "a", "--keep", "a"), "named twice"),
     ):
         yield Hostile(" ".join(more), "x.jsonl", json, said, more)

@@ -133,10 +133,10 @@ def test_is_one_sentence(
 Bad = tuple[str, Callable[[Any], Any], str]
 SURROGATE = "\ud800" + UNKNOWN
 PYTHON: list[Bad] = [
-    ("a number for a text", lambda r: cv.privatize([1], r, ["a"]), "has to be a string"),
-    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r, ["a"]), "not bytes"),
+    ("a number for a text", lambda r: cv.privatize([1], r, ["a"]), "a text is not a string"),
+    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r, ["a"]), "a text is bytes"),
     ("a surrogate", lambda r: cv.privatize([SURROGATE], r, ["a"]), "surrogate"),
-    ("a list in a list", lambda r: cv.privatize([[UNKNOWN]], r, ["a"]), "has to be a string"),
+    ("a list in a list", lambda r: cv.privatize([[UNKNOWN]], r, ["a"]), "a text is not a string"),
     ("no such column", lambda r: cv.privatize_table(pa.table({"a": [UNKNOWN]}), r), "no such column"),
     ("two such columns", lambda r: cv.privatize_table(pa.table([["a"], ["b"]], names=["text", "text"]), r), "several"),
     ("a column of numbers", lambda r: cv.privatize_table(pa.table({"text": [1]}), r), "int64"),

@@ -86,7 +86,7 @@ class TestDocuments:
         whole, rows = batches(path, Columns(keep=("a",))), []
         for batch in whole:
             rows += [(bad.number, bad.why) for bad in batch.bad]
-        assert rows == [(0, "nested too deep; lists and objects may stand in one another 250 times.")]
+        assert rows == [(0, "nested too deeply; lists and objects can be nested 250 times.")]
         assert [number for batch in whole for number in batch.numbers] == [1]
 
     def test_parquet_with_fewer_rows_than_it_says_is_refused(self, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ class TestDocuments:
                 continue
             if min(sizes) < 0:
                 hit += 1
-                assert "not a sound Parquet file" in sentence(lambda: batches(path, Columns()), path)
+                assert "not a valid Parquet file" in sentence(lambda: batches(path, Columns()), path)
         assert hit
 
 
@@ -200,7 +200,7 @@ class TestVectors:
 
         with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("vocab.npy", SECRET)
-        assert "no NumPy array" in sentence(lambda: read_vectors(str(path)), path)
+        assert "not a NumPy array" in sentence(lambda: read_vectors(str(path)), path)
 
     @pytest.mark.parametrize("name", ["x.txt", "x.bin"])
     def test_headers_of_thousands_of_digits(self, tmp_path: Path, name: str) -> None:

@@ -26,7 +26,7 @@ def test_a_message_that_breaks_it(text: str) -> None:
 
 
 def test_a_message_that_keeps_it() -> None:
-    assert said("x.csv, row 2: not valid UTF-8; mend or remove the row.") is None
+    assert said("x.csv, row 2: not valid UTF-8; repair or remove the row.") is None
     assert refused(lambda: [1], "x.csv") == [1]
 
 

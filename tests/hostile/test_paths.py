@@ -158,7 +158,7 @@ def test_the_digest_of_a_space(ground: Ground, tmp_path: Path, digest: Any) -> N
         (tmp_path / path.name).write_bytes(path.read_bytes())
     told = json.loads((tmp_path / "_artifact.json").read_text())
     (tmp_path / "_artifact.json").write_text(json.dumps(told | {"digest": digest}))
-    with pytest.raises(UserError, match=r"has no digest|is no description") as caught:
+    with pytest.raises(UserError, match=r"has no digest|is not a description") as caught:
         load_space(str(tmp_path))
     one_line(caught, tmp_path)
 

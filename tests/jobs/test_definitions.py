@@ -186,7 +186,7 @@ class TestWhatIsWritten:
     def test_kubernetes_knows_no_folder_of_here(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         command = ["schedule", str(ground / "s.toml"), "--write", "kubernetes"]
         assert run([*command, "--image", "a"]) == 2
-        assert "space.path: space is a path in this folder" in capsys.readouterr().err
+        assert "space.path: space is a relative path" in capsys.readouterr().err
         assert run(command) == 2
         values = tomllib.loads((ground / "s.toml").read_text())
         save(ground / "s.toml", values | {"space": {"path": "../space"}})
@@ -227,7 +227,7 @@ class TestWhatIsWritten:
         written(ground, "cron", "--at", "1 1 * * *")
         (ground / "made/corpusveil-s.cron").write_text("mine\n")
         assert run(["schedule", str(ground / "s.toml"), "--write", "cron", "--to", str(ground / "made")]) == 2
-        assert "did not write" in capsys.readouterr().err
+        assert "was not written by this command" in capsys.readouterr().err
         assert (ground / "made/corpusveil-s.cron").read_text() == "mine\n"
 
     def test_options_that_do_not_go_together(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:

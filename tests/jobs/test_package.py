@@ -104,7 +104,7 @@ class TestRefusals:
         assert not (tmp_path / "out").exists()
 
     def test_of_unknown_extras(self, tmp_path: Path) -> None:
-        with pytest.raises(UserError, match="extra = beam"):
+        with pytest.raises(UserError, match="extra = 'beam'"):
             package_spark(str(tmp_path / "out"), ["beam"])
 
     def test_when_pex_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

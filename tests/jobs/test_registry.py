@@ -110,7 +110,7 @@ def test_settings_are_the_engines_own_fields() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "sentence"),
     [
-        ("locl", {}, "locl: no engine has this name; did you mean local?"),
+        ("locl", {}, "locl: there is no engine of this name; did you mean local?"),
         (
             "local",
             {"master": "spark://x:7077"},
@@ -118,12 +118,16 @@ def test_settings_are_the_engines_own_fields() -> None:
         ),
         ("spark", {"runner": "FlinkRunner"}, "runner: engine spark has no such setting; it is for engine beam."),
         ("dataflow", {"runner": "FlinkRunner"}, "runner: engine dataflow has no such setting"),
-        ("local", {"colour": "red"}, "colour: engine local has no such setting; it has: workers."),
+        ("local", {"colour": "red"}, "colour: engine local has no such setting; its settings are: workers."),
         ("local", {"workers": "2"}, "workers = '2': this setting of the engine is not valid"),
-        ("local", {"workers": 0}, "workers = 0: at least one is needed."),
+        ("local", {"workers": 0}, "workers = 0: give at least 1."),
         ("beam", {"options": "--a=b"}, "options = '--a=b': this setting"),
-        ("connect", {}, "master: this engine needs a value for it"),
-        ("connect", {"master": "spark://x:7077"}, "master = spark://x:7077: a Spark Connect server is sc://"),
+        ("connect", {}, "master: this engine needs this setting"),
+        (
+            "connect",
+            {"master": "spark://x:7077"},
+            "master = spark://x:7077: give the address of a Spark Connect server, sc://",
+        ),
         ("beam", {"runner": "NoRunner"}, "runner = NoRunner: Beam has no such runner"),
     ],
 )
@@ -138,11 +142,11 @@ def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: py
         "[corpusveil.engines]\nlocal = threads_engine:Threads\n"
     )
     registry._found.cache_clear()
-    with pytest.raises(UserError, match="Two packages have an engine local"):
+    with pytest.raises(UserError, match="Two packages provide an engine local"):
         registry.find("local")
 
 
 def test_a_broken_engine_is_told(installed: Path) -> None:
     (installed / "threads_engine.py").write_text("import a_package_that_nobody_has\n")
-    with pytest.raises(UserError, match="engine threads: threads_engine:Threads can't be imported"):
+    with pytest.raises(UserError, match="engine threads: threads_engine:Threads could not be imported"):
         registry.find("threads")

@@ -167,7 +167,7 @@ def test_guarantee_is_euclidean_and_never_pure() -> None:
     assert isinstance(mechanism, find("cmp"))
     low, high = mechanism.guarantee(0.5), mechanism.guarantee(50.0)
     assert "Euclidean" in low.metric
-    assert any("float64" in text and "no pure" in text for text in low.assumptions)
+    assert any("float64" in text and "not pure" in text for text in low.assumptions)
     assert any("float64" in text for text in low.notes)
     assert low.plain_ldp is not None
     diameter = distances(PLANE).max()

@@ -134,7 +134,7 @@ class TestATable:
     def test_is_not_vouched_for_by_a_secret_that_others_know(self) -> None:
         table()
         (home.configuration_path() / "cache.key").chmod(0o644)
-        with pytest.raises(UserError, match=r"cache\.key: this secret is not yours alone"):
+        with pytest.raises(UserError, match=r"cache\.key: other users have access to this secret"):
             drawn()
 
 
@@ -154,7 +154,7 @@ class TestTheRest:
         copy = cache / "artifacts" / space.digest / "vectors.npy"
         vectors = np.load(copy)
         np.save(copy, vectors * 1000)
-        with pytest.raises(UserError, match="does not have the digest"):
+        with pytest.raises(UserError, match="do not have the digest"):
             cv.load_space("memory://poisoned/other")
 
     def test_another_space_at_the_same_place_is_another_release(self, tmp_path: Path) -> None:
@@ -186,4 +186,4 @@ class TestTheRest:
             call, env={**os.environ, "NUMBA_CACHE_DIR": str(folder)}, capture_output=True, text=True, check=False
         )
         assert done.returncode == 2
-        assert done.stderr.startswith(f"corpusveil: {folder}: other users may write to this")
+        assert done.stderr.startswith(f"corpusveil: {folder}: other users can write to this")

@@ -192,5 +192,5 @@ def test_a_mistyped_name_or_parameter_is_answered_with_the_nearest() -> None:
         find("ring-geometrik")
     with pytest.raises(UserError, match="did you mean gamma"):
         make("ring-geometric", small_space(8), gama=2)
-    with pytest.raises(UserError, match="lists those"):
+    with pytest.raises(UserError, match="lists all names"):
         find("qqqq")

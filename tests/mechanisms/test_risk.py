@@ -110,7 +110,7 @@ def test_the_samples_are_the_same_each_time(space: Space) -> None:
 
 
 def test_what_is_no_mechanism_is_said() -> None:
-    with pytest.raises(BadTypeError, match="mechanism: this is of type str"):
+    with pytest.raises(BadTypeError, match="not a value of type str"):
         word_risk("ring-geometric", 1.0)  # type: ignore[arg-type]
 
 

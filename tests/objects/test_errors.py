@@ -73,7 +73,7 @@ class TestOneSentence:
         (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
         places = {"HERE": str(tmp_path / "a.jsonl"), "THERE": str(tmp_path / "out")}
         said = told([places.get(word, word) for word in arguments], 2, capsys)
-        assert re.search(r"s3://nobody-made-this/\S+: there is no such bucket; make it, or name another one", said)
+        assert re.search(r"s3://nobody-made-this/\S+: there is no such bucket; make it, or choose another bucket", said)
 
     def test_no_such_space(self, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
         arguments = place.arguments("--space", f"{place.root}/nowhere")
@@ -81,16 +81,16 @@ class TestOneSentence:
 
     def test_a_name_that_no_bucket_has(self, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
         said = told(place.arguments(output="s3://Not_a_bucket!/out"), 2, capsys)
-        assert "not an address that can be used" in said
+        assert "this address cannot be used" in said
 
     def test_dots(self, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
         said = told(place.arguments(output=f"{place.root}/c4/../c4"), 2, capsys)
-        assert "'.' and '..' mean nothing at a store" in said
+        assert "'.' and '..' have no meaning in a store" in said
 
     @pytest.mark.parametrize("output", ["c4", "c4/out", "c4//out", "c4/", ""])
     def test_output_where_the_input_is(self, place: Place, output: str, capsys: pytest.CaptureFixture[str]) -> None:
         said = told(place.arguments(output=f"s3a://{place.bucket}/{output}"), 2, capsys)
-        assert "choose another folder" in said or "may not lie in" in said
+        assert "choose another folder" in said or "contain each other" in said
         assert not place.store.client.exists(f"{place.bucket}/c4/out")
 
     @pytest.mark.usefixtures("strict")
@@ -105,7 +105,7 @@ class TestOneSentence:
         for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
             monkeypatch.setenv(name, str(tmp_path / "missing"))
         s3fs.S3FileSystem.clear_instance_cache()
-        assert "no valid credentials for this address were found" in told(place.arguments(), 2, capsys)
+        assert "there are no valid credentials for this address" in told(place.arguments(), 2, capsys)
         s3fs.S3FileSystem.clear_instance_cache()
 
 
@@ -114,8 +114,8 @@ class TestOneSentence:
     [
         (400, "ExpiredToken", 2, "the credentials have expired .*; renew them and run the same command again"),
         (403, "ExpiredTokenException", 2, "the credentials have expired .*; renew them and run the same command again"),
-        (403, "RequestTimeTooSkewed", 2, "the clock of this machine is not that of the store .*; set it and run again"),
-        (503, "SlowDown", 1, "asks for fewer requests: run again later, or with fewer workers"),
+        (403, "RequestTimeTooSkewed", 2, "the clock of this machine differs from .*; set it and run the same"),
+        (503, "SlowDown", 1, "asks for fewer requests; run again later"),
     ],
 )
 def test_what_to_do_is_said(store: Store, proxy: Proxy, status: int, code: str, exits: int, says: str) -> None:

@@ -124,11 +124,11 @@ def test_what_stays_broken_is_told_and_nothing_is_half_there(
 @pytest.mark.parametrize(
     ("method", "where", "says"),
     [
-        ("GET", SHARD, r"c4-train.0000[013]\S*: no permission to read it"),
-        ("HEAD", SHARD, r"c4-train.0000[013]\S*: no permission to read it"),
-        ("GET", LIST, r"/c4: no permission to (read|list) it"),
-        ("PUT", DATA, r"data/part-0000[13]\S*: no permission to write it"),
-        ("PUT", DONE, r"shards/part-0000[13]\S*: no permission to write it"),
+        ("GET", SHARD, r"c4-train.0000[013]\S*: there is no permission to read it"),
+        ("HEAD", SHARD, r"c4-train.0000[013]\S*: there is no permission to read it"),
+        ("GET", LIST, r"/c4: there is no permission to (read|list) it"),
+        ("PUT", DATA, r"data/part-0000[13]\S*: there is no permission to write it"),
+        ("PUT", DONE, r"shards/part-0000[13]\S*: there is no permission to write it"),
     ],
 )
 def test_a_refused_right_is_named(

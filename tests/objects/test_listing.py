@@ -107,7 +107,7 @@ class TestNamed:
     @pytest.mark.parametrize("name", ["missing", "missing/*.json", "in/*.csv", "in/b/*/c.json"])
     def test_nothing_matches(self, store: Store, bucket: str, name: str) -> None:
         put(store, bucket, "in/a.json")
-        with pytest.raises(UserError, match=f"{bucket}/.*: nothing matches"):
+        with pytest.raises(UserError, match=f"{bucket}/.*: this matches no file"):
             find_shards([f"s3://{bucket}/{name}"])
 
     @pytest.mark.parametrize("name", ["", "/in", "/in/*.json"])

@@ -321,7 +321,7 @@ class TestListed:
     @pytest.mark.parametrize("name", ["missing", "missing/*.json", "in/*.csv", "in/b/*/c.json"])
     def test_nothing_matches(self, url: str, name: str) -> None:
         files.write_bytes(f"{url}/in/a.json", b"x")
-        with pytest.raises(UserError, match=f"{re.escape(f'{url}/{name}')}: nothing matches"):
+        with pytest.raises(UserError, match=f"{re.escape(f'{url}/{name}')}: this matches no file"):
             find_shards([f"{url}/{name}"])
 
     @pytest.mark.parametrize("name", ["", "/in", "/in/*.json", "/in/**/*.json"])
@@ -476,7 +476,7 @@ class TestOneSentence:
         ("status", "code", "says"),
         [
             (403, "AuthorizationPermissionMismatch", "no permission to"),
-            (401, "Anonymous caller does not have access", "no valid credentials for this address were found"),
+            (401, "Anonymous caller does not have access", "there are no valid credentials for this address"),
         ],
     )
     def test_refused(self, place: Place, proxy: Proxy, tmp_path: Path, status: int, code: str, says: str) -> None:
@@ -514,9 +514,9 @@ class TestAzureCredentials:
             ("wrong key", "no permission to"),
             ("expired token", "no permission to"),
             ("token for another container", "no permission to"),
-            ("key that is none", "no valid credentials for this address were found"),
-            ("malformed", "no storage account can be opened for this address"),
-            ("", "no storage account can be opened for this address"),
+            ("key that is none", "there are no valid credentials for this address"),
+            ("malformed", "no storage account could be opened for this address"),
+            ("", "no storage account could be opened for this address"),
         ],
     )
     @pytest.mark.usefixtures("hasty")
@@ -598,7 +598,7 @@ class TestGoogleCredentials:
         err = capfd.readouterr().err
         assert rule.hits > 0
         assert err.count("\n") == 1, err
-        assert re.search(f"{place.root}/.*: no valid credentials for this address were found", err), err
+        assert re.search(f"{place.root}/.*: there are no valid credentials for this address", err), err
         for secret in json.loads(account.read_text())["private_key"].splitlines()[1:-1]:
             assert secret not in err + caplog.text
 

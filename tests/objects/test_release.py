@@ -121,7 +121,7 @@ class TestAgain:
         privatize = place.arguments()
         place.store.client.pipe_file(f"{place.bucket}/private/out/data/part-00000-of-00005.json.gz", b"theirs")
         assert run(privatize) == 2
-        assert "there is output here that these records do not know" in capsys.readouterr().err
+        assert "this folder has output that does not belong to these records" in capsys.readouterr().err
         place.store.client.rm(f"{place.bucket}/private", recursive=True)
         assert run(privatize) == 0
 

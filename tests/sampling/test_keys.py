@@ -92,7 +92,7 @@ class TestOthers:
     @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o620, 0o602, 0o440, 0o610, 0o601, 0o777])
     def test_who_may_read_or_write_it_are_refused(self, tmp_path: Path, mode: int) -> None:
         path = self.made(tmp_path, mode)
-        with pytest.raises(UserError, match=rf"others may .* \(its mode is {mode:04o}\).*chmod 600 {path}"):
+        with pytest.raises(UserError, match=rf"other users can .* \(its mode is {mode:04o}\).*chmod 600 {path}"):
             Key.load(path)
         path.chmod(0o600)
         assert Key.load(path) == another_key()

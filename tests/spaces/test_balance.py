@@ -136,5 +136,5 @@ def test_equal_vectors_and_unions_are_refused() -> None:
     with pytest.raises(DataError):
         build_space(same, counts=COUNTS, balance=1)
     more = Vectors([*embedding().words, "more"], np.random.default_rng(2).normal(size=(SIZE + 1, 3)).astype(np.float32))
-    with pytest.raises(ConflictError, match="leave union out"):
+    with pytest.raises(ConflictError, match="leave union or balance out"):
         build_space([embedding(), more], counts=COUNTS, balance=1, union=True)

@@ -68,5 +68,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     found = cv.load_space(str(tmp_path / "a"))
     assert found.vectors[found.vocabulary.id("cedar")].tolist() == [3, 3]
     assert run([*base, "--importance", save(tmp_path, "oak\t3\n"), "--output", str(tmp_path / "b")]) == 2
-    assert "not one of the words" in capsys.readouterr().err
+    assert "none of the words" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()

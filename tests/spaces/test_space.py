@@ -208,7 +208,7 @@ def test_counts_changed_behind_the_digest_are_noticed(tmp_path: Path, space: Spa
     other = build_space(embedding(), lists=2, counts=np.arange(SIZE) + 1).save(str(tmp_path / "t"))
     assert other != space
     shutil.copy(tmp_path / "t" / "vocabulary.parquet", tmp_path / "s" / "vocabulary.parquet")
-    with pytest.raises(UserError, match="does not have the digest"):
+    with pytest.raises(UserError, match="do not have the digest"):
         load_space(str(tmp_path / "s"))
     assert len(load_space(str(tmp_path / "s"), verify=False)) == SIZE
 
@@ -217,7 +217,7 @@ def test_another_kind_and_another_version_are_refused(tmp_path: Path, space: Spa
     space.save(str(tmp_path / "s"))
     artifact = tmp_path / "s" / "_artifact.json"
     artifact.write_text(json.dumps({**space.info, "version": 3}))
-    with pytest.raises(VersionError, match=r"another version \(3, this release reads 1 and 2\); build it again"):
+    with pytest.raises(VersionError, match=r"version 3, and this release of corpusveil reads 1 and 2; build"):
         load_space(str(tmp_path / "s"))
     artifact.write_text(json.dumps({**space.info, "kind": "release"}))
     with pytest.raises(MismatchError):
@@ -308,10 +308,10 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"lists": SIZE + 1}, "lists=61: 0 to 60"),
+        ({"lists": SIZE + 1}, "lists=61: give 0 to 60"),
         ({"lists": -1}, "lists=-1"),
         ({"seed": -1}, "seed=-1"),
-        ({"order": "alphabetical"}, "order='alphabetical' is not known; it may be greedy"),
+        ({"order": "alphabetical"}, "order='alphabetical': choose one of greedy"),
         ({"counts": np.ones(3, np.int64)}, "3 counts for 60 words"),
         ({"counts": -np.ones(SIZE, np.int64)}, "negative"),
     ],
@@ -322,7 +322,7 @@ def test_arguments_out_of_range_are_named(arguments: dict[str, object], says: st
 
 
 def test_no_common_words_are_refused() -> None:
-    with pytest.raises(DataError, match=r"a\.txt, b\.txt: 0 words are in all"):
+    with pytest.raises(DataError, match=r"a\.txt, b\.txt: these have 0 words in common"):
         build_space([embedding(0, source="a.txt"), embedding(1, ["x", "y"], "b.txt")])
     with pytest.raises(UnsetError):
         build_space([])

@@ -80,14 +80,14 @@ def test_any_float32_survives_text_bit_for_bit(matrix: np.ndarray) -> None:
     ("bad", "row_says"),
     [
         ("x 1 2", "2 numbers where 3"),
-        ("x 1 2 3 4", "no blank"),
-        (". . . 1 2 3", "no blank"),
+        ("x 1 2 3 4", "cannot contain a blank"),
+        (". . . 1 2 3", "cannot contain a blank"),
         ("x 1 two 3", "not a number"),
         ("x 1 2-3 4", "not a number"),
         ("x 1 nan 3", "not finite"),
         ("x 1 inf 3", "not finite"),
         ("x 1 1e39 3", "not finite"),
-        ("first 1 2 3", "same word"),
+        ("first 1 2 3", "this word is also in row"),
         ("x", "0 numbers"),
         ("", "0 numbers"),
         (" 1 2 3", "is empty"),
@@ -119,9 +119,9 @@ def test_words_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
         (b"", "no vectors"),
         (b"5 3\n", "no vectors"),
         (b"one 1 2 3\n", "at least two"),
-        (b"3 2\na 1 2\nb 3 4\n", "header says 3 words, the file holds 2"),
-        (b"1 2\na 1 2\nb 3 4\n", "header says 1 words, the file holds 2"),
-        (b"2 3\na 1 2\nb 3 4\n", "row 2: 2 numbers where 3"),
+        (b"3 2\na 1 2\nb 3 4\n", "header says 3 words, and the file has 2"),
+        (b"1 2\na 1 2\nb 3 4\n", "header says 1 words, and the file has 2"),
+        (b"2 3\na 1 2\nb 3 4\n", "row 2: there are 2 numbers where 3"),
     ],
 )
 def test_files_that_are_not_whole_are_refused(tmp_path: Path, data: bytes, says: str) -> None:
@@ -137,7 +137,7 @@ def test_a_truncated_or_broken_gzip_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress(lines().encode())
     for data in (whole[:-12], whole[:40], b"not gzip at all", whole[:30] + b"\0" * 20 + whole[50:]):
         path.write_bytes(data)
-        with pytest.raises(UserError, match=r"v\.txt\.gz: .*(ends too early|not a sound gzip)"):
+        with pytest.raises(UserError, match=r"v\.txt\.gz: .*(ends too early|not a valid gzip)"):
             read_vectors(str(path))
 
 
@@ -164,15 +164,15 @@ def test_npz_words_may_be_utf8_bytes(tmp_path: Path) -> None:
     [
         ({"vocab": np.array(WORDS, object), "vectors": MATRIX}, "'vocab' is an array of Python objects"),
         ({"vocab": np.array(WORDS), "vectors": MATRIX.astype(object)}, "'vectors' is an array of Python objects"),
-        ({"words": np.array(WORDS), "vectors": MATRIX}, "no array 'vocab'"),
-        ({"vocab": np.array(WORDS)}, "no array 'vectors'"),
+        ({"words": np.array(WORDS), "vectors": MATRIX}, "the array 'vocab' is missing"),
+        ({"vocab": np.array(WORDS)}, "the array 'vectors' is missing"),
         ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, "3 words and 10 vectors"),
-        ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, "must be numbers"),
+        ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, "give numbers"),
         ({"vocab": np.arange(10), "vectors": MATRIX}, "array of strings"),
-        ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, "row 2: the same word"),
-        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, "row 2: the word holds a blank"),
+        ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, "row 2: this word is also"),
+        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, "row 2: the word contains a blank"),
         ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, "row 2: the word is not valid Unicode"),
-        ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, "row 2: the word is not UTF-8"),
+        ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, "row 2: the word is not valid UTF-8"),
     ],
 )
 def test_npz_that_cannot_be_used_is_refused(tmp_path: Path, arrays: dict[str, np.ndarray], says: str) -> None:
@@ -252,13 +252,13 @@ def test_parquet_is_read(tmp_path: Path, names: tuple[str, str], kind: pa.DataTy
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, "row 2: 1 numbers where 2"),
+        ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, "row 2: the vector has 1 numbers"),
         ({"token": ["a", None], "vector": [[1.0], [2.0]]}, "row 2: 'token' is empty"),
         ({"token": ["a", "b"], "vector": [[1.0], None]}, "row 2: 'vector' is empty"),
-        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, "row 2: a number that is not finite"),
-        ({"token": ["a", "b"], "vector": [1.0, 2.0]}, "must hold lists"),
-        ({"token": [1, 2], "vector": [[1.0], [2.0]]}, "must hold strings"),
-        ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, "no column 'token' or 'word'"),
+        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, "row 2: a number is not finite"),
+        ({"token": ["a", "b"], "vector": [1.0, 2.0]}, "has to contain lists"),
+        ({"token": [1, 2], "vector": [[1.0], [2.0]]}, "has to contain strings"),
+        ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, "the column 'token' or 'word' is missing"),
     ],
 )
 def test_parquet_that_cannot_be_used_is_refused(tmp_path: Path, columns: dict[str, list[object]], says: str) -> None:
@@ -277,9 +277,9 @@ def test_a_vectors_artefact_is_read_with_its_counts(tmp_path: Path) -> None:
 
 
 def test_vectors_made_in_python_are_checked_too() -> None:
-    with pytest.raises(UserError, match="row 2: the same word"):
+    with pytest.raises(UserError, match="row 2: this word is also"):
         Vectors(["a", "a"], np.zeros((2, 2), np.float32))
-    with pytest.raises(UserError, match="row 1: a number that is not finite"):
+    with pytest.raises(UserError, match="row 1: a number is not finite"):
         Vectors(["a", "b"], np.full((2, 2), np.nan, np.float32))
 
 

@@ -122,7 +122,7 @@ def test_a_wrong_input_is_tried_once_and_said_once(source: Path) -> None:
 def test_no_other_error_quotes_text(source: Path, error: Exception, said: str) -> None:
     with pytest.raises(WorkError) as told:
         run(stage(source, fault=raising(3, error)), TASKS, Local())
-    assert str(told.value) == f"Task part-00003-of-00004 (copies) could not be done: {said}"
+    assert str(told.value) == f"Task part-00003-of-00004 (copies) failed: {said}"
     assert told.value.__cause__ is None
 
 

@@ -168,7 +168,7 @@ def test_an_address_in_its_plain_form(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     assert files.absolute("out/") == files.absolute(f"file://{tmp_path}/x/../out") == str(tmp_path / "out")
     assert files.absolute("s3a://b/out/") == "s3://b/out"
-    with pytest.raises(AddressError, match=r"'\.' and '\.\.' mean nothing at a store"):
+    with pytest.raises(AddressError, match=r"'\.' and '\.\.' have no meaning in a store"):
         files.absolute("s3://b/in/../out")
 
 

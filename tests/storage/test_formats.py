@@ -371,9 +371,9 @@ class TestCsv:
         ]
         assert sum(one.startswith(tuple("=+-@\t\r")) for one in cells) > 6
         assert run(ground.arguments(source, tmp_path / "keep", *more, "--csv-formulas", "escape")) == 2
-        assert "CSV cells written otherwise" in capsys.readouterr().err
+        assert "CSV cells written in another way" in capsys.readouterr().err
         assert run(ground.arguments(source, tmp_path / "no", "--csv-formulas", "escape")) == 2
-        assert "this output is no CSV" in capsys.readouterr().err
+        assert "the output is not CSV" in capsys.readouterr().err
         assert not (tmp_path / "no").exists()
 
     def test_a_large_field(self, ground: Ground, tmp_path: Path) -> None:

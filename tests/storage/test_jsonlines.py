@@ -74,9 +74,9 @@ class TestWrongInput:
             (gzip.compress(encode(rows(500, 0)))[:-9], "ends in the middle of its compressed data"),
             (gzip.compress(encode(rows(500, 0)))[:200], "ends in the middle of its compressed data"),
             (gzip.compress(encode(rows(9, 0))) + gzip.compress(encode(rows(500, 0)))[:200], "ends in the middle"),
-            (encode(rows(3, 0)), "not a sound gzip file"),
-            (gzip.compress(encode(rows(500, 0)))[:-8] + bytes(8), "not a sound gzip file"),
-            (gzip.compress(GOOD) + b"rubbish behind it", "not a sound gzip file"),
+            (encode(rows(3, 0)), "not a valid gzip file"),
+            (gzip.compress(encode(rows(500, 0)))[:-8] + bytes(8), "not a valid gzip file"),
+            (gzip.compress(GOOD) + b"rubbish behind it", "not a valid gzip file"),
         ],
         ids=["last bytes missing", "cut", "second member cut", "not gzip", "wrong checksum", "rubbish behind"],
     )
@@ -123,7 +123,7 @@ class TestWrongInput:
         [
             (("--id", "id"), "has no column 'id'"),
             (("--keep", "url"), "has no column 'url'"),
-            (("--keep", "text"), "text: the text column can't be kept"),
+            (("--keep", "text"), "text: the text column cannot be kept"),
             (("--keep", "url", "--keep", "url"), "named twice"),
             (("--text", "body"), "has no column 'body'"),
         ],
@@ -141,7 +141,7 @@ class TestWrongInput:
     ) -> None:
         source = place(tmp_path / "in", b'{"text": "", "id": %s}' % value.encode(), "a.json.gz")
         assert run(ground.arguments(source, tmp_path / "out", "--id", "id")) == 2
-        assert "row 1: the id column 'id' has to be a string or a whole number" in capsys.readouterr().err
+        assert "row 1: the id column 'id' is neither a string nor a whole number" in capsys.readouterr().err
 
 
 class TestUnusualInput:

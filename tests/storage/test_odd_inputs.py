@@ -46,7 +46,7 @@ class TestNames:
         (tmp_path / "in").mkdir()
         (tmp_path / "in" / "a::b.jsonl").write_text('{"text": "ba"}\n')
         for source in (tmp_path / "in", tmp_path / "in" / "a::b.jsonl"):
-            assert "a::b.jsonl: a name with '::' is taken for a chain" in refused(ground, source, tmp_path / "out")
+            assert "a::b.jsonl: a name with '::' would be read as a chain" in refused(ground, source, tmp_path / "out")
         assert "o::t: a name with '::'" in refused(ground, ground.corpus, tmp_path / "o::t")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 
@@ -74,7 +74,7 @@ class TestAnEmptyFile:
         (tmp_path / name).touch()
         assert run(ground.arguments(tmp_path / name, tmp_path / "out", *more)) == 2
         kind = "gzip" if name.endswith("gz") else "zstd"
-        assert f"{name}: the file is empty, 0 bytes, which no {kind} file is: its upload has failed" in (
+        assert f"{name}: the file has 0 bytes, and a {kind} file never has; its upload has probably failed" in (
             capsys.readouterr().err
         )
 
@@ -117,7 +117,7 @@ class TestParquetOfNulls:
         """In one sentence: an abandoned writer of Arrow's printed a traceback behind it."""
         pq.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "a.parquet")
         said = refused(ground, tmp_path / "a.parquet", tmp_path / "out")
-        assert said.endswith("a.parquet, row 1: column 'text' is empty (null); it has to be a string. [bad-shards]")
+        assert said.endswith("a.parquet, row 1: column 'text' is empty (null); fill it or remove the row. [bad-shards]")
 
     def test_beside_text_is_set_aside(self, ground: Ground, tmp_path: Path) -> None:
         pq.write_table(pa.table({"text": ["ba de", None], "kept": pa.nulls(2)}), tmp_path / "a.parquet")
@@ -131,9 +131,7 @@ def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
     said = refused(ground, tmp_path / "a.jsonl", tmp_path / "out")
-    assert (
-        "manifest.json: this manifest is of version 2, made by a later corpusveil, and this one reads version 1" in said
-    )
+    assert "manifest.json: this manifest has version 2, and this corpusveil reads version 1" in said
 
 
 class TestALineThatFillsTheMemory:
@@ -158,7 +156,7 @@ class TestALineThatFillsTheMemory:
 
         source: Any = Bomb()
         where = 2 + (suffix == ".csv")
-        with pytest.raises(UserError, match=rf"^x{suffix}, line {where}: longer than 4 MiB, the most that is read of"):
+        with pytest.raises(UserError, match=rf"^x{suffix}, line {where}: this line is longer than 4 MiB, the most"):
             list(form.batches(source, f"x{suffix}", Columns()))
         assert read <= 8 << 20
 
@@ -181,7 +179,7 @@ class TestALineThatFillsTheMemory:
             [sys.executable, "-c", code, str(tmp_path / "a.json.gz")],
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
-        assert told.stdout.startswith("a.json.gz, line 1: longer than 256 MiB"), told.stderr
+        assert told.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), told.stderr
 
 
 class TestALossOfPower:

@@ -111,7 +111,7 @@ def test_not_one_sound_row_is_a_wrong_call(
     arguments = ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", *QUARANTINE, "--text", "txt", *more)
     assert run(arguments) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
-    assert "not one row can be read" in sentence
+    assert "no row can be read" in sentence
     assert not list((tmp_path / "out").rglob("part-*"))
     assert not list((tmp_path / "out.records" / "quarantine").rglob("part-?????-of-?????.jsonl"))
 

@@ -232,7 +232,7 @@ class TestRunningAgain:
         else:
             data_files(finished)[1].unlink()
         before = release_files(finished)
-        with pytest.raises(UserError, match=r"00001-of-00004\.json\.gz: this input, or the shard made of it, changed"):
+        with pytest.raises(UserError, match=r"00001-of-00004\.json\.gz: this input or its output shard changed"):
             privatize_corpus(make_release(ground.space), [str(source)], str(finished), Local())
         assert release_files(finished) == before
 

@@ -52,7 +52,7 @@ def test_the_grid_that_ships_is_sound_and_prints_as_toml_that_reads_back(
         ("seeds = 'x'", "grid.toml, seeds: "),
         ("beside = [{ name = 'cpm' }]", "there is no mechanism cpm"),
         ("beside = [{ name = 'cmp', epsilon = [1] }]", "grid.toml, beside.0.epsilon: "),
-        ("seeds = ", "grid.toml: this is no TOML."),
+        ("seeds = ", "grid.toml: this is not valid TOML"),
     ],
 )
 def test_a_wrong_key_of_a_grid_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_wrong_key_of_a_grid_is_one_sentence(text: str, said: str, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["evaluate", "study"], "Which study?"),
+        (["evaluate", "study"], "The study is missing"),
         (["evaluate", "study", "diffractor"], "diffractor: there is no such study"),
         (["evaluate", "study", "1-diffractor"], "--output is missing"),
         (
@@ -196,7 +196,7 @@ def test_vectors_of_fewer_dimensions_keep_the_largest_part_of_distances() -> Non
     made = reduced(given, 3)
     far = np.linalg.norm(flat[:, None] - flat, axis=2)
     assert np.allclose(far, np.linalg.norm(made.vectors[:, None] - made.vectors, axis=2), atol=1e-4)
-    with pytest.raises(UserError, match="8 dimensions and the grid asks for 9"):
+    with pytest.raises(UserError, match="8 dimensions, and the grid needs 9"):
         reduced(given, 9)
 
 
@@ -248,7 +248,7 @@ def _umask() -> int:
 def test_a_data_folder_without_any_of_the_sets_names_them(vectors: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     study = find("comparative-mldp")
-    with pytest.raises(UserError, match=r"it has none of imdb\.parquet, sst2\.parquet, ag_news\.parquet"):
+    with pytest.raises(UserError, match=r"this folder has none of imdb\.parquet, sst2\.parquet, ag_news\.parquet"):
         prepare_study(
             study,
             read_grid(study, quick=True),
@@ -270,7 +270,7 @@ def test_a_plan_counts_what_is_left_and_what_it_takes_by_what_is_done(tmp_path: 
     said = list(plan_lines(one))
     assert said[0] == f"{len(one.cells)} cells, 1 of them done."
     assert any(line.startswith("speed: 1 left, ") for line in said)
-    assert any("none is done, so nobody knows how long one takes" in line for line in said)
+    assert any("none is done, so their time is not known" in line for line in said)
 
 
 @pytest.mark.slow

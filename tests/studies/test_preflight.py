@@ -61,24 +61,28 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
 @pytest.mark.parametrize(
     ("study", "given", "said"),
     [
-        ("1-diffractor", ["--encoder", "/nowhere"], "/nowhere: neither a folder with a sentence-transformers model"),
-        ("1-diffractor", ["--model", "/nowhere"], "--model /nowhere: it may be tfidf, vectors, lstm"),
-        ("1-diffractor", ["--model", "tfdif"], "--model tfdif: it may be"),
+        (
+            "1-diffractor",
+            ["--encoder", "/nowhere"],
+            "/nowhere: this is neither a folder",
+        ),
+        ("1-diffractor", ["--model", "/nowhere"], "--model /nowhere: choose tfidf, vectors, lstm"),
+        ("1-diffractor", ["--model", "tfdif"], "--model tfdif: choose"),
         ("1-diffractor", ["--data", "/nowhere"], "--data /nowhere: there is nothing here"),
         ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
-        ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "nothing matches"),
-        ("1-diffractor", ["--collection", "GRID"], "--collection: the study 1-diffractor has no use for it"),
+        ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "this matches no file"),
+        ("1-diffractor", ["--collection", "GRID"], "--collection: the study 1-diffractor does not use it"),
         ("comparative-mldp", ["--vectors", "VECTORS", "--corpus", "GRID"], "--corpus: vectors are given"),
-        ("collocations", ["--qrels", "GRID"], "--qrels: the study collocations has no use for it"),
+        ("collocations", ["--qrels", "GRID"], "--qrels: the study collocations does not use it"),
         ("adversarial-robustness", ["--model", "vectors"], "--model: the study adversarial-robustness has no use"),
         ("adversarial-robustness", ["--encoder", "x"], "--encoder: the study adversarial-robustness has no use"),
         ("pypantera", ["--qrels", "GRID"], "belong together"),
-        ("pypantera", ["--vectors", "VECTORS", "--vectors", "VECTORS"], "has one embedding; give one file"),
+        ("pypantera", ["--vectors", "VECTORS", "--vectors", "VECTORS"], "has a single embedding; give one file"),
         ("pypantera", ["--collection", "/a.tsv", "--queries", "/b.tsv", "--qrels", "/c"], "--collection /a.tsv: there"),
         ("pypantera", ["--collection", "GRID", "--queries", "GRID", "--qrels", "/c"], "--qrels /c: there is nothing"),
-        ("pypantera", ["--output", "GRID"], "a file of that name is in the way"),
-        ("pypantera", ["--data", "DATA", "--output", "DATA"], "is read; name another folder"),
-        ("pypantera", ["--data", "DATA", "--output", "DATA/out"], "is read; name another folder"),
+        ("pypantera", ["--output", "GRID"], "a file has this name"),
+        ("pypantera", ["--data", "DATA", "--output", "DATA"], "is read; choose another folder"),
+        ("pypantera", ["--data", "DATA", "--output", "DATA/out"], "is read; choose another folder"),
     ],
 )
 def test_a_wrong_call_is_one_sentence_and_status_2_before_anything_is_prepared(
@@ -144,8 +148,8 @@ def test_a_set_without_average_words_is_told_before_anything_is_prepared(data: P
     [
         ("1-diffractor", "epsilons = [1, -1]", "epsilons.1: input should be greater than 0"),
         ("1-diffractor", "epsilons = [inf]", "epsilons.0: input should be a finite number"),
-        ("1-diffractor", "epsilons = [1, 1.0]", "epsilons: 1.0 is here twice"),
-        ("1-diffractor", 'tasks = ["sst2", "sst2"]', "tasks: sst2 is here twice"),
+        ("1-diffractor", "epsilons = [1, 1.0]", "epsilons: 1.0 occurs twice"),
+        ("1-diffractor", 'tasks = ["sst2", "sst2"]', "tasks: sst2 occurs twice"),
         ("1-diffractor", 'on_lists = ["santext"]', "on_lists.0: input should be 'diffractor-geometric'"),
         (
             "1-diffractor",
@@ -155,9 +159,13 @@ def test_a_set_without_average_words_is_told_before_anything_is_prepared(data: P
         (
             "pypantera",
             'mechanisms = [{ name = "tem" }, { name = "tem", parameters = { gamma = 1 } }]',
-            "tem is here twice",
+            "tem occurs twice",
         ),
-        ("collocations", 'also = [{ name = "cmp", parameters = {} }]', "also: cmp is the mechanism of the whole grid"),
+        (
+            "collocations",
+            'also = [{ name = "cmp", parameters = {} }]',
+            "cmp is already the mechanism of the whole grid",
+        ),
         ("comparative-mldp", "alphas = [75]", "alphas.0: input should be less than or equal to 1"),
         ("comparative-mldp", "sizes = [0]", "sizes.0: input should be greater than or equal to 2"),
         ("adversarial-robustness", "cmp_epsilons = [nan]", "cmp_epsilons.0: input should be"),
@@ -179,7 +187,7 @@ def test_a_first_call_that_went_wrong_does_not_take_the_folder(vectors: str, tmp
         ("sizes = [4, 50]\n", Sources(vectors=(vectors,))),
         ("sizes = [4]\n", Sources(vectors=("/no",))),
     ):
-        with pytest.raises(UserError, match=r"16 dimensions and the grid asks for 50|/no"):
+        with pytest.raises(UserError, match=r"16 dimensions, and the grid needs 50|/no"):
             prepare_study(study, grid_of(study.name, tmp_path, wrong), sources, out, Local())
         assert not (tmp_path / "o" / "ground" / MADE_OF).exists()
     prepare_study(study, grid_of(study.name, tmp_path, "sizes = [4]\n"), Sources(vectors=(vectors,)), out, Local())
@@ -214,9 +222,7 @@ def test_what_a_study_of_given_data_writes_is_closed_even_in_a_folder_that_was_t
     running.run_study(one, Local())
     for path in out.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
-    assert one.done().refused == [
-        "sst2: the space has none of its words, so there is no word to draw; give other vectors."
-    ]
+    assert one.done().refused == ["sst2: the space has none of its words, so no word can be drawn; give other vectors."]
 
 
 class Failing:

@@ -262,7 +262,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
 @pytest.mark.parametrize(
     ("allocation", "policy", "why"),
     [
-        ("word-share", {}, "stand for numbers"),
+        ("word-share", {}, "represent numbers"),
         ("word-share", {"numbers": "keep", "unknown_words": "drop"}, "words were dropped"),
         ("word-share", {"tokenizer": "gst"}, "how many words the original units had"),
         ("per-word", {"tokenizer": "mst"}, "how many words the original units had"),

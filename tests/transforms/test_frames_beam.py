@@ -247,7 +247,7 @@ class TestIsRefused:
     def test_a_schema_without_the_field_when_the_pipeline_is_built(self) -> None:
         pipeline = beam.Pipeline("FnApiRunner")
         rows = pipeline | beam.Create([1]) | beam.Select(key=int, body=str)
-        with pytest.raises(ColumnError, match=r"text: .* there are key, body"):
+        with pytest.raises(ColumnError, match=r"text: .* they have key, body"):
             _ = rows | PrivatizeDocuments(RELEASE, id="key")
 
     @pytest.mark.parametrize(

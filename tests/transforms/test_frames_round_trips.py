@@ -174,7 +174,7 @@ class TestPolars:
 
     def test_an_enum_can_not_hold_private_text(self) -> None:
         """And no text of it is quoted."""
-        with pytest.raises(ColumnError, match="text: a column of type Enum can't hold the private text"):
+        with pytest.raises(ColumnError, match="text: a column of type Enum cannot hold the private text"):
             cv.privatize(pl.Series(["zzcanary"], dtype=pl.Enum(["zzcanary"])), RELEASE, ids=[1])
 
 
@@ -249,20 +249,20 @@ class TestOthers:
     @pytest.mark.parametrize(
         ("data", "said"),
         [
-            ({"text": ["zzcanary"]}, "type dict is no list of texts"),
+            ({"text": ["zzcanary"]}, "type dict is not a list of texts"),
             (datasets.DatasetDict(train=datasets.Dataset.from_dict({"text": ["zzcanary"]})), "type DatasetDict"),
-            ({"zzcanary"}, "type set is no list of texts"),
+            ({"zzcanary"}, "type set is not a list of texts"),
             ("zzcanary", "put a single text in brackets"),
-            (b"zzcanary", "type bytes is no list"),
+            (b"zzcanary", "type bytes is not a list"),
             (pl.LazyFrame({"text": ["zzcanary"]}), "type LazyFrame"),
             (np.array([["zzcanary"]]), "one dimension"),
-            (5, "type int is no list"),
-            (None, "type NoneType is no list"),
-            ((n for n in [1]), "has to be a string"),
-            (pd.DataFrame({"a": ["zzcanary"]}), "text: there is no such column; there are a"),
-            (pl.DataFrame({"a": ["zzcanary"]}), "text: there is no such column; there are a"),
+            (5, "type int is not a list"),
+            (None, "type NoneType is not a list"),
+            ((n for n in [1]), "a text is not a string"),
+            (pd.DataFrame({"a": ["zzcanary"]}), "text: there is no such column; the columns are a"),
+            (pl.DataFrame({"a": ["zzcanary"]}), "text: there is no such column; the columns are a"),
             (pd.DataFrame([["zzcanary", "b"]], columns=["text", "text"]), "several columns of this name"),
-            (pd.DataFrame({"text": [1]}), "text: each text has to be a string"),
+            (pd.DataFrame({"text": [1]}), "text: a text is not a string"),
             (pl.DataFrame({"text": [1]}), "text: a column of type int64"),
         ],
     )

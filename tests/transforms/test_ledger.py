@@ -270,7 +270,7 @@ class TestOtherVersions:
         (tmp_path / ENTRIES).mkdir(exist_ok=True)
         pq.write_table(old, tmp_path / ENTRIES / name)
         for call in (lambda: list(ledger.entries()), lambda: ledger.enter([entry], lambda _: None)):
-            with pytest.raises(UserError, match="version 1 of the ledger, and this corpusveil reads version 2; begin"):
+            with pytest.raises(UserError, match="version 1 of the ledger, and this corpusveil reads version 2; start"):
                 call()
         assert ledger.names() == [name]
         assert [one.too_low for one in differences(ledger, [])] == [True]
@@ -387,7 +387,7 @@ class TestOnce:
             return enter(ledger, *planned)
 
         monkeypatch.setattr(Ledger, "enter", change)
-        with pytest.raises(BadShardsError, match="changed while the run"):
+        with pytest.raises(BadShardsError, match="changed during the run"):
             privatize(release_of(space), source, tmp_path / "a", tmp_path / "ledger")
         assert not (tmp_path / "a" / "manifest.json").exists()
         assert not (tmp_path / "a" / "data" / "part-00001-of-00002.jsonl").exists()
@@ -524,7 +524,7 @@ class TestEntries:
     def test_without_their_secret_are_refused(self, tmp_path: Path) -> None:
         Ledger.open(str(tmp_path)).enter([entry_of(1)], None)
         (tmp_path / "secret.key").unlink()
-        with pytest.raises(UserError, match=r"secret\.key is missing"):
+        with pytest.raises(UserError, match=r"secret\.key of the ledger is missing"):
             Ledger.open(str(tmp_path))
 
 
@@ -554,7 +554,7 @@ class TestTheCommand:
         assert not list(differences(Ledger.existing(str(done)), [Records(str(tmp_path / "out.records"))]))
         next((done / ENTRIES).glob("*.parquet")).unlink()
         assert run(arguments) == 1
-        assert "is missing, which covers it" in capsys.readouterr().out
+        assert "which covers this shard, is missing" in capsys.readouterr().out
 
     def test_misses_no_entry_for_one_of_another_corpus(self, space: Space, tmp_path: Path) -> None:
         """Of equal shard names, counts and release: the records name what covers them."""
@@ -572,7 +572,7 @@ class TestTheCommand:
         (tmp_path / "ledger" / ENTRIES / first).unlink()
         (found,) = differences(ledger, records)
         assert found.too_low
-        assert "out0.records, shard s.jsonl: the ledger's entry" in found.sentence
+        assert "out0.records, shard s.jsonl: the entry" in found.sentence
 
     def test_tells_what_was_done_without_a_ledger(self, space: Space, source: Path, done: Path, tmp_path: Path) -> None:
         privatize_corpus(release_of(space), [str(source)], str(tmp_path / "other"), Local(), corpus="news")

@@ -122,7 +122,7 @@ def test_frozen() -> None:
 
 def test_without_a_key_there_is_no_release() -> None:
     """A key that nobody chose is another one each time: sixty silent retries gave a document's words away."""
-    with pytest.raises(UserError, match=r"key: none is given; give cv\.Key\.load"):
+    with pytest.raises(UserError, match=r"key: this is missing; give cv\.Key\.load"):
         Release(BASE["mechanism"], Budget(1.0))
     assert Release(BASE["mechanism"], Budget(1.0), key=Key.for_tests()) == release()
     assert Release(BASE["mechanism"], Budget(1.0), TextPolicy(), Key.for_tests()) == release()
@@ -137,9 +137,9 @@ def test_without_a_key_there_is_no_release() -> None:
         ({"mechanism": "tem"}, r"mechanism: this is of type str; give cv\.mechanism"),
         ({"mechanism": SPACE}, "mechanism: this is of type Space"),
         ({"policy": {"numbers": "drop"}}, r"policy: this is of type dict; give cv\.TextPolicy"),
-        ({"collocations": "s3://bucket/table"}, "collocations: this is of type str; give the table"),
+        ({"collocations": "s3://bucket/table"}, "collocations: give the table"),
         ({"duplicates": "never"}, "duplicates = 'never'"),
-        ({"policy": TextPolicy(tokenizer="gst")}, "tokenizer = 'gst': it needs a collocation table"),
+        ({"policy": TextPolicy(tokenizer="gst")}, "tokenizer = 'gst': this tokenizer needs a collocation table"),
     ],
 )
 def test_a_part_of_another_type_is_a_sentence(changes: dict[str, Any], said: str) -> None:
@@ -170,7 +170,7 @@ def test_accepting_that_is_no_part_of_the_configuration() -> None:
 
 @pytest.mark.parametrize("call", [cv.privatize, cv.privatize_table])
 def test_a_release_is_asked_for(call: Any) -> None:
-    with pytest.raises(UserError, match=r"release: this is of type RingGeometric; give cv\.Release"):
+    with pytest.raises(UserError, match=r"release: give cv\.Release"):
         call(pa.table({"text": ["a"]}), BASE["mechanism"], ids=["a"])
 
 
@@ -178,16 +178,22 @@ def test_frames_of_spark_and_beam_ask_for_theirs() -> None:
     """A pandas frame for Spark's, and a mechanism for a release, were AttributeErrors."""
     with pytest.raises(UserError, match=r"a DataFrame of Spark, not of pandas.*; use cv\.privatize"):
         privatize_frame(pd.DataFrame({"text": ["a"], "id": [1]}), release(), id="id")
-    with pytest.raises(UserError, match="release: this is of type RingGeometric"):
+    with pytest.raises(UserError, match="not a value of type RingGeometric"):
         PrivatizeDocuments(BASE["mechanism"], id="id")
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: make("tem", "spaces/glove"), r"space: this is of type str; give cv\.load_space"),  # type: ignore[arg-type]
-        (lambda: RingGeometric("spaces/glove"), r"space: this is of type str; give cv\.load_space"),  # type: ignore[arg-type]
-        (lambda: make(SPACE, "tem"), "mechanism: this is of type Space; give a name"),  # type: ignore[arg-type]
+        (
+            lambda: make("tem", "spaces/glove"),
+            r"space: give cv\.load_space\(URL\), not a value of type str",
+        ),  # type: ignore[arg-type]
+        (
+            lambda: RingGeometric("spaces/glove"),
+            r"space: give cv\.load_space\(URL\), not a value of type str",
+        ),  # type: ignore[arg-type]
+        (lambda: make(SPACE, "tem"), "mechanism: give a name first, then the space"),  # type: ignore[arg-type]
         (lambda: cv.build_space("vectors.txt"), r"cv\.read_vectors"),  # type: ignore[arg-type]
         (lambda: cv.load_space(5), "of type int"),  # type: ignore[arg-type]
         (lambda: cv.read_vectors(None), "of type NoneType"),  # type: ignore[arg-type]
@@ -215,7 +221,7 @@ def test_the_statement_names_the_bound_and_what_is_disclosed() -> None:
     """What is printed: epsilon, metric, plain LDP, document readings, and everything left in the clear."""
     said = statement(release())
     words = " ".join(said["guarantee_in_words"])
-    assert "1 times the distance" in words
+    assert "at most their distance" in words
     assert "ring of 20 words" in words
     assert "resample" in words
     assert any("punctuation" in line for line in said["guarantee"]["disclosed"])
@@ -265,9 +271,9 @@ def test_the_guarantee_of_a_release_leaves_nothing_out(changes: dict[str, Any]) 
     assert set(alone.assumptions) < set(guarantee.assumptions)
     said = " ".join(guarantee.assumptions)
     assert ("NOT PRIVATE" in said) == one.key.test
-    assert ("The key was not disclosed" in said) != one.key.test
+    assert ("The key is secret" in said) != one.key.test
     words = " ".join(guarantee.notes)
-    assert ("Tokens under 'resample'" in words) == ("A document with m replaced words" in words) == guarantee.holds
+    assert ("Tokens under 'resample'" in words) == ("m replaced words each" in words) == guarantee.holds
     assert ("No guarantee holds" in words) != guarantee.holds
 
 

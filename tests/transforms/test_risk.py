@@ -96,7 +96,7 @@ class TestOneByOne:
             epsilon_for_risk(cv.RingGeometric(space_of(SAID[:10], counted=False)), 0.5)
 
     def test_other_mistakes_are_said(self, space: Space) -> None:
-        with pytest.raises(BadTypeError, match="mechanism: this is of type Space"):
+        with pytest.raises(BadTypeError, match="not a value of type Space"):
             epsilon_for_risk(space, 0.5)  # type: ignore[arg-type]
         with pytest.raises(BadValueError, match="risk_of = 'sentence'"):
             epsilon_for_risk(cv.RingGeometric(space), 0.5, of="sentence")  # type: ignore[arg-type]

@@ -148,7 +148,7 @@ def test_the_promise_names_its_condition() -> None:
     policy = cv.TextPolicy(tokenizer="gst")
     release = Release(mechanism, cv.Budget(10.0, "document"), policy, cv.Key(TEST_KEY), TABLE)
     lines = " ".join(statement(release)["guarantee_in_words"])
-    assert "part into the same units" in lines
+    assert "the same number of units" in lines
     assert "10 / m" in lines
     by_words = Release(mechanism, cv.Budget(10.0, "document", "word-share"), policy, cv.Key(TEST_KEY), TABLE)
     assert "10 / n" in " ".join(statement(by_words)["guarantee_in_words"])
@@ -198,10 +198,10 @@ class TestTheCommand:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            (["--strategy", "s5", "--average-words", "7"], "it may be s1, s2, s3, s4"),
+            (["--strategy", "s5", "--average-words", "7"], "choose one of s1, s2, s3, s4"),
             (["--strategy", "s1"], "--average-words"),
-            (["--strategy", "s1", "--average-words", "nan"], "a number is needed"),
-            (["--average-words", "7"], "it is for --strategy"),
+            (["--strategy", "s1", "--average-words", "nan"], "give a number"),
+            (["--average-words", "7"], "this option needs --strategy"),
             (["--strategy", "s3", "--average-words", "7"], "--collocations"),
             (
                 ["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"],

@@ -249,9 +249,9 @@ def test_output_does_not_depend_on_how_batches_are_cut(monkeypatch: pytest.Monke
 def test_the_guarantee_says_what_holds_and_what_is_disclosed() -> None:
     guarantee = release_of().guarantee()
     words = " ".join(guarantee.notes)
-    assert "two of equal shape can't be told apart (0 nats, at any epsilon)" in words
+    assert "Two numbers of equal shape cannot be distinguished (0 nats, at any epsilon)" in words
     assert "numbers of the same shapes in the same places" in words
-    assert "a month in words is a word like any other" in words
+    assert "A month in words is a word like any other" in words
     assert "2024-05-17" in words
     assert "by itself" in " ".join(release_of(punctuation="drop").guarantee().notes)
     assert NUMBER_SHAPES in guarantee.disclosed

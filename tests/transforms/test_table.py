@@ -108,7 +108,7 @@ def test_ids_decide_the_noise_not_the_rows() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"text": "nosuch", "id": "key"}, "nosuch.*there are n, review"),
+        ({"text": "nosuch", "id": "key"}, "nosuch.*the columns are n, review"),
         ({"text": "review", "id": "nosuch"}, "nosuch"),
         ({"text": "review", "id": "n"}, "n: the id column has empty values"),
     ],
@@ -190,7 +190,7 @@ class TestIds:
             lambda: privatize(pd.DataFrame({"text": [self.TEXT]}), RELEASE),
             lambda: cv.term_vectors([self.TEXT], RELEASE, 3),
         ):
-            with pytest.raises(UserError, match=r"ids are needed.*cv\.RowNumbers\('name'\)"):
+            with pytest.raises(UserError, match=r"ids are missing.*cv\.RowNumbers\('name'\)"):
                 call()
 
     def test_a_name_of_a_column_where_there_are_none_is_told(self) -> None:
@@ -216,8 +216,8 @@ class TestIds:
     @pytest.mark.parametrize(
         ("ids", "said"),
         [
-            ([1, 2], "ids: 2 for 3 texts"),
-            ([1, 2, 3, 4], "ids: 4 for 3 texts"),
+            ([1, 2], "ids: 2 ids for 3 texts"),
+            ([1, 2, 3, 4], "ids: 4 ids for 3 texts"),
             ([1, None, 3], "ids: an id is missing"),
             ([1, float("nan"), 3], "ids: an id is missing"),
             (pd.Series([pd.Timestamp(0), pd.NaT, pd.Timestamp(1)]), "ids: an id is missing"),
@@ -255,7 +255,7 @@ class TestLists:
         assert out[0] != " ".join(WORDS)
         assert out[1:] == [None] * 3
 
-    @pytest.mark.parametrize(("texts", "said"), [("zzcanary", "in brackets"), ([1], "has to be a string"),
+    @pytest.mark.parametrize(("texts", "said"), [("zzcanary", "in brackets"), ([1], "a text is not a string"),
                                                  (["zzcanary\ud800"], "surrogate")])  # fmt: skip
     def test_what_is_no_list_of_texts_is_refused(self, texts: Any, said: str) -> None:
         """A single text would else be taken for a list of letters; no text is quoted."""

@@ -15,7 +15,7 @@ from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from corpusveil.errors import BadValueError
+from corpusveil.errors import not_a_choice
 from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import Model
@@ -76,7 +76,7 @@ def infer_attribute(
     and to be tested on.
     """
     if attacker not in ATTACKERS:
-        raise BadValueError(f"attacker = {attacker!r}: it may be {' or '.join(ATTACKERS)}.")
+        raise not_a_choice("attacker", attacker, ATTACKERS)
     if readable is not None:
         privates = [_denoised(original, private, readable) for private in privates]
     summary = utility(original, privates, _MODES[attacker], model, seeds, **options)

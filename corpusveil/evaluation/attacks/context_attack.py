@@ -112,12 +112,12 @@ class ContextAttacker:
     def attack(self, originals: Sequence[Ids], released: Sequence[Ids]) -> Recovery:
         """Attack sentences and say how much was recovered, over the places where both are words of the space."""
         if [len(original) for original in originals] != [len(one) for one in released]:
-            raise ShapeError("The released sentences have other lengths than the originals; give them word by word.")
+            raise ShapeError("The released sentences differ in length from the originals; give both word by word.")
         (truth, ends), (seen, _) = _joined(originals), _joined(released)
         both = (truth >= 0) & (seen >= 0)
         words = int(both.sum())
         if not words:
-            raise DataError("No word of these sentences was replaced by the mechanism; there is nothing to attack.")
+            raise DataError("The mechanism replaced no word of these sentences; there is nothing to attack.")
         constant = np.full(truth.size, self.most_frequent, np.int32)
         guesses = (seen, constant, self._guessed(seen, ends, alone=True), self._guessed(seen, ends, alone=False))
         right = [both & (guess == truth) for guess in guesses]

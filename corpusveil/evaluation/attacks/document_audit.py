@@ -88,7 +88,7 @@ class DocumentAudit(Shown):
             for one in self.checks
         ]  # fmt: skip
         reasons = [f"{one.stated.words:,} words: {reason}" for one in self.checks for reason in one.reasons]
-        fields = [("between", f"documents of as many words, of which each differs {apart}")]
+        fields = [("between", f"documents of as many words, in which each word differs {apart}")]
         fields += [("REFUTED", reason) for reason in reasons]
         return Card(f"Documents by {self.mechanism}", fields, [Table(heads, rows)])
 
@@ -113,7 +113,9 @@ def audit_documents(
     (default: a fresh key). Raises UserError for a mechanism that promises nothing, and for numbers out of range.
     """
     if not mechanism.private:
-        raise NoGuaranteeError(f"{mechanism.name} has no guarantee, so there is nothing to check for a document.")
+        raise NoGuaranteeError(
+            f"{mechanism.name} has no guarantee, so there is nothing to check for a document; choose another mechanism."
+        )
     release = Release(mechanism, budgets[0], key=key or Key.generate())
     each = level / (len(budgets) * len(lengths))
     return DocumentAudit(

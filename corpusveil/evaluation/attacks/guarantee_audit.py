@@ -134,9 +134,9 @@ def audit(
         draws = DRAWS_OF_LARGE if isinstance(mechanism, OnVectors) and mechanism.space.vectors.size > LARGE else DRAWS
     for name, value, least in (("draws", draws, 1000), ("pairs", pairs, 1), ("words", words, 2)):
         if value < least:
-            raise BadValueError(f"{name} = {value}: it is at least {least:,}.")
+            raise BadValueError(f"{name} = {value}: give at least {least:,}.")
     if not 0 < level < 1:
-        raise BadValueError(f"level = {level}: it is between 0 and 1.")
+        raise BadValueError(f"level = {level}: give a number between 0 and 1.")
     key = key or Key.generate()
     guarantee = mechanism.guarantee(epsilon)
     checked = "claim" if claim or guarantee.epsilon is None else "guarantee"
@@ -174,7 +174,10 @@ class _Metric:
         of = self.mechanism.claimed_distances if self.claim else self.mechanism.distances
         law = of(word, self.epsilon)
         if law is None:
-            raise DataError(f"{self.mechanism.name}: neither a guarantee nor a claim names a distance to check it by.")
+            raise DataError(
+                f"{self.mechanism.name}: neither its guarantee nor its claim names a distance to check it by; choose "
+                "another mechanism."
+            )
         return law
 
 
@@ -275,7 +278,7 @@ def _depends_on_key(mechanism: Mechanism, epsilon: float, key: Key, draws: int) 
     if other_key <= same_key:
         return ()
     p = stats.fisher_exact([[other_key, tokens - other_key], [same_key, tokens - same_key]], "greater").pvalue
-    return ("outputs under two keys agree: the noise does not come from the key",) if p < FIT_LEVEL else ()
+    return ("outputs under two keys agree, so the noise does not come from the key",) if p < FIT_LEVEL else ()
 
 
 def _follows(mechanism: Mechanism, epsilon: float, key: Key, draws: int, words: npt.NDArray[np.int64]) -> Sequence[str]:

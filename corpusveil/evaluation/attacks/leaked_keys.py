@@ -54,12 +54,12 @@ def _of_key(
     rows = spread(len(matched.originals), REPLAYED)
     column = str(manifest["configuration"].get("columns", {}).get("text", "text"))
     confirmed, identities = _best(matched, rows, release, key, column)
-    note = f"{len(rows):,} documents, all guessed right; the release was {'' if own else 'not '}made with this key"
+    note = f"{len(rows):,} documents, all guessed right; the release was {('' if own else 'not ')}made with this key"
     yield DOCUMENTS.measure(Reading(confirmed.share, name, note), floor=confirmed.by_chance)
     lengths = [len(matched.originals[row].split()) for row in rows]
     recovered = sum(size for size, at in zip(lengths, confirmed.confirmed, strict=True) if at >= 0)
     share = recovered / max(1, sum(lengths))
-    yield WORDS.measure(Reading(share, name, "floor: documents that a fresh key confirms"), floor=confirmed.by_chance)
+    yield WORDS.measure(Reading(share, name, "floor: documents confirmed by a fresh key"), floor=confirmed.by_chance)
     if confirmed.share > confirmed.by_chance:
         yield from _one_word(matched, [row for row, at in zip(rows, confirmed.confirmed, strict=True) if at >= 0],
                              release, key, name, column, identities, prior)  # fmt: skip
@@ -106,8 +106,8 @@ def _one_word(
     )
     within = sum(matched.originals[row] in guess for row, guess in zip(some, guesses, strict=True))
     note = (
-        f"all others known; {len(candidates):,} frequent words are tried, which have {within:,} of {len(some):,}; "
-        "floor: the most frequent one"
+        f"all others known; {len(candidates):,} frequent words are tried, which include {within:,} of {len(some):,}; "
+        "floor: the most frequent word"
     )
     yield UNKNOWN_WORD.measure(Reading(right / len(some), name, note), floor=prior.guess)
 

@@ -46,9 +46,7 @@ def bayes_token(mechanism: Mechanism, epsilon: float, prior: Prior, top: int = 1
     Raises NoClosedForm where the mechanism has no exact law (noise on vectors of several dimensions).
     """
     if not 1 <= top <= prior.words.size:
-        raise BadValueError(
-            f"top = {top}: it is from 1 to {prior.words.size:,}, the number of words that may be inputs."
-        )
+        raise BadValueError(f"top = {top}: give 1 to {prior.words.size:,}, the number of words that can be inputs.")
     found = explain(mechanism, epsilon, prior.words, prior.shares, np.arange(len(mechanism.space)), top)
     with np.errstate(invalid="ignore"):
         posterior = np.where(found.evidence[:, None] > 0, found.joint / found.evidence[:, None], 0.0)

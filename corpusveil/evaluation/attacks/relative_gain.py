@@ -19,7 +19,7 @@ from corpusveil.evaluation.utility.training_modes import SCORE_NAMES, Score, Sum
 def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
     """Return U_p / U_o - P_p / P_o: the share of utility kept less that of the (adaptive) attacker's success."""
     if not (U_o > 0 and P_o > 0):
-        raise BadValueError(f"U_o = {U_o}, P_o = {P_o}: relative gain divides by both, so they are above 0.")
+        raise BadValueError(f"U_o = {U_o}, P_o = {P_o}: relative gain divides by both; give numbers above 0.")
     return U_p / U_o - P_p / P_o
 
 
@@ -48,9 +48,9 @@ def gain(useful: Summary, attack: Inference) -> Gain:
     """Return the relative gain of a release from both its measurements, of equal seeds. The attacker is adaptive."""
     other = attack.summary
     if attack.attacker != "adaptive":
-        raise BadValueError("Relative gain is defined by the adaptive attacker; infer the attribute with that.")
+        raise BadValueError("Relative gain is defined for the adaptive attacker; use it to infer the attribute.")
     if useful.seeds != other.seeds:
-        raise MismatchError("Utility and attack are of different seeds; measure both on the same releases.")
+        raise MismatchError("Utility and attack have different seeds; measure both on the same releases.")
     values = [
         relative_gain(*four)
         for four in zip(useful.values, useful.baselines, other.values, other.baselines, strict=True)

@@ -56,7 +56,7 @@ def replay(
     used; ``column`` and ``ids`` name the documents as they were in the release, ``ids`` as in ``privatize``.
     """
     if isinstance(documents, str) or len(guesses) != len(documents) or not documents:
-        raise ShapeError("replay takes private documents, one at least, and as many guesses (each one or several).")
+        raise ShapeError("replay: give at least one private document, and a guess (or several) for each.")
     lists = [[guess] if isinstance(guess, str) else list(guess) for guess in guesses]
     names = identities_of_documents(ids, len(documents))
     confirmed = _confirmed(release, documents, lists, key, column, names)

@@ -32,7 +32,7 @@ BAYES_OPTIMAL = register("words guessed, Bayes-optimal", group="attack", of=KNOW
 RELEASED_WORD = register("words guessed by the released word", group="attack", of=KNOWN_WORDS)
 ONE_BY_ONE = register("words guessed one by one", group="attack", of=KNOWN_WORDS)
 FROM_CONTEXT = register("words guessed from context", group="attack", place=65, of=KNOWN_WORDS, tile=True,
-    floor="who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
+    floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
 
 def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Prior:
@@ -74,7 +74,7 @@ def attack_words(
     except NoClosedForm:
         exact_law = False
     else:
-        note = f"any of the {prior.words.size:,} words of the space may be the original"
+        note = f"any of the {prior.words.size:,} words of the space can be the original"
         optimal = Reading(
             guesses.recovered[0], "exact law and word frequencies", note, not (epsilon_given and model_public)
         )
@@ -86,12 +86,12 @@ def attack_words(
         return
     attacker = ContextAttacker(mechanism, epsilon, language.model)
     recovery = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
-    yield from _recovered(recovery, "exact law" if exact_law else "law learnt from public samples")
+    yield from _recovered(recovery, "exact law" if exact_law else "law learned from public samples")
 
 
 def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
     """Yield what each attacker recovers of sentences; who knows more has at least what who knows less has."""
-    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that are released anew"
+    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that are released again"
     yield RELEASED_WORD.measure(Reading(recovery.unchanged, note=note))
     alone = {
         f"{law} and word frequencies": recovery.by_law,
@@ -105,7 +105,7 @@ def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
     note = (
         f"the best of all attackers: the search over sentences, as denoise does, {recovery.by_search:.1%}, gives back "
         f"{recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
-        + ("" if searched else "; one by one is better")
+        + ("" if searched else "; guesses one by one are better")
     )
     best = f"{law} and Kneser-Ney, lattice search" if searched else model
     yield FROM_CONTEXT.measure(Reading(recovery.with_context, best, note))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import DataError, FormatError, NoFileError, PackageError
+from corpusveil.errors import DataError, FormatError, PackageError, no_causal_model
 from corpusveil.evaluation.statistics.encoders import NEEDS_EXTRA
 from corpusveil.evaluation.terms import check_texts
 
@@ -49,7 +49,7 @@ def causal_perplexity(texts: Sequence[str], model_path: str) -> CausalPerplexity
     rows = [begin + tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] for text in texts]
     kept = [row[:longest] for row in rows if len(row) > 1]
     if not kept:
-        raise DataError("No text has a token to predict, so there is no perplexity.")
+        raise DataError("No text has a token to predict, so there is no perplexity; give longer texts.")
     sums, sizes = np.empty(len(kept)), np.array([len(row) - 1 for row in kept])
     for some in _batches(sizes):
         sums[some] = _negative_logs(model, [kept[k] for k in some])
@@ -65,7 +65,7 @@ def causal_perplexity(texts: Sequence[str], model_path: str) -> CausalPerplexity
 
 def _load(model_path: str) -> tuple[Any, Any]:
     if not os.path.isdir(model_path):
-        raise NoFileError(f"{model_path}: there is no such folder; give one with a causal model and its tokeniser.")
+        raise no_causal_model(model_path)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:
         import transformers
@@ -79,7 +79,9 @@ def _load(model_path: str) -> tuple[Any, Any]:
     except ImportError:
         raise PackageError(f"Perplexity under a causal model {NEEDS_EXTRA}") from None
     except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise FormatError(f"{model_path}: no causal model could be read here ({type(error).__name__}).") from None
+        raise FormatError(
+            f"{model_path}: no causal model could be read here ({type(error).__name__}); give the folder of one."
+        ) from None
     return model.eval(), tokenizer
 
 

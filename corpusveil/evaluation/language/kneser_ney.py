@@ -18,7 +18,7 @@ from corpusveil.collocations.fixed import ONE
 from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.collocations.modelling import model_of, model_of_counts, range_of
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
-from corpusveil.errors import BadValueError, DataError
+from corpusveil.errors import DataError, below_least
 from corpusveil.evaluation.terms import batches, check_texts, count_words, tokenizer_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
@@ -50,7 +50,7 @@ class KneserNey:
     def of_texts(cls, texts: Sequence[str], min_count: int = 1) -> Self:
         """Count texts, as ``corpusveil count`` does, and smooth. Raises UserError where no word occurs often enough."""
         if min_count < 1:
-            raise BadValueError(f"min_count = {min_count}: it is at least 1.")
+            raise below_least("min_count", min_count, 1)
         vocabulary, tokens = count_words(check_texts(texts), min_count=min_count)
         counter, tokenizer = NgramCounter(len(vocabulary), ORDER), tokenizer_of(vocabulary)
         runs = [run for some in batches(texts, tokenizer) for run in counter.add(*running(some))]
@@ -106,7 +106,7 @@ class KneserNey:
         """Return the perplexity of all texts together, a word. Raises UserError where they have no words."""
         sums, words, unknown = self._scores(texts)
         if not words:
-            raise DataError("The texts have no words, so they have no perplexity.")
+            raise DataError("The texts have no words, so they have no perplexity; give texts with words.")
         return Perplexity(float(np.exp(-sums.sum() / words)), words, unknown)
 
     def _scores(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], int, int]:

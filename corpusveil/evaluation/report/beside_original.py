@@ -19,6 +19,7 @@ from corpusveil.errors import (
     DataError,
     ShapeError,
     UnsetError,
+    no_column,
 )
 from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.evaluation.matching import Matched, match, spread
@@ -84,7 +85,7 @@ def evaluate_release(
         raise UnsetError("second_private: these are the second texts of pairs; name their column with second.")
     columns = [name for name in (label, attribute, second) if name is not None]
     if len(set(columns)) < len(columns):
-        raise ConflictError("label, attribute and second are different columns; one is named twice.")
+        raise ConflictError("label, attribute and second: a column is named twice; give different columns.")
     question = EvaluationOptions(
         label, attribute, second, tuple(epsilons), seeds, tuple(models), space, collocations, encoder, vectors,
         None if counts is None else files.as_text(counts), tuple(mechanisms), tuple(keys),
@@ -109,7 +110,9 @@ def _in_files(original: Any, private: Any) -> bool:
     """Say whether both are addresses. Raises UserError when one is."""
     places = [isinstance(one, (str, os.PathLike)) for one in (original, private)]
     if any(places) and not all(places):
-        raise BadTypeError("original and private: one is an address and the other is not; give two of a kind.")
+        raise BadTypeError(
+            "original and private: only one of them is an address; give two addresses, or two collections of texts."
+        )
     return all(places)
 
 
@@ -127,15 +130,16 @@ def _matched(
     others: Sequence[Any] = range(len(after)) if id is None else _ids(private, private_text, id)
     if id is None and len(before) != len(after):
         raise ShapeError(
-            f"original and private: {len(before):,} texts and {len(after):,}; give equal numbers, or an id column."
+            f"original and private: there are {len(before):,} and {len(after):,} texts; give equal numbers, or "
+            "an id column."
         )
     if len(set(ids)) < len(ids) or len(set(others)) < len(others):
-        raise BadRowError(f"{id}: two documents have the same; name a column that tells them apart.")
+        raise BadRowError(f"{id}: two documents have the same id; name a column that identifies them.")
     made: Mapping[Any, str | None] = dict(zip(others, after, strict=True))
     chosen = spread(len(before), most)
     rows = [row for row in chosen if before[row] is not None and made.get(ids[row]) is not None]
     if not rows:
-        raise DataError("original and private: no document is in both.")
+        raise DataError("original and private: no document is in both; check the ids.")
     values = {name: _values(original, name) for name in columns}
     return Matched(
         [str(before[row]) for row in rows], [str(made[ids[row]]) for row in rows], len(before),
@@ -152,7 +156,9 @@ def _texts(data: Any, text: str) -> list[str | None]:
 def _ids(data: Any, text: str, id: str) -> list[Any]:
     column = frame_of(data, text).column
     if column is None:
-        raise ColumnError(f"id = {id!r} names a column, and these texts have none; give a frame, or leave it out.")
+        raise ColumnError(
+            f"id = {id!r} names a column, and these texts have no columns; give a frame, or leave id out."
+        )
     return column(id)
 
 
@@ -162,8 +168,8 @@ def _values(data: Any, name: str) -> list[Any]:
     frame = pa.table(data) if stream else data
     names = getattr(frame, "column_names", getattr(frame, "columns", None))
     if names is None:
-        raise ColumnError(f"{name}: texts without columns have no such one; give a frame.")
+        raise ColumnError(f"{name}: texts without columns do not have this column; give a frame.")
     if name not in list(names):
-        raise ColumnError(f"{name}: there is no such column; there are {', '.join(map(str, names))}.")
+        raise no_column(name, names)
     column = frame[name]
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column)

@@ -71,8 +71,8 @@ def labelled_documents(matched: Matched, column: str, second: str | None = None)
     task.require_classes()
     if 2 * len(task.classes) >= len(rows):
         raise DataError(
-            f"{column}: {len(task.classes):,} different values among {len(rows):,} documents; a label is one that many "
-            "documents share."
+            f"{column}: there are {len(task.classes):,} different values among {len(rows):,} documents; a label is "
+            "shared by many documents, so name another column."
         )
     return LabelledDocuments(task, rows)
 

@@ -94,7 +94,7 @@ def risk_curve(
     if not several:
         raise UnsetError("mechanisms: none is given; give cv.RingGeometric(space), or several.")
     if risks and inputs is not None:
-        raise ConflictError("risks: they are of all words; leave inputs out.")
+        raise ConflictError("risks: these are for all words; leave inputs out.")
     points = curve(several, sorted(epsilons), inputs, risks)
     prior = prior_of(several[0].space, inputs)
     among = f"all {prior.words.size:,} words" if inputs is None else f"the {prior.words.size:,} most frequent words"

@@ -54,7 +54,7 @@ def evaluate_release(
     began = time.monotonic()
     _check(manifest, options)
     if not count_words(matched.originals)[1]:
-        raise DataError("The originals have no words, so there is nothing to be measured.")
+        raise DataError("The originals have no words, so there is nothing to measure; give texts with words.")
     published = _second_is_published(matched, manifest, options)
     tasks = {
         name: labelled_documents(matched, name, options.second if name == options.label or published else None)
@@ -117,12 +117,20 @@ def evaluate_release(
 
 def _check(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> None:
     if manifest is None and options.keys:
-        raise NotMadeError("A leaked key is replayed as the manifest says, and these private texts have none.")
+        raise NotMadeError(
+            "A leaked key is replayed with the settings in a manifest, and these private texts have no manifest; "
+            "give the folder of a release."
+        )
     if manifest is None and options.epsilons:
-        raise NotMadeError("Further epsilons are tried as the manifest says, and these private texts have none.")
+        raise NotMadeError(
+            "Further epsilons are tried with the settings in a manifest, and these private texts have no manifest; "
+            "give the folder of a release."
+        )
     for name, artefact in (("space", options.space), ("collocations", options.collocations)):
         if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
-            raise MismatchError(f"--{name}: not the {name} of this release, by digest; name the release's own.")
+            raise MismatchError(
+                f"--{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
+            )
     if manifest is not None and options.epsilons:
         release_of(manifest, options)  # what it lacks, such as collocations, is told before anything takes long
 
@@ -201,7 +209,7 @@ def _language(matched: Matched, options: EvaluationOptions) -> tuple[KneserNey, 
     if options.counts is not None:
         return KneserNey.of_counts(options.counts), slice(None)
     if len(matched.originals) < 2:
-        raise DataError("One document is too few to be evaluated.")
+        raise DataError("A single document is too few to evaluate; give at least two.")
     return KneserNey.of_texts(matched.originals[::2]), slice(1, None, 2)
 
 

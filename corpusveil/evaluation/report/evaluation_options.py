@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError
+from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, no_causal_model
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, made_of
 from corpusveil.evaluation.statistics.word_lists import WordList
 from corpusveil.evaluation.utility.fine_tuning import FineTuned
@@ -61,35 +61,35 @@ class EvaluationOptions:
         for name in ("models", "mechanisms", "causal"):
             object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
         if self.seeds < 2:
-            raise BadValueError(f"seeds = {self.seeds}: a deviation takes 2 or more.")
+            raise BadValueError(f"seeds = {self.seeds}: a deviation needs at least 2.")
         if self.epsilons and self.space is None:
-            raise UnsetError("Further epsilons are tried with the release's space: name it (space).")
+            raise UnsetError("Further epsilons need the space of the release; add it (space).")
         if self.encoder is not None and self.vectors is not None:
-            raise ConflictError("Similarity is measured by an encoder or by vectors; leave one of them out.")
+            raise ConflictError("Similarity is measured by an encoder or by vectors; leave either out.")
         if self.mechanisms and not self.epsilons:
-            raise UnsetError("Other mechanisms are tried at further epsilons: add some (epsilon).")
+            raise UnsetError("Other mechanisms are tried at further epsilons; add epsilons (epsilon).")
         if self.keys and self.space is None:
-            raise UnsetError("A leaked key is replayed with the release's space: name it (space).")
+            raise UnsetError("A leaked key needs the space of the release; add it (space).")
         if "vectors" in self.models and self.space is None:
-            raise UnsetError("The model 'vectors' averages a space's vectors: name it (space).")
+            raise UnsetError("The model 'vectors' averages the vectors of a space; add it (space).")
         if not self.models:
-            raise UnsetError("There is no model; name one at least.")
+            raise UnsetError("There is no model; name at least one.")
         for name in self.models:
             if name not in BUILT_IN and not os.path.isfile(os.path.join(name, "config.json")):
                 raise BadValueError(
-                    f"model {name!r}: it may be {', '.join(BUILT_IN)}, or the folder of a transformers model."
+                    f"model {name!r}: choose {', '.join(BUILT_IN)}, or the folder of a transformers model."
                 )
         for name in self.mechanisms:
             find(name)
         if self.words is not None and not files.exists(self.words):
-            raise NoFileError(f"{self.words}: there is no such list; name a file with one word a line.")
+            raise NoFileError(f"{self.words}: there is no such list; name a file with a word on each line.")
         if self.counts is not None:
             read_artifact(self.counts, "counts")
         if (self.label is not None or self.attribute is not None) and set(self.models) & set(BUILT_IN):
             require_sklearn()
         for folder in self.causal:
             if not os.path.isdir(folder):
-                raise NoFileError(f"{folder}: there is no such folder; give one with a causal model and its tokeniser.")
+                raise no_causal_model(folder)
 
     def classifiers(self) -> list[Model]:
         """Return the models, which all attackers have too."""

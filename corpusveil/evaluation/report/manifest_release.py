@@ -17,7 +17,7 @@ from corpusveil.spaces import Space
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release import Release
 
-DAMAGED = "The release's manifest is damaged, or of another version of corpusveil; restore it."
+DAMAGED = "The manifest of the release is damaged or was written by another version of corpusveil; restore it."
 
 
 def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:

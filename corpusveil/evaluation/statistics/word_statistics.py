@@ -75,9 +75,7 @@ def word_statistics(
     """
     epsilon = check_epsilon(epsilon)
     if runs < 1 or np.ndim(words) != 1 or not np.size(words):
-        raise ShapeError(
-            f"runs = {runs}, {np.size(words)} words: at least one of each is needed, the words as one row."
-        )
+        raise ShapeError(f"runs = {runs}, {np.size(words)} words: give at least one of each, and the words as one row.")
     ids = np.asarray(words)
     for end in (ids.min(), ids.max()):
         mechanism.check_id(int(end))
@@ -120,7 +118,7 @@ def relative(n_w: npt.ArrayLike, s_w: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """
     above, below = np.asarray(n_w, np.float64), np.asarray(s_w, np.float64)
     if not (below > 0).all():
-        raise BadValueError("s_w: it is above 0, since every word has one output at least.")
+        raise BadValueError("s_w: give a number above 0, since every word has at least one output.")
     return np.asarray(above / below)
 
 

@@ -40,7 +40,7 @@ class FineTuned:
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:
         """Return the fine-tuned classifier. Raises UserError without the packages or the folder."""
         if not os.path.isfile(os.path.join(self.folder, "config.json")):
-            raise FormatError(f"{self.folder}: there is no config.json; give the folder of a transformers model.")
+            raise FormatError(f"{self.folder}: config.json is missing; give the folder of a transformers model.")
         try:
             import torch
             import transformers
@@ -55,7 +55,9 @@ class FineTuned:
                 self.folder, local_files_only=True, num_labels=len(classes), ignore_mismatched_sizes=True
             )
         except (OSError, ValueError):
-            raise FormatError(f"{self.folder}: no model and tokenizer that transformers can read.") from None
+            raise FormatError(
+                f"{self.folder}: transformers cannot read a model and a tokenizer here; give the folder of a model."
+            ) from None
         device = "cuda" if torch.cuda.is_available() else "cpu"
         model.to(device).train()
         labels = torch.tensor([classes.index(label) for label in train.labels])

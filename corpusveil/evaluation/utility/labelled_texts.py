@@ -46,16 +46,18 @@ class LabelledTexts:
             if column is None:
                 continue
             if isinstance(column, (str, bytes)):
-                raise BadTypeError(f"{self.name}: {field} are a list, one entry a row, not a single text.")
+                raise BadTypeError(f"{self.name}: {field} are a single text; give a list with an entry for each row.")
             column = tuple(column)
             if len(column) != len(self.texts):
-                raise ShapeError(f"{self.name}: {len(column):,} {field} for {len(self.texts):,} texts; give one a row.")
+                raise ShapeError(
+                    f"{self.name}: {len(column):,} {field} for {len(self.texts):,} texts; give an entry for each row."
+                )
             object.__setattr__(self, field, column)
         for field in ("texts", "pairs"):
             for number, text in enumerate(getattr(self, field) or ()):
                 if not isinstance(text, str):
                     raise BadRowError(
-                        f"{self.name}, row {number + 1}: of the {field} this is no text; leave the row out."
+                        f"{self.name}, row {number + 1}: a value of the {field} is not a text; leave the row out."
                     )
         object.__setattr__(self, "labels", tuple(_label(value, self.name, n) for n, value in enumerate(self.labels)))
         if self.split is not None:
@@ -74,7 +76,7 @@ class LabelledTexts:
         """Raise UserError unless there is something to tell apart: two different labels."""
         if len(self.classes) < 2:
             raise DataError(
-                f"{self.name}: {len(self.classes)} label among {len(self):,} rows; at least two are needed."
+                f"{self.name}: {len(self.classes)} label among {len(self):,} rows; at least two labels are needed."
             )
 
     def take(self, rows: npt.NDArray[np.int64]) -> LabelledTexts:
@@ -120,11 +122,11 @@ class LabelledTexts:
 def split_rows(rows: int, seed: int, shares: Sequence[float] = SHARES) -> list[npt.NDArray[np.int64]]:
     """Return the row numbers of each part, ascending, int64: the same for the same seed, shares and number of rows."""
     if not 2 <= len(shares) <= 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-        raise BadValueError(f"shares = {tuple(shares)}: give two or three, above 0, that are 1 together.")
+        raise BadValueError(f"shares = {tuple(shares)}: give two or three numbers above 0 that add up to 1.")
     ends = [round(rows * float(end)) for end in np.cumsum(shares)]
     parts = np.split(np.random.default_rng(seed).permutation(rows), ends[:-1])
     if min(part.size for part in parts) == 0:
-        raise DataError(f"{rows:,} rows are too few to split into shares {tuple(shares)}.")
+        raise DataError(f"{rows:,} rows are too few to split into shares {tuple(shares)}; give more rows.")
     return [np.sort(part).astype(np.int64) for part in parts]
 
 
@@ -145,7 +147,7 @@ def read_task(
     name = name or url.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
     suffix = formats.form_of(url)
     if suffix.startswith(".txt"):
-        raise FormatError(f"{url}: plain text has no labels; a task is Parquet, CSV or JSON lines.")
+        raise FormatError(f"{url}: plain text has no labels; give Parquet, CSV or JSON lines.")
     keep = [one for one in (label, second, split) if one is not None]
     columns, form = Columns(text, None, tuple(keep)), formats.find(suffix)
     texts: list[str] = []
@@ -158,7 +160,7 @@ def read_task(
             for one, column in zip(keep, batch.kept, strict=True):
                 values[one] += as_strings(column).to_pylist()
     if not texts:
-        raise DataError(f"{url}: there are no rows.")
+        raise DataError(f"{url}: there are no rows; give a file with rows.")
     pairs, parts = (None if one is None else values[one] for one in (second, split))
     task = LabelledTexts(texts, values[label], pairs, name, parts)
     task.require_classes()
@@ -171,12 +173,15 @@ def _label(value: Any, name: str, number: int) -> str:
     if isinstance(value, float) and value.is_integer():  # a whole number that passed through pandas
         return str(int(value))
     if not isinstance(value, str) or not value.strip():
-        raise BadRowError(f"{name}, row {number + 1}: the label is missing, or is neither text nor a whole number.")
+        raise BadRowError(
+            f"{name}, row {number + 1}: the label is missing, or is neither text nor a whole number; correct it or "
+            "leave the row out."
+        )
     return value
 
 
 def _part(value: Any, name: str, number: int) -> str:
     part = _PARTS.get(value.lower()) if isinstance(value, str) else None
     if part is None:
-        raise BadRowError(f"{name}, row {number + 1}: the split says neither train, dev (or validation) nor test.")
+        raise BadRowError(f"{name}, row {number + 1}: the split is not train, dev (or validation) or test; correct it.")
     return part

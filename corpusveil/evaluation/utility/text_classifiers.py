@@ -66,7 +66,7 @@ class Tfidf:
             made.fit([*train.texts, *(train.pairs or ())])
         except ValueError:  # an empty vocabulary
             raise DataError(
-                f"{train.name}: no word is in enough of the texts to train on; there is nothing to learn."
+                f"{train.name}: no word occurs in enough of the texts to train on; give more texts."
             ) from None
 
         def features(task: LabelledTexts) -> Any:
@@ -116,9 +116,9 @@ def model_of(name: str, space: Space | None = None) -> Model:
     if name == "tfidf":
         return Tfidf()
     if name != "vectors":
-        raise BadValueError(f"model {name!r}: it may be tfidf or vectors.")
+        raise BadValueError(f"model {name!r}: choose tfidf or vectors.")
     if space is None:
-        raise UnsetError("model 'vectors' averages the vectors of a space; give one.")
+        raise UnsetError("model 'vectors' averages the vectors of a space; give a space.")
     return Averaged(space)
 
 
@@ -143,7 +143,8 @@ def _logistic(
     def predict(task: LabelledTexts) -> list[str]:
         if (task.pairs is None) != (train.pairs is None):
             raise MismatchError(
-                f"{task.name}: trained on {'texts' if train.pairs is None else 'pairs'}, tested on others."
+                f"{task.name}: it is trained on {('texts' if train.pairs is None else 'pairs')} and tested on "
+                "the other kind; give the same kind for both."
             )
         labels: list[str] = fitted.predict(features(task)).tolist()
         return labels

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 import numpy as np
 from scipy import stats
 
-from corpusveil.errors import BadValueError, MismatchError, ShapeError
+from corpusveil.errors import BadValueError, MismatchError, ShapeError, not_a_choice
 from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.utility.labelled_texts import SHARES, LabelledTexts
 from corpusveil.evaluation.utility.remembered import Remembered
@@ -150,13 +150,13 @@ def utility(
     originals = options.get("originals")
     seeds = checked_seeds(privates, seeds, options.get("fewest", FEWEST))
     if mode not in MODES:
-        raise BadValueError(f"mode = {mode!r}: it may be {', '.join(MODES)}.")
+        raise not_a_choice("mode", mode, MODES)
     if measure not in SCORES:
-        raise BadValueError(f"measure = {measure!r}: it may be {', '.join(SCORES)}.")
+        raise not_a_choice("measure", measure, SCORES)
     if originals is None:
         originals = baselines(original, model, seeds, shares=shares)
     elif len(originals) != len(seeds):
-        raise ShapeError(f"{len(originals)} baselines for {len(seeds)} seeds; give one a seed.")
+        raise ShapeError(f"{len(originals)} baselines for {len(seeds)} seeds; give a baseline for each seed.")
     on_originals, scores = Remembered(model, most=1), []
     for private, seed in zip(privates, seeds, strict=True):
         versions = {"original": original, "private": _released(original, private)}
@@ -182,7 +182,9 @@ def checked_seeds(privates: Sequence[Any], seeds: Sequence[int] | None, fewest: 
     """Return a seed for each private version. Raises UserError unless they are enough, different, and as many."""
     chosen = tuple(range(len(privates)) if seeds is None else seeds)
     if len(chosen) != len(privates) or len(set(chosen)) < len(chosen):
-        raise ShapeError(f"{len(chosen)} seeds for {len(privates)} private versions; give each a seed of its own.")
+        raise ShapeError(
+            f"{len(chosen)} seeds for {len(privates)} private versions; give each version a seed of its own."
+        )
     if len(chosen) < max(fewest, 1):
         raise BadValueError(
             f"{len(chosen)} seeds: at least {fewest} are needed, each with a release under its own key."
@@ -222,12 +224,12 @@ def paired_difference(
     split the rows anew, training sets overlap and it is somewhat too narrow.
     """
     if isinstance(a, Summary) and isinstance(b, Summary) and (a.seeds, a.measure) != (b.seeds, b.measure):
-        raise MismatchError("The summaries are of different seeds or measures; compare equal ones.")
+        raise MismatchError("The summaries have different seeds or measures; compare summaries with equal ones.")
     first, second = (np.array(side.values if isinstance(side, Summary) else side, dtype=np.float64) for side in (a, b))
     if first.shape != second.shape or first.size < 2:
-        raise ShapeError(f"{first.size} and {second.size} values: pairs are needed, two at least.")
+        raise ShapeError(f"{first.size} and {second.size} values: give at least two pairs.")
     if not 0 < confidence < 1:
-        raise BadValueError(f"confidence = {confidence}: it is between 0 and 1.")
+        raise BadValueError(f"confidence = {confidence}: give a number between 0 and 1.")
     apart = first - second
     mean, deviation = float(apart.mean()), float(apart.std(ddof=1))
     error, free = deviation / math.sqrt(apart.size), apart.size - 1

@@ -74,7 +74,7 @@ class Settings(BaseModel):
         """Return sections that a flow can't do without. Raises UserError for one that is missing."""
         for name in names:
             if getattr(self, name) is None:
-                raise UnsetError(f"[{name}]: this section of the settings is missing; add it.")
+                raise UnsetError(f"[{name}]: this section is missing; add it to the settings.")
         return tuple(getattr(self, name) for name in names)
 
 

@@ -15,24 +15,24 @@ from corpusveil.pipelines.settings.fields import Section, declared, named, plain
 
 SHOWN_LENGTH = 120
 _NEEDED = {
-    "string_type": "a text in quotes is needed",
+    "string_type": "give a text in quotes",
     "string_unicode": "this name is not valid UTF-8; rename the file or folder",
-    "string_too_short": "a text in quotes is needed",
-    "list_type": "a list is needed",
+    "string_too_short": "give a text in quotes",
+    "list_type": "give a list",
     "too_short": "this list is empty",
-    "float_type": "a number is needed",
-    "finite_number": "a number is needed",
-    "int_type": "a whole number is needed",
-    "int_from_float": "a whole number is needed",
-    "bool_type": "true or false is needed",
+    "float_type": "give a number",
+    "finite_number": "give a number",
+    "int_type": "give a whole number",
+    "int_from_float": "give a whole number",
+    "bool_type": "give true or false",
     "missing": "this key is missing",
 }
 
 _BOUNDS = {
     "greater_than": "above",
-    "greater_than_equal": "at least",
+    "greater_than_equal": "of at least",
     "less_than": "below",
-    "less_than_equal": "at most",
+    "less_than_equal": "of at most",
 }
 
 
@@ -126,12 +126,12 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
         return caller.fault(place, f"this is a section; write [{section}] and its keys below")
     if kind == "literal_error":
         known = {one.place: one for one in declared(Settings)}[place].values
-        return caller.fault(place, f"it may be {', '.join(known)}{nearest(value, known)}", value)
+        return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)
     if kind in _BOUNDS:
         ((_, bound),) = about.items()
         words = _BOUNDS[kind]
-        return caller.fault(place, f"it has to be {words} {bound:g}", value)
-    sentence = _NEEDED.get(kind, "this is no such value")
+        return caller.fault(place, f"give a number {words} {bound:g}", value)
+    sentence = _NEEDED.get(kind, "this value is not valid")
     if len(first["loc"]) > 2:
         sentence = sentence.replace("a text in quotes", "a list of texts in quotes")
         sentence = sentence.replace("a whole number", "a list of whole numbers")

@@ -35,7 +35,7 @@ def contradictions(settings: Settings) -> Iterator[tuple[str, str]]:
         for place, value in own.items():
             given = settings.value(place)
             if given != value and (settings.is_given(place) or (place.startswith("mechanism.") and given is not None)):
-                yield place, f"{given} contradicts the {preset}, which has {value}; leave one of them out"
+                yield place, f"{given} contradicts the {preset}, which sets {value}; leave either out"
 
 
 def settled(settings: Settings) -> Settings:

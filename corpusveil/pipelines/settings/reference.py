@@ -28,7 +28,7 @@ def page() -> str:
     lines = [
         "# Settings",
         "",
-        "Every key of a configuration file, and the option of the command line that it is. This page is generated from",
+        "Every key of a configuration file, with its command-line option. This page is generated from",
         "`corpusveil/pipelines/settings/sections.py` by `python -m corpusveil.pipelines.settings.reference`.",
     ]
     for section, info in Settings.model_fields.items():

@@ -29,15 +29,25 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         yield from rule(settings)
 
 
+def _needs(other: str) -> str:
+    return f"this key needs {other}; add that, or leave this key out"
+
+
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what settings lack, because one of two is needed, or because of another one."""
     budget = settings.budget
     if budget is None:
         return
     if budget.epsilon is None and budget.risk is None:
-        yield "budget.epsilon", "this key is missing; give it, or {budget.risk}, which chooses it"
+        yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
     if budget.risk is not None and budget.risk_of == "context" and risk_model(settings) is None:
-        yield "budget.model", "{budget.risk_of} context needs it: a language model of public text, made by 'model'"
+        yield (
+            "budget.model",
+            (
+                "{budget.risk_of} context needs a language model of public text; add this key "
+                "(make the model with 'corpusveil model')"
+            ),
+        )
 
 
 def risk_model(settings: Settings) -> str | None:
@@ -49,14 +59,14 @@ def risk_model(settings: Settings) -> str | None:
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
     flow, embeddings, space = settings.collocations, settings.embeddings, settings.space
     if embeddings is not None and (flow is None or flow.tokens is None):
-        yield "embeddings", "vectors are trained on tokens; add {collocations.tokens}, and what makes them"
+        yield "embeddings", "vectors are trained on tokens; add {collocations.tokens} and the keys that make them"
     if embeddings is not None and space is not None and space.vectors:
-        yield "space.vectors", "{embeddings} trains the vectors of the space; leave one of the two out"
+        yield "space.vectors", "{embeddings} trains the vectors of the space; leave out this key or {embeddings}"
     if flow is not None and flow.add_to is not None:
         for name in ("max_n", "min_count", "text", "hyphens"):
             if getattr(flow, name) != type(flow).model_fields[name].default:
                 place = f"collocations.{name}"
-                yield place, "{collocations.add_to} takes it from the earlier counts; leave it out"
+                yield place, "{collocations.add_to} takes this from the earlier counts; leave it out"
     if (
         flow is not None
         and flow.input
@@ -74,7 +84,7 @@ def _key(settings: Settings) -> Iterator[tuple[str, str]]:
     if len(given) > 1:
         yield (
             f"key.{given[-1]}",
-            "{key.path}, {key.environment} and {key.test} exclude each other; leave all but one out",
+            "{key.path}, {key.environment} and {key.test} exclude each other; keep only one",
         )
 
 
@@ -85,19 +95,28 @@ def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
     if budget.risk is None:
         for name, value in (("risk_of", None if budget.risk_of == "word" else budget.risk_of), ("model", budget.model)):
             if value is not None:
-                yield f"budget.{name}", "it is for {budget.risk}; add that or leave this out"
+                yield f"budget.{name}", _needs("{budget.risk}")
         return
     if budget.epsilon is not None:
-        yield "budget.risk", "it chooses {budget.epsilon}; leave one of the two out"
+        yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
     if budget.model is not None and budget.risk_of != "context":
-        yield "budget.model", "it is for {budget.risk_of} context; choose that or leave this out"
+        yield "budget.model", _needs("{budget.risk_of} context")
     for name, given in (("strategy", budget.strategy), ("average_words", budget.average_words)):
         if given is not None:
-            yield "budget.risk", f"it is of a single word, and {{budget.{name}}} multiplies epsilon; leave one out"
+            yield (
+                "budget.risk",
+                f"this key is for the epsilon of a word, and {{budget.{name}}} multiplies epsilon; leave either out",
+            )
     if budget.allocation == "dataset":
-        yield "budget.risk", "it is of a single word, and {budget.allocation} dataset multiplies epsilon; leave one out"
+        yield (
+            "budget.risk",
+            (
+                "this key is for the epsilon of a word, and {budget.allocation} dataset multiplies "
+                "epsilon; leave either out"
+            ),
+        )
     if (presets.settled(settings).budget or budget).per != "token":
-        yield "budget.risk", "it is of a single word; {budget.per} has to be token"
+        yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
 
 
 def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -105,27 +124,27 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     if budget is None:
         return
     if budget.delta is None and budget.distance != 1:
-        yield "budget.distance", "it is for {budget.delta}; add that or leave this out"
+        yield "budget.distance", _needs("{budget.delta}")
     multiplied = budget.strategy is not None or budget.allocation == "dataset"
     if multiplied and budget.average_words is None:
         by = "{budget.strategy}" if budget.strategy is not None else "{budget.allocation} dataset"
-        yield "budget.average_words", f"{by} needs it: words of an average text, from public knowledge"
+        yield "budget.average_words", f"{by} needs this key; add the words of an average text, from public knowledge"
     if not multiplied and budget.average_words is not None:
-        yield "budget.average_words", "it is for {budget.strategy} or {budget.allocation} dataset; add one of them"
+        yield "budget.average_words", _needs("{budget.strategy} or {budget.allocation} dataset")
     filled = presets.settled(settings).budget or budget
     if bool(filled.weights) != (filled.allocation == "position"):
-        yield "budget.weights", "they go with {budget.allocation} position; give both or neither"
+        yield "budget.weights", "weights and {budget.allocation} position belong together; give both or neither"
     if filled.per != "document":
         if filled.allocation not in ("uniform", "dataset"):
             yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
         if filled.field_weights is not None:
-            yield "budget.field_weights", "they share a document's budget; add {budget.per} document"
+            yield "budget.field_weights", "weights share a document's budget; add {budget.per} document"
 
 
 def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is not None and ledger.cap_delta is not None and ledger.cap is None:
-        yield "ledger.cap_delta", "it says at which delta {ledger.cap} holds; add that or leave this out"
+        yield "ledger.cap_delta", _needs("{ledger.cap}")
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -146,7 +165,7 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in settings.engine.chosen():
         if name not in registry.settings_of(settings.engine.name):
             owners = " or ".join(engine for engine in registry.names() if name in registry.settings_of(engine))
-            yield f"engine.{name}", f"this is for {{engine.name}} {owners}; choose that or leave this out"
+            yield f"engine.{name}", _needs(f"{{engine.name}} {owners}")
 
 
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -154,24 +173,24 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
     for section in NEEDED:
         if release and getattr(settings, section) is None:
-            yield section, f"this section is missing, and {{{release[0]}}} is for a release, which needs it"
+            yield section, f"this section is missing; {{{release[0]}}} is for a release, which needs it"
     flow, space, model, denoise = settings.collocations, settings.space, settings.model, settings.denoise
     if model is not None and (model.counts or settings.value("collocations.counts")) is None:
-        yield "model.counts", "a model is made of counts; add this key or {collocations.counts}"
+        yield "model.counts", "a model is made from counts; add this key or {collocations.counts}"
     if denoise is not None:
         if (denoise.release or settings.value("output.path")) is None:
-            yield "denoise.release", "nothing is denoised; add this key or the sections of a release"
+            yield "denoise.release", "there is nothing to denoise; add this key or the sections of a release"
         if (denoise.model or settings.value("model.path")) is None:
             yield "denoise.model", "a language model of public text is needed; add this key or {model}"
         if space is None:
-            yield "space", "this section is missing, and {denoise} needs the space of the release"
+            yield "space", "this section is missing; {denoise} needs the space of the release"
     if flow is not None:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
             yield (
                 "collocations.counts",
-                "nothing is made of {collocations.input}; add this key or {collocations.tokens}",
+                "nothing is made from {collocations.input}; add this key or {collocations.tokens}",
             )
     elif not release and model is None and denoise is None and not (space is not None and space.vectors):
-        yield "corpus", "nothing is to be done; add {collocations}, {space.vectors} or the sections of a release"
+        yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

@@ -68,21 +68,22 @@ class CollocationsSettings(Section):
         "Collocation table: the folder or URL that 'score' writes and 'tokenize' reads.", None, path=True,
         commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Where")
     tokens: str | None = key(
-        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files of a sentence a line.",
+        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files with a sentence on "
+        "each line.",
         None, path=True, commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL", group="Where")
     max_n: int = key("The longest n-grams, 1 to 5 words.", 3, commands=("count",), ge=1, le=5)
-    min_count: int = key("Leave out n-grams that occur more rarely.", 5, commands=("count",), ge=1)
+    min_count: int = key("Leave out n-grams that occur less often.", 5, commands=("count",), ge=1)
     hyphens: Hyphens | None = key(
-        "A hyphen between letters splits words or joins them (long-term); default: split, and for tokens as the "
-        "collocations were read.", None, commands=("count", "tokenize"), group="Text")
+        "Whether a hyphen between letters splits words or joins them (long-term). Default: split; for tokens, as in "
+        "the collocations.", None, commands=("count", "tokenize"), group="Text")
     measure: Measure = key("The association measure.", "pmi", commands=("score",))
-    threshold: float = key("The lowest score that a collocation may have.", 2.0, commands=("score",))
-    score_min_count: int = key("Leave out n-grams that occur more rarely.", 1, commands={"score": "min_count"}, ge=1)
+    threshold: float = key("The lowest score of a collocation.", 2.0, commands=("score",))
+    score_min_count: int = key("Leave out n-grams that occur less often.", 1, commands={"score": "min_count"}, ge=1)
     connectors: str | None = key(
-        "Connector words, one a line; default: gensim's for English.", None, path=True, commands=("score",),
+        "Connector words, one a line. Default: gensim's for English.", None, path=True, commands=("score",),
         metavar="FILE")
     connectors_rule: Literal["strict", "edges"] = key(
-        "No connector word anywhere (strict), or none as the first or last word (edges).", "strict",
+        "Whether a collocation has no connector word at all (strict), or none at its ends (edges).", "strict",
         commands=("score",))
     tokenizer: Tokenizer = key(
         "Single words, or the method that joins words to collocations.", "gst", commands=("tokenize",), group="Text")
@@ -97,19 +98,20 @@ class EmbeddingsSettings(Section):
         "Word vectors: a new folder or URL.", path=True, commands={"train": "output"}, needed=True, metavar="URL",
         group="Where")
     dimensions: int = key("Dimensions of the vectors.", 300, ge=1)
-    window: int = key("Words on each side that are context.", 5, ge=1)
+    window: int = key("Context words on each side.", 5, ge=1)
     negative: int = key("Negative samples; 0 for none.", 5, ge=0)
     hs: int = key("1: hierarchical softmax.", 0, ge=0, le=1)
     epochs: int = key("Passes over the tokens.", 5, ge=1)
-    min_count: int = key("Leave out tokens that occur more rarely.", 5, ge=1)
+    min_count: int = key("Leave out tokens that occur less often.", 5, ge=1)
     sg: int = key("1: skip-gram, 0: CBOW.", 0, ge=0, le=1)
     sample: float = key("Down-sampling of frequent tokens.", 1e-3)
     alpha: float = key("The first learning rate.", 0.025)
-    seed: int = key("Seed of the first vectors and of sampling.", 1, ge=0)
-    threads: int = key("More than 1 is faster, and differs from run to run.", 1, ge=1, group="Engine")
+    seed: int = key("Seed of the initial vectors and of sampling.", 1, ge=0)
+    threads: int = key(
+        "Training threads. More than 1 is faster, and results differ from run to run.", 1, ge=1, group="Engine")
     trainer: Literal["gensim", "spark"] = key(
-        "What trains: gensim on one machine, or Spark MLlib.", "gensim", group="Engine")
-    spool: int = key("The most disk for tokens, in bytes.", SPOOL_BYTES, ge=1, group="Engine")
+        "The trainer: gensim on one machine, or Spark MLlib.", "gensim", group="Engine")
+    spool: int = key("The most disk space for tokens, in bytes.", SPOOL_BYTES, ge=1, group="Engine")
 
 
 class SpaceSettings(Section):
@@ -118,8 +120,8 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL, which 'space' writes and 'privatize' reads; on the command line 'demo' is a small "
-        "one of bundled text.", path=True,
+        "The space: a folder or URL that 'space' writes and 'privatize' reads. On the command line, 'demo' is a "
+        "small space of bundled text.", path=True,
         commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
         needed=("space", "privatize", "denoise"), metavar="URL",
         group="Where")
@@ -128,20 +130,20 @@ class SpaceSettings(Section):
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
-        "How lists are ordered; default: improved where they are balanced, or greedy.", None)
-    union: bool = key("Keep words that only some of the embeddings have.", default=False)
+        "How lists are ordered. Default: improved if they are balanced, otherwise greedy.", None)
+    union: bool = key("Keep words that only some embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
-        "Public factors for words' vectors, word<TAB>number a line: above 1 a word stands further from others and is "
-        "changed less.", None, path=True, metavar="FILE")
+        "Public factors for the vectors of words, word<TAB>number a line. Above 1, a word is further from others "
+        "and is changed less.", None, path=True, metavar="FILE")
     counts: str | None = key(
-        "Public word counts that 'resample' draws from: what 'count' wrote, or word<TAB>count a line.", None,
+        "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count a line.", None,
         path=True, metavar="URL")
     balance: float | None = key(
-        "How much public frequency counts beside meaning, so that a replacement gives less away; needs {space.counts}. "
-        "0: not at all; default, where there are counts and no {space.union}: 1 in the order of the lists, while "
-        "vectors stay as given.", None, ge=0)
-    seed: int = key("Public seed of the lists' start words.", 0, ge=0)
+        "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. "
+        "0: no weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors "
+        "are unchanged.", None, ge=0)
+    seed: int = key("Public seed of the words that lists start with.", 0, ge=0)
 
 
 class ModelSettings(Section):
@@ -153,11 +155,12 @@ class ModelSettings(Section):
         "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True,
         commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
-        "Counts of n-grams of up to 3 words, which 'count' wrote; in a file by default those of [collocations].", None,
+        "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
         path=True, needed=True, metavar="URL")
-    min_count: int = key("Leave out words that occur more rarely.", 1, ge=1)
-    min_bigram: int = key("Leave out pairs of words that occur more rarely; 0: as {model.min_count}.", 0, ge=0)
-    min_trigram: int = key("Leave out triples of words that occur more rarely; 0: as {model.min_bigram}.", 0, ge=0)
+    min_count: int = key("Leave out words that occur less often.", 1, ge=1)
+    min_bigram: int = key("Leave out pairs of words that occur less often. 0: the value of {model.min_count}.", 0, ge=0)
+    min_trigram: int = key(
+        "Leave out triples of words that occur less often. 0: the value of {model.min_bigram}.", 0, ge=0)
 
 
 class DenoiseSettings(Section):
@@ -166,23 +169,24 @@ class DenoiseSettings(Section):
     COMMANDS = ("denoise",)
 
     release: str | None = key(
-        "The folder or URL of a release; in a file by default the one of [output].", None, path=True,
+        "The folder or URL of a release. Default in a file: the release of [output].", None, path=True,
         commands={"denoise": ""}, needed=True, metavar="RELEASE", group="Where")
     path: str = key(
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Where")
     model: str | None = key(
-        "A language model of public text, made by 'model'; in a file by default the one of [model].", None, path=True,
+        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
         needed=True, metavar="URL")
     collocations: str | None = key(
-        "The collocation table that the release was made with, if any; in a file by default that of [text].", None,
+        "The collocation table of the release, if it has one. Default in a file: the table of [text].", None,
         path=True, metavar="URL", group="Text")
     aim: Literal["words", "sentence", "table"] = key(
-        "The likeliest word at each place, the likeliest sentence, or each word by itself (fast).", "words")
-    candidates: int = key("How many originals are tried for each word.", 32, ge=1)
-    width: int = key("How many of these are tried in triples of words.", 16, ge=1)
+        "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of "
+        "context (fast).", "words")
+    candidates: int = key("Candidate originals for each word.", 32, ge=1)
+    width: int = key("Candidates that are also scored in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
-        "Share of words outside the vocabulary; default: as in the model's text.", None, ge=0, le=1)
+        "Share of words outside the vocabulary. Default: as in the text of the model.", None, ge=0, le=1)
 
 
 class CorpusSettings(Section):
@@ -196,11 +200,12 @@ class CorpusSettings(Section):
         "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
     keep: list[str] = key("A column to copy to the output in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
     root: str | None = key(
-        "Without an id: the folder that paths in documents' identities begin at; default: the common one.", None,
+        "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL")
     name: str | None = key(
-        "The corpus' name: in the ledger, and without an id in the identity of each document; default: its folder. "
-        "Needed with both an id and a ledger.", None, commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME",
+        "Name of the corpus: in the ledger and, without an id, in document identities. Default: the name of its "
+        "folder. Required with both an id and a ledger.", None, commands=dict.fromkeys(SHOWING, "corpus"),
+        metavar="NAME",
         form=WORD,
         group="Records")
 
@@ -212,7 +217,8 @@ class MechanismSettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     name: str = key(
-        "A name from 'corpusveil mechanisms'.", commands=dict.fromkeys(SHOWING, "mechanism"), needed=("privatize",),
+        "The mechanism; 'corpusveil mechanisms' lists all names.", commands=dict.fromkeys(SHOWING, "mechanism"),
+        needed=("privatize",),
         metavar="NAME",
         form="[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -232,7 +238,7 @@ class MechanismSettings(Section):
                 place = f"mechanism.{name}"
                 registry.check(self.name, [name])
                 if isinstance(value, bool) or not isinstance(value, (int, float)):
-                    raise fault(place, "a number is needed", BadTypeError)
+                    raise fault(place, "give a number", BadTypeError)
         except UserError as error:
             raise fault(place, str(error).removesuffix("."), type(error)) from None
         return self
@@ -243,27 +249,30 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float | None = key("The budget, above 0; or give {budget.risk}, which chooses it.", None, gt=0, often=True)
+    epsilon: float | None = key(
+        "The budget, above 0. Alternative: {budget.risk}, which chooses it.", None, gt=0, often=True)
     risk: float | None = key(
-        "In place of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
-        "guess, above 0 and below 1; for a budget per token.", None, gt=0, lt=1)
+        "Instead of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
+        "guess, above 0 and below 1. For a budget per token.", None, gt=0, lt=1)
     risk_of: RiskOf = key(
-        "Whether that reader looks at each word alone or also at its context; context needs {budget.model}.", "word")
+        "Whether that reader sees each word alone or in its context; context needs {budget.model}.", "word")
     model: str | None = key(
-        "For {budget.risk_of} context: a language model of public text, made by 'model'; in a file by default the one "
-        "of [model].", None, path=True, metavar="URL")
+        "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the "
+        "model of [model].", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
     delta: float | None = key(
-        "State (epsilon, delta) of documents at this delta, beside the pure figures; from 1e-10, as 0.000001.", None,
+        "State (epsilon, delta) of documents at this delta, beside the pure figures. From 1e-10; for example "
+        "0.000001.", None,
         ge=1e-10, lt=1)
     distance: float = key(
-        "For {budget.delta}: by how much each word of a document may differ, in the metric of the mechanism; inf: any "
-        "two words.", 1.0, gt=0)
+        "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
+        "mechanism. inf: any two words.", 1.0, gt=0)
     allocation: Literal[Allocation, "dataset"] = key(
-        "How a document's budget is shared; dataset: uniform, and epsilon times {budget.average_words}.", "uniform")
+        "How a document's budget is shared among its words. dataset: uniform, with epsilon times "
+        "{budget.average_words}.", "uniform")
     weights: Annotated[list[int], BeforeValidator(_weights)] = key(
-        "For allocation position: 10:3,1 is ten words of weight 3, all others of 1.", [], metavar="WEIGHTS",
+        "For allocation position: 10:3,1 gives ten words weight 3 and all others weight 1.", [], metavar="WEIGHTS",
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
         "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
@@ -271,9 +280,9 @@ class BudgetSettings(Section):
     profile: str | None = key("The settings of a published study.", None, metavar="NAME",
         choices="corpusveil.transforms.profiles:PROFILES")
     average_words: float | None = key(
-        "Words of an average text, by which epsilon is multiplied; from public knowledge.", None, gt=0)
+        "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
     field_weights: str | None = key(
-        "For a budget per document, where a document has several text columns, each a release of its own: "
+        "For a budget per document, if a document has several text columns, each in a release of its own: "
         "title:1,body:3 gives the column body three quarters of epsilon.", None, metavar="WEIGHTS",
         form=f"{WORD}:[0-9]{{1,6}}(?:,{WORD}:[0-9]{{1,6}})*")
 
@@ -286,7 +295,8 @@ class TextSettings(Section):
 
     tokenizer: Tokenizer = key("Single words, or the method that joins words to collocations.", "word")
     collocations: str | None = key(
-        "The collocation table of any tokenizer but word: made by 'corpusveil score'.", None, path=True, metavar="URL")
+        "The collocation table, made by 'corpusveil score'; required for any tokenizer but word.", None, path=True,
+        metavar="URL")
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(
@@ -296,9 +306,10 @@ class TextSettings(Section):
     other: Policy = key("Symbols, emoji, control characters.", "drop")
     layout: Literal["normalize", "keep"] = key("White space.", "normalize")
     case: Literal["lower", "restore"] = key(
-        "Whether replacements regain the capitals of the input; restore discloses where capitals were.", "lower")
+        "Whether replacements take the capitals of the input; restore discloses where capitals were.", "lower")
     hyphens: Hyphens = key(
-        "A hyphen between letters splits words or joins them, as in the text that the space was made of.", "split")
+        "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was "
+        "made from.", "split")
 
 
 class KeySettings(Section):
@@ -307,7 +318,8 @@ class KeySettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     path: str | None = key(
-        "The key file. Without a key, one is made.", None, path=True, commands=dict.fromkeys(SHOWING, "key"),
+        "The key file. Default: a key is made for this output.", None, path=True,
+        commands=dict.fromkeys(SHOWING, "key"),
         metavar="PATH", often=True)
     environment: str | None = key(
         "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
@@ -323,14 +335,17 @@ class LedgerSettings(Section):
         "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL",
         often=True)
     cap: float | None = key(
-        "The most that a document may spend over tokens and releases in one metric; another mechanism, parameter or "
-        "space is another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
+        "The most that a document may spend over tokens and releases in one metric. Another mechanism, parameter or "
+        "space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_delta: float | None = key(
-        "Take {ledger.cap} as the epsilon of a document at this delta, composed over tokens, releases and metrics, "
-        "between documents whose words differ by a distance of at most 1; from 1e-10, as 0.000001.", None, ge=1e-10,
+        "Make {ledger.cap} the epsilon of a document at this delta, composed over tokens, releases and metrics, "
+        "between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.", None,
+        ge=1e-10,
         lt=1)
-    cap_token: float | None = key("The same for a single token; set {ledger.cap_ldp} as well.", None, gt=0)
-    cap_ldp: float | None = key("The same in nats of plain LDP, over all metrics and tokens.", None, gt=0)
+    cap_token: float | None = key(
+        "The most that a token may spend in one metric; set {ledger.cap_ldp} as well.", None, gt=0)
+    cap_ldp: float | None = key(
+        "The most that a document may spend in nats of plain LDP, over all metrics and tokens.", None, gt=0)
 
 
 class EngineSettings(Section):
@@ -340,12 +355,12 @@ class EngineSettings(Section):
     COMMANDS = (*STAGES, "privatize")
 
     name: str = key(
-        "What runs the tasks; the output is the same for all.", "local",
+        "The engine that runs the tasks; the output is the same for all engines.", "local",
         commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names",
         often=True)
-    workers: int | None = key("Processes; default 1 (local), all cores (Spark).", None, ge=1)
+    workers: int | None = key("Number of processes. Default: 1 (local), all cores (Spark).", None, ge=1)
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
-    runner: str | None = key("The Beam runner; default FnApiRunner.", None, commands=("privatize",), metavar="NAME")
+    runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, commands=("privatize",), metavar="NAME")
     options: list[str] = key("Options of the Beam runner.", [], commands={"privatize": BEHIND})
 
     def chosen(self) -> dict[str, Any]:
@@ -361,26 +376,26 @@ class OutputSettings(Section):
 
     path: str = key(
         "The release: a new folder or URL.", path=True, commands={"privatize": "output"}, needed=True, metavar="URL")
-    format: str = key("The form of the output.", "same", choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
+    format: str = key("The format of the output.", "same", choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key(
-        "Private records; default <output>.records.", None, path=True, metavar="URL", group="Records")
+        "Private records. Default: <output>.records.", None, path=True, metavar="URL", group="Records")
     csv_formulas: CsvFormulas = key(
-        "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): as they are, or behind an "
+        "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): unchanged, or behind an "
         "apostrophe.", "keep")
     on_bad_rows: OnBadRows = key(
-        "Rows that can't be read: stop, or set them aside in the private records.", "fail", group="What")
+        "Rows that cannot be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(
-        "Equal texts under different identities: each gets its own noise, all get the same, or only the first is "
-        "written.",
+        "Equal texts with different identities: independent noise, the same noise for all, or drop all but the "
+        "first.",
         "independent", group="How private")
-    accept_no_guarantee: bool = key("Release by a mechanism that has no guarantee.", default=False, group="How private")
+    accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="How private")
     rows_per_task: int | None = key(
-        "Split larger shards into tasks of so many rows, a multiple of 8192.", None, ge=1, group="Engine")
+        "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Engine")
     only_release: str | None = key(
-        "Stop unless the release would have this name, as the ledger shows it.", None, metavar="NAME",
+        "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME",
         form="[0-9a-f]{16}-[0-9a-f]{16}", group="Records")
     log: str | None = key(
-        "Add events to this file, a JSON object a line: numbers, no text; '-' is standard error. Private.", None,
+        "Append events to this file, a JSON object a line: numbers, no text. '-' is standard error. Private.", None,
         path=True, metavar="PATH", group="Records")
 
 
@@ -389,8 +404,8 @@ class ScheduleSettings(Section):
 
     COMMANDS = ()
 
-    state: str | None = key("Private state; default <output path>.schedule.", None, path=True, group="Records")
+    state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True, group="Records")
     compare: Compare = key(
         "When a shard counts as changed: by size and the store's stamp, then by content; or by content alone.", "stamp")
     prometheus: str | None = key("A file for Prometheus' textfile collector.", None, path=True, group="Records")
-    at: str = key("When it starts, as cron has it, in UTC.", "0 3 * * *", group="Where")
+    at: str = key("When the schedule starts, as a cron expression in UTC.", "0 3 * * *", group="Where")

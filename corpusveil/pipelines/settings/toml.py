@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import AddressError, BadFileError, BadValueError, UnknownError, UnsetError, UserError
+from corpusveil.errors import BadFileError, BadValueError, UnknownError, UnsetError, UserError, unreadable
 from corpusveil.pipelines.settings import Settings, presets, rules
 from corpusveil.pipelines.settings.faults import cut, elsewhere, nearest, raised, shown, validated
 from corpusveil.pipelines.settings.fields import Declared, declared, listed, plain
@@ -69,7 +69,10 @@ def read(file: str) -> Document:
     for section, given in data.items():
         if section not in Settings.model_fields:
             if not isinstance(given, dict):
-                raise UnknownError(f"{file}, {_shown(section)}: a key belongs in a section{_ended(elsewhere(section))}")
+                raise UnknownError(
+                    f"{file}, {_shown(section)}: this key has no section; put it below a "
+                    f"section{_ended(elsewhere(section))}"
+                )
             near = _ended(nearest(section, Settings.model_fields))
             raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
@@ -82,11 +85,11 @@ def _parsed(file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        raise AddressError(f"{file}: this file can't be read ({error.strerror}).") from None
+        raise unreadable(file, error) from None
     except RecursionError:
-        raise BadFileError(f"{file}: this is no configuration: its lists are nested too deep.") from None
+        raise BadFileError(f"{file}: lists are nested too deeply for a configuration; correct the file.") from None
     except ValueError as error:  # also what is no UTF-8, or a number of thousands of digits
-        raise BadFileError(f"{file}: this is no TOML: {cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
+        raise BadFileError(f"{file}: this is not valid TOML: {cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
 
 
 def _shown(name: str) -> str:

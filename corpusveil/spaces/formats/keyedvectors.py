@@ -173,18 +173,18 @@ def read(url: str) -> VectorTable:
             saved = unpickler.load()
         except _RefusedError as error:
             raise FormatError(
-                f"{url}: not a plain KeyedVectors file ({error} is not opened); "
-                "of a whole model save its vectors: model.wv.save(...)."
+                f"{url}: this is not a plain KeyedVectors file ({error} is not opened); for a whole model, save its "
+                "vectors: model.wv.save(...)."
             ) from None
         except Exception:  # noqa: BLE001 - a damaged pickle raises what it likes
             raise BadFileError(
-                f"{url}: not a sound gensim KeyedVectors file; save it again with kv.save(...)."
+                f"{url}: this is not a valid gensim KeyedVectors file; save it again with kv.save(...)."
             ) from None
     attributes = vars(saved) if isinstance(saved, unpickler.keyed) else {}
     words = attributes.get("index_to_key")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise FormatError(
-            f"{url}: holds no gensim KeyedVectors of words (gensim 4 form); save it again with kv.save(...)."
+            f"{url}: this has no gensim KeyedVectors of words (gensim 4 format); save it again with kv.save(...)."
         )
     return VectorTable(words, _vectors(url, unpickler, attributes))
 
@@ -198,12 +198,14 @@ def _vectors(url: str, unpickler: _Unpickler, attributes: dict[str, Any]) -> npt
             try:
                 array: npt.NDArray[Any] = np.load(file, allow_pickle=False)
             except BROKEN_ARRAY:
-                raise BadFileError(f"{address}: not a sound NumPy array; save the KeyedVectors again.") from None
+                raise BadFileError(
+                    f"{address}: this is not a valid NumPy array; save the KeyedVectors again."
+                ) from None
             return array
     try:
         vectors = unpickler.numbers(note)
     except (LookupError, TypeError, ValueError, AttributeError):
         vectors = None
     if vectors is None:
-        raise FormatError(f"{url}: holds no array of vectors; save it again with kv.save(...).")
+        raise FormatError(f"{url}: this has no array of vectors; save it again with kv.save(...).")
     return vectors

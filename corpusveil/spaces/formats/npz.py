@@ -22,21 +22,19 @@ def read(url: str) -> VectorTable:
         try:
             archive = np.load(file, allow_pickle=False)
         except (*BROKEN_ARRAY, *BROKEN_ZIP):
-            raise BadFileError(f"{url}: not a sound .npz archive; write it with numpy.savez.") from None
+            raise BadFileError(f"{url}: this is not a valid .npz archive; write it with numpy.savez.") from None
         if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise FormatError(f"{url}: a single array; an .npz archive with 'vocab' and 'vectors' is needed.")
+            raise FormatError(f"{url}: this is a single array; write an .npz archive with 'vocab' and 'vectors'.")
         words = _member(archive, "vocab", url)
         vectors = _member(archive, "vectors", url)
     if words.ndim != 1 or words.dtype.kind not in "US":
-        raise FormatError(
-            f"{url}: 'vocab' must be a one-dimensional array of strings, not {words.dtype} {words.shape}."
-        )
+        raise FormatError(f"{url}: 'vocab' is {words.dtype} {words.shape}; write a one-dimensional array of strings.")
     return VectorTable(_strings(words, url), vectors)
 
 
 def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
     if name not in archive.files:
-        raise FormatError(f"{url}: no array '{name}'; the archive must hold 'vocab' and 'vectors'.")
+        raise FormatError(f"{url}: the array '{name}' is missing; write an archive with 'vocab' and 'vectors'.")
     try:
         array: npt.NDArray[Any] = archive[name]
     except ValueError as error:
@@ -48,7 +46,7 @@ def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
     except (*BROKEN_ARRAY, *BROKEN_ZIP):
         raise BadFileError(f"{url}: '{name}' is damaged; write the archive again.") from None
     if not isinstance(array, np.ndarray):
-        raise FormatError(f"{url}: '{name}' is no NumPy array; write the archive with numpy.savez.")
+        raise FormatError(f"{url}: '{name}' is not a NumPy array; write the archive with numpy.savez.")
     return array
 
 

@@ -39,10 +39,11 @@ def read(url: str) -> VectorTable:
                 words.append(decode(word, url, row))
             blocks.append(_parse(numbers, width or 0, url, first_row + len(words) - len(numbers)))
     if not words:
-        raise BadFileError(f"{url}: holds no vectors; a line should be a word and its numbers.")
+        raise BadFileError(f"{url}: this file has no vectors; write a word and its numbers on each line.")
     if header is not None and header[0] != len(words):
         raise BadFileError(
-            f"{url}, row 1: the header says {header[0]} words, the file holds {len(words)}; is it whole?"
+            f"{url}, row 1: the header says {header[0]} words, and the file has {len(words)}; fetch the file "
+            "again if it is incomplete."
         )
     return VectorTable(words, np.concatenate(blocks), first_row)
 
@@ -71,9 +72,11 @@ def _checked(numbers: bytes, width: int, url: str, row: int) -> bytes:
     if numbers.count(b" ") != width - 1 or not numbers:
         fields = numbers.split()
         if len(fields) != width or not fields:
-            hint = "; a word may hold no blank" if len(fields) > width else ""
+            hint = "; a word cannot contain a blank" if len(fields) > width else ""
             wanted = f"where {width} are expected" if width else "after the word"
-            raise BadRowError(f"{url}, row {row}: {len(fields)} numbers {wanted}{hint}. Correct or delete this row.")
+            raise BadRowError(
+                f"{url}, row {row}: there are {len(fields)} numbers {wanted}{hint}; correct or delete this row."
+            )
         return b" ".join(fields)
     return numbers
 
@@ -91,5 +94,8 @@ def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> npt.NDArr
             try:
                 float(field)
             except ValueError:
-                raise BadRowError(f"{url}, row {row}: not a number among the numbers. Correct or delete it.") from None
-    raise BadRowError(f"{url}, rows {first_row} to {first_row + len(rows) - 1}: numbers that cannot be read.")
+                raise BadRowError(f"{url}, row {row}: a value is not a number; correct or delete this row.") from None
+    raise BadRowError(
+        f"{url}, rows {first_row} to {first_row + len(rows) - 1}: some values cannot be read as numbers; correct "
+        "these rows."
+    )

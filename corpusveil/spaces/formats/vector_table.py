@@ -54,9 +54,9 @@ def open_plain(url: str) -> Iterator[IO[bytes]]:
             with gzip.GzipFile(fileobj=packed, mode="rb") as plain:
                 yield cast("IO[bytes]", plain)
         except EOFError:
-            raise BadFileError(f"{url}: the gzip file ends too early; fetch it again, whole.") from None
+            raise BadFileError(f"{url}: the gzip file ends too early; fetch the whole file again.") from None
         except (gzip.BadGzipFile, zlib.error):
-            raise BadFileError(f"{url}: not a sound gzip file; fetch it again.") from None
+            raise BadFileError(f"{url}: this is not a valid gzip file; fetch it again.") from None
 
 
 def decode(word: bytes, url: str, row: int) -> str:
@@ -64,4 +64,4 @@ def decode(word: bytes, url: str, row: int) -> str:
     try:
         return word.decode("utf-8")
     except UnicodeDecodeError:
-        raise BadRowError(f"{url}, row {row}: the word is not UTF-8; convert the file to UTF-8.") from None
+        raise BadRowError(f"{url}, row {row}: the word is not valid UTF-8; convert the file to UTF-8.") from None

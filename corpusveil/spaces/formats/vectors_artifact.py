@@ -19,7 +19,9 @@ def read(url: str) -> VectorTable:
         try:
             vectors = np.load(file, allow_pickle=False)
         except BROKEN_ARRAY:
-            raise ArtefactError(f"{matrix}: not a sound NumPy array of numbers; write the artefact again.") from None
+            raise ArtefactError(
+                f"{matrix}: this is not a valid NumPy array of numbers; write the artefact again."
+            ) from None
     vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
     return VectorTable(list(vocabulary.words), vectors, 1, vocabulary.counts, _hyphens(url))
 
@@ -29,5 +31,5 @@ def _hyphens(url: str) -> Hyphens | None:
     description = described(url)
     hyphens = None if description is None else description.as_dict().get("hyphens")
     if hyphens is not None and hyphens not in HYPHENS:
-        raise ArtefactError(f"{url}: hyphens = {hyphens!r}: it may be {' or '.join(HYPHENS)}; train again.")
+        raise ArtefactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
     return hyphens

@@ -13,13 +13,17 @@ def read(url: str) -> VectorTable:
     with open_plain(url) as file:
         fields = file.readline(100).split()
         if len(fields) != 2 or not all(field.isdigit() and len(field) <= 18 for field in fields):
-            raise FormatError(f"{url}: word2vec's binary format starts with two integers, words and dimensions.")
+            raise FormatError(
+                f"{url}: this does not start with two integers (words and dimensions), as word2vec's binary format "
+                "does; check the format of the file."
+            )
         body = file.read()
     size, width = int(fields[0]), int(fields[1])
     # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.
     if not size or not width or size * (4 * width + 2) > len(body):
         raise BadFileError(
-            f"{url}: the header says {size} words of {width} dimensions, the file is shorter; is it whole?"
+            f"{url}: the header says {size} words of {width} dimensions, and the file is shorter; fetch it again "
+            "if it is incomplete."
         )
     words: list[str] = []
     vectors = np.empty((size, width), np.float32)
@@ -28,10 +32,13 @@ def read(url: str) -> VectorTable:
         blank = body.find(b" ", at)
         end = blank + 1 + 4 * width
         if blank < 0 or end > len(body):
-            raise BadFileError(f"{url}, word {row + 1}: the file ends within it, the header says {size} words.")
+            raise BadFileError(
+                f"{url}, word {row + 1}: the file ends within this word, and the header says {size} words; fetch the "
+                "file again."
+            )
         words.append(decode(body[at:blank].lstrip(b"\n"), url, row + 1))
         vectors[row] = np.frombuffer(body, "<f4", width, blank + 1)
         at = end
     if body[at:].strip():
-        raise BadFileError(f"{url}: more follows the {size} words that the header says.")
+        raise BadFileError(f"{url}: the file continues after the {size} words of its header; check or fetch it again.")
     return VectorTable(words, vectors)

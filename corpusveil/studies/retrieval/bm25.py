@@ -76,7 +76,7 @@ class Bm25:
         that have no words, and for k1 and b out of range.
         """
         if not (np.isfinite(k1) and k1 >= 0 and 0 <= b <= 1):
-            raise BadValueError(f"k1 = {k1}, b = {b}: k1 is 0 or more, b from 0 to 1.")
+            raise BadValueError(f"k1 = {k1}, b = {b}: give a k1 of 0 or more, and a b from 0 to 1.")
         library = _bm25s()
         vocabulary = _words(texts())
         if not len(vocabulary):
@@ -99,9 +99,11 @@ class Bm25:
             sound = [index.vocab_dict[word] for word in words] == list(range(len(index.scores["indptr"]) - 1))
             engine = cls(float(index.k1), float(index.b), index, tokenizer_of(Vocabulary.from_words(words)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise NotMadeError(f"{folder}: no index of ours could be read here ({type(error).__name__}).") from None
+            raise NotMadeError(
+                f"{folder}: no index could be read here ({type(error).__name__}); make one with save."
+            ) from None
         if not sound or index.method != METHOD or index.idf_method != METHOD:
-            raise VersionError(f"{folder}: this index is of another variant of BM25; make one with save.")
+            raise VersionError(f"{folder}: this index is of another variant of BM25; make another with save.")
         return engine
 
     def save(self, folder: str) -> None:
@@ -111,7 +113,7 @@ class Bm25:
         there already.
         """
         if os.path.exists(folder):
-            raise InUseError(f"{folder}: something is here already; name a folder that is not there yet.")
+            raise InUseError(f"{folder}: this folder already exists; choose another name.")
         unfinished = f"{folder.rstrip('/')}.{uuid.uuid4().hex}.part"
         try:
             self._index.save(unfinished, show_progress=False)

@@ -37,7 +37,7 @@ class Dense:
     def of_texts(cls, texts: Sequence[str], encoder: Encoder) -> Dense:
         """Encode the documents: 4 d bytes each stay in memory. Raises UserError without documents."""
         if not len(check_texts(texts, "documents")):
-            raise DataError("There are no documents to search; give one at least.")
+            raise DataError("There are no documents to search; give at least one.")
         return cls(encoder, _unit(texts, encoder))
 
     def __len__(self) -> int:

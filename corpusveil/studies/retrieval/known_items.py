@@ -53,7 +53,7 @@ def known_items(
     UserError where fewer than ``queries`` are left to ask for.
     """
     if min(queries, terms) < 1:
-        raise BadValueError(f"{queries} queries of {terms} terms: at least one of each is needed.")
+        raise BadValueError(f"{queries} queries of {terms} terms: give at least one of each.")
     words = [list(key) for key in dict.fromkeys(tuple(prepared(text).split()) for text in check_texts(texts))]
     words = [word for word in words if len(word) > 1]
     firsts = [Counter(word[: len(word) // 2]) for word in words]
@@ -63,7 +63,7 @@ def known_items(
     if len(able) < queries:
         raise DataError(
             f"Known-item search: {len(able):,} of {len(texts):,} texts have {terms} different words in their first "
-            f"half, and {queries:,} queries are asked for; give more or longer texts, or ask for fewer."
+            f"half, and {queries:,} queries are requested; give more or longer texts, or fewer queries."
         )
     frequency = Counter(term for counts in firsts for term in counts)
     drawn = np.sort(np.random.default_rng(seed).choice(able, queries, replace=False)).tolist()

@@ -85,9 +85,11 @@ def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS
     """
     check_texts(queries, "queries")
     if isinstance(variants, bool) or variants < 1 or not len(queries):
-        raise BadValueError(f"{len(queries):,} queries, {variants} variants of each: at least one of both is needed.")
+        raise BadValueError(f"{len(queries):,} queries, {variants} variants of each: give at least one of both.")
     if release.duplicates != "independent":
-        raise BadValueError(f"duplicates = {release.duplicates!r}: variants of a query need noise of their own each.")
+        raise BadValueError(
+            f"duplicates = {release.duplicates!r}: each variant of a query needs its own noise; choose independent."
+        )
     names = [(f"{source} variant {number}", row) for row in range(len(queries)) for number in range(variants)]
     texts = privatize([query for query in queries for _ in range(variants)], release, names)
     rows = tuple(tuple(texts[start : start + variants]) for start in range(0, len(texts), variants))

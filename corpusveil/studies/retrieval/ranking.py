@@ -86,7 +86,7 @@ def ranked(rows: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]], depth
 
 def check_depth(depth: int) -> int:
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or depth < 1:
-        raise BadValueError(f"depth = {depth}: how many results a query has is a whole number, 1 or more.")
+        raise BadValueError(f"depth = {depth}: give the number of results of a query, 1 or more.")
     return int(depth)
 
 
@@ -94,5 +94,5 @@ def check_documents(documents: npt.NDArray[np.int64], size: int) -> npt.NDArray[
     """Return numbers of documents. Raises UserError for one that is no document."""
     numbers = np.asarray(documents, np.int64)
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
-        raise UnknownError(f"A document to score is not among the {size:,} of the index; numbers run from 0.")
+        raise UnknownError(f"A document to score is not among the {size:,} of the index; numbers start from 0.")
     return numbers

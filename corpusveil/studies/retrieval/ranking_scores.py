@@ -42,9 +42,9 @@ class Judgements:
 
     def __post_init__(self) -> None:
         if self.threshold < 1:
-            raise BadValueError(f"threshold = {self.threshold}: the least grade that is relevant is 1 or more.")
+            raise BadValueError(f"threshold = {self.threshold}: give the least relevant grade, 1 or more.")
         if any(NONE in some for some in self.grades):
-            raise BadValueError("Document -1 is judged; missing documents have numbers below -1.")
+            raise BadValueError("Document -1 is judged; give missing documents numbers below -1.")
 
     def __len__(self) -> int:
         return len(self.grades)
@@ -125,7 +125,9 @@ def score_obfuscated(search: Obfuscated, judged: Judgements) -> RetrievalScores:
 
 def _scored(pools: Sequence[npt.NDArray[np.int64]], ranking: Ranking, judged: Judgements) -> RetrievalScores:
     if len(ranking) != len(judged) or not len(judged):
-        raise ShapeError(f"{len(ranking):,} queries were searched, {len(judged):,} are judged; give the same ones.")
+        raise ShapeError(
+            f"{len(ranking):,} queries were searched and {len(judged):,} are judged; give the same queries."
+        )
     rows = []
     for query, pool in enumerate(pools):
         ranked, relevant = ranking.found(query), judged.relevant(query)
@@ -135,5 +137,5 @@ def _scored(pools: Sequence[npt.NDArray[np.int64]], ranking: Ranking, judged: Ju
         ))  # fmt: skip
     columns = np.array(rows, np.float64).T
     if np.isnan(columns[1]).all():
-        raise DataError("No query has a relevant document, so there is nothing to find; give other judgements.")
+        raise DataError("No query has a relevant document, so there is nothing to find; give other judgments.")
     return RetrievalScores(*columns)

@@ -54,7 +54,9 @@ def read_together(denoiser: Denoiser, variants: Sequence[Sequence[str]]) -> list
     reads = [denoiser.read(reader, *string_buffers(pa.array(texts))) for texts in zip(*variants, strict=True)]
     tokens = reads[0][0]
     if any(not np.array_equal(other.offsets, tokens.offsets) for other, _, _ in reads):
-        raise ConflictError("The variants of a query have different numbers of tokens, so their words can't be paired.")
+        raise ConflictError(
+            "The variants of a query differ in their number of tokens, so their words cannot be paired."
+        )
     ids = np.array([np.where(replaced, other.ids, -1) for other, replaced, _ in reads])
     replaced = np.asarray((ids >= 0).any(axis=0))
     out = np.maximum(ids.max(axis=0), 0).astype(np.int32)

@@ -20,6 +20,7 @@ from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.rows import Columns
 from corpusveil.studies.retrieval.ranking_scores import DL19_THRESHOLD, Judgements
 
+NO_JUDGMENTS = "No query has a judgment: the ids of queries and judgments do not match; give those of one collection."
 _GRADE = re.compile(r"-?[0-9]{1,4}")
 
 Rows = tuple[list[str], list[str]]
@@ -55,7 +56,9 @@ def _tab_separated(url: str) -> Iterator[Rows]:
                 continue
             identity, tab, text = _decoded(line, url, number).partition("\t")
             if not tab or not identity.strip():
-                raise BadRowError(f"{url}, line {number}: an id, a tab and a text are needed; mend or remove the line.")
+                raise BadRowError(
+                    f"{url}, line {number}: this is not an id, a tab and a text; repair or remove the line."
+                )
             ids.append(identity.strip())
             texts.append(text)
         yield ids, texts
@@ -74,7 +77,7 @@ def _decoded(line: bytes, url: str, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
     except UnicodeDecodeError:
-        raise BadRowError(f"{url}, line {number}: not valid UTF-8; mend or remove the line.") from None
+        raise BadRowError(f"{url}, line {number}: not valid UTF-8; repair or remove the line.") from None
 
 
 def read_queries(url: str, *, id: str = "id", text: str = "text") -> dict[str, str]:
@@ -83,10 +86,10 @@ def read_queries(url: str, *, id: str = "id", text: str = "text") -> dict[str, s
     for ids, texts in read_rows(url, id=id, text=text):
         for identity, query in zip(ids, texts, strict=True):
             if identity in queries:
-                raise BadRowError(f"{url}: the id of query {len(queries) + 1} occurs before; give each its own.")
+                raise BadRowError(f"{url}: the id of query {len(queries) + 1} occurs before; give each query its own.")
             queries[identity] = query
     if not queries:
-        raise DataError(f"{url}: there are no queries.")
+        raise DataError(f"{url}: there are no queries; give a file with queries.")
     return queries
 
 
@@ -103,15 +106,14 @@ def read_qrels(url: str) -> dict[str, dict[str, int]]:
                 continue
             if len(fields) != 4 or not _GRADE.fullmatch(fields[3]):
                 raise BadRowError(
-                    f"{url}, line {number}: 'qid 0 pid grade' is needed, the grade a whole number; mend the line."
+                    f"{url}, line {number}: this is not 'qid 0 pid grade' with a whole number as grade; repair "
+                    "the line."
                 )
             query, _, passage, grade = *fields[:3], int(fields[3])
             if grades.setdefault(query, {}).setdefault(passage, grade) != grade:
-                raise BadRowError(
-                    f"{url}, line {number}: this passage was judged otherwise before; keep one of the two."
-                )
+                raise BadRowError(f"{url}, line {number}: this passage has another judgment before; keep either.")
     if not grades:
-        raise DataError(f"{url}: there are no judgements.")
+        raise DataError(f"{url}: there are no judgments; give a file with judgments.")
     return grades
 
 
@@ -138,7 +140,7 @@ class Passages:
             if keep:
                 texts.append(pa.array(some, pa.large_string()))
         if not sum(map(len, names)):
-            raise DataError(f"{url}: there are no passages.")
+            raise DataError(f"{url}: there are no passages; give a file with passages.")
         joined = pa.concat_arrays(names)
         if pc.count_distinct(joined).as_py() < len(joined):
             raise BadRowError(f"{url}: an id occurs twice; give each passage its own.")
@@ -189,13 +191,13 @@ def join_judgements(
     """
     ids = [identity for identity in queries if identity in qrels]
     if not ids:
-        raise MismatchError("No query has a judgement: the ids of queries and judgements are not of one set.")
+        raise MismatchError(NO_JUDGMENTS)
     judged = list(dict.fromkeys(passage for identity in ids for passage in qrels[identity]))
     numbers = np.array(passages.numbers(judged), np.int64)
     lost = numbers < 0
     numbers[lost] = -2 - np.arange(int(lost.sum()))
     if lost.all():
-        raise MismatchError(f"{passages.url}: none of the judged passages is here; the judgements are of another set.")
+        raise MismatchError(f"{passages.url}: no judged passage is here; give the judgments of this collection.")
     number_of = dict(zip(judged, numbers.tolist(), strict=True))
     grades = [{number_of[passage]: grade for passage, grade in qrels[identity].items()} for identity in ids]
     return Judged(

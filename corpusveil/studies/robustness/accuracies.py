@@ -53,7 +53,7 @@ def measure(
     ``adversarial`` is never above it; without, the attack is that of the paper. ``boxes`` are what is certified.
     """
     if not len(examples):
-        raise DataError("There are no texts to attack; give one at least.")
+        raise DataError("There are no texts to attack; give at least one.")
     variant = noise.variant(examples.texts, "variant")
     right = trained.right(examples)
     private = trained.right(examples.with_texts(variant))

@@ -45,7 +45,7 @@ class Examples:
         if self.premises is not None:
             sized += [self.premises.ndim == 2, len(self.premises) == len(self.texts)]
         if not all(sized):
-            raise ShapeError("texts and premises are ids [N, words], with a label for each; give one row a text.")
+            raise ShapeError("texts and premises: give ids [N, words] and a label for each text.")
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -104,7 +104,7 @@ def encode(
     names = tuple(task.classes if classes is None else classes)
     if missing := set(task.labels) - set(names):
         raise BadValueError(
-            f"{task.name}: {len(missing)} labels are none of the {len(names)} classes; give all of them."
+            f"{task.name}: {len(missing)} labels are not among the {len(names)} classes; give all classes."
         )
     numbers = {name: number for number, name in enumerate(names)}
     labels = np.array([numbers[label] for label in task.labels], dtype=np.int64)

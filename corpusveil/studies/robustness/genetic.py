@@ -82,7 +82,9 @@ def attack(
     population. Raises UserError where it has not the examples' shape.
     """
     if variant is not None and variant.shape != examples.texts.shape:
-        raise ShapeError(f"variant has shape {variant.shape}, texts {examples.texts.shape}; give one variant a text.")
+        raise ShapeError(
+            f"variant has shape {variant.shape}, and texts {examples.texts.shape}; give a variant for each text."
+        )
     generation, texts = np.full(len(examples), -1, np.int64), examples.texts.copy()
     order = np.argsort(examples.lengths, kind="stable")  # rows of about one length waste no padding
     for at in range(0, order.size, TOGETHER):

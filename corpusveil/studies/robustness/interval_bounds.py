@@ -46,7 +46,7 @@ class Substitutes:
         All words count alike for the median. Below 1 fewer words have substitutes, and those are more alike.
         """
         if not 1 <= count < len(space):
-            raise BadValueError(f"count = {count}: 1 to {len(space) - 1} words can be nearest to a word of this space.")
+            raise BadValueError(f"count = {count}: give 1 to {len(space) - 1} nearest words.")
         members = nearest_sets(space, 1 + count).members.copy()
         apart = np.empty(members.shape)
         for start in range(0, len(space), 4096):

@@ -58,7 +58,7 @@ class NetworkTraining:
         check_fraction("rising", self.rising, ends=True)
         check_fraction("reach", self.reach, ends=True)
         if not 0 <= self.dropout < 1:
-            raise BadValueError(f"dropout = {self.dropout}: dropout is 0 or between 0 and 1.")
+            raise BadValueError(f"dropout = {self.dropout}: give 0, or a number between 0 and 1.")
 
     def risen(self, epoch: int) -> float:
         """Return how far kappa and boxes have risen in an epoch, the first being 0: from 0 to 1."""
@@ -133,9 +133,9 @@ def train(
     loss has the worst scores in it. Raises UserError for fewer than two classes, and where autograd is missing.
     """
     if len(np.unique(examples.labels)) < 2:
-        raise DataError(f"{len(examples):,} examples of one class or none; at least two classes are needed to train.")
+        raise DataError(f"{len(examples):,} examples have fewer than two classes; give examples of at least two.")
     if (examples.premises is not None) != network.pairs:
-        raise DataError("The network and the examples differ in whether there are premises; take network_of(examples).")
+        raise DataError("Only the network or only the examples have premises; use network_of(examples).")
     array, slopes_of = autograd("numpy"), autograd().value_and_grad
 
     def batch_loss(parameters: Any, some: Examples, drops: Any, risen: float) -> Any:

@@ -169,7 +169,7 @@ class Trained:
         """Return the scores of texts, int32 [N, L], and their premises, int32 [N, M]; [N, C]."""
         if (premises is not None) != self.network.pairs:
             raise DataError(
-                f"The network reads {'pairs' if self.network.pairs else 'single texts'}; give such examples."
+                f"The network reads {('pairs' if self.network.pairs else 'single texts')}; give such examples."
             )
         parts = [
             self._scores([texts[at : at + TOGETHER]] + ([] if premises is None else [premises[at : at + TOGETHER]]))

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import BadValueError, UnsetError
+from corpusveil.errors import UnsetError, not_a_choice
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -79,7 +79,7 @@ def fit(
     ``Substitutes.of(space)``.
     """
     if regime not in REGIMES:
-        raise BadValueError(f"regime = {regime!r}: it may be {', '.join(REGIMES)}.")
+        raise not_a_choice("regime", regime, REGIMES)
     vectors, boxes = vectors_of(space), None
     if regime == "augmented":
         if noise is None:

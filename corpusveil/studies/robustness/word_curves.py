@@ -58,7 +58,7 @@ def word_curve(
 ) -> WordCurve:
     """Return the curve over the given words, ids int [N]; from samples, whether the mechanism has a law or not."""
     if not len(epsilons):
-        raise BadValueError("epsilons: a curve needs one at least.")
+        raise BadValueError("epsilons: give at least one for a curve.")
     chosen = tuple(sorted(float(epsilon) for epsilon in epsilons))
     points = tuple(word_statistics(mechanism, at, words, runs, key, exact=False) for at in chosen)
     return WordCurve(mechanism.name, chosen, points, logarithmic)

@@ -62,7 +62,7 @@ def test_sampled_guesses_are_right_as_often_as_computed(space: Space) -> None:
 
 
 def test_noise_without_a_law_is_refused_in_a_sentence(space: Space) -> None:
-    with pytest.raises(NoClosedForm, match="cmp: what explains a released word needs the exact law"):
+    with pytest.raises(NoClosedForm, match="cmp: explaining a released word needs the exact law"):
         bayes_token(make("cmp", space), 1.0, prior_of(space))
     with pytest.raises(UserError, match="top = 25"):
         bayes_token(make("santext", space), 1.0, prior_of(space), top=25)

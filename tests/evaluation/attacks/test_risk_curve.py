@@ -109,7 +109,7 @@ def test_epsilons_that_a_mechanism_has_not_are_left_out() -> None:
     space = build_space(Vectors(words_of(12), normal(12, 3)), lists=0)
     mechanism = make("truncated-gumbel", space)
     assert [one.epsilon for one in curve([mechanism], [1.0, 200.0])] == [200.0]
-    with pytest.raises(UserError, match="truncated-gumbel is defined above"):
+    with pytest.raises(UserError, match="truncated-gumbel is defined only above"):
         curve([mechanism], [1.0])
 
 

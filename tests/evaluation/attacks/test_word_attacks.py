@@ -100,7 +100,7 @@ def test_the_better_of_the_attackers_is_told_by_its_name(space: Space) -> None:
     unchanged, alone, within = (told[name] for name in CHAIN)
     assert unchanged.value == alone.value == within.value
     assert alone.model == within.model == "the released word itself"
-    assert "one by one is better" in within.note
+    assert "one by one are better" in within.note
 
 
 @pytest.mark.parametrize("name", ON_LISTS)

@@ -303,8 +303,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            (("--epsilon", "1"), "name it (space)"),
-            (("--model", "vectors"), "name it (space)"),
+            (("--epsilon", "1"), "add it (space)"),
+            (("--model", "vectors"), "add it (space)"),
             (("--label", "nowhere"), "has no column 'nowhere'"),
             (("--text", "nowhere"), "has no column 'nowhere'"),
             (("--label", "text"), "the column with the text"),
@@ -333,7 +333,7 @@ class TestBadInput:
         """It shows original text, and the release's folder is what is published."""
         before = sorted(private.rglob("*"))
         assert run(["evaluate", "release", str(source), str(private), "--output", f"{private}{below}"]) == 2
-        assert "name another folder" in capsys.readouterr().err
+        assert "choose another folder" in capsys.readouterr().err
         assert sorted(private.rglob("*")) == before
 
     @pytest.mark.parametrize("damage", ["[]", "{}", "x", '{"configuration": {}}', "mechanism"])

@@ -104,7 +104,10 @@ class TestPairs:
             assert (found.at("attribute, adaptive").value > 0.9) is known
             assert (found.at("accuracy, private to private").value > 0.8) is known
             assert "a release of their own" in " ".join(found.notes)
-            assert any(line.startswith(f"Second texts: Each replaced word: {epsilon:g} ") for line in found.guarantee)
+            said = f" is at most {epsilon:g} times their distance"
+            assert any(
+                line.startswith("Second texts: Each replaced word: ") and said in line for line in found.guarantee
+            )
         for name in ("attribute, adaptive", "accuracy, private to private"):
             assert found.at(name, 12.0).value > found.at(name, 0.01).value + 0.2  # both texts are released anew
 
@@ -113,7 +116,7 @@ class TestPairs:
     ) -> None:
         options = ("--second", "text2", "--second-private", str(tmp_path))
         assert evaluate(corpus, corpus, tmp_path / "r", *options) == 2
-        assert "name another folder" in capsys.readouterr().err
+        assert "choose another folder" in capsys.readouterr().err
 
     def test_a_document_without_second_text_is_left_out_and_said(self, tmp_path: Path) -> None:
         write_shard(tmp_path / "in" / "x.jsonl", pairs())
@@ -321,18 +324,21 @@ class TestBadOptions:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            (("--leaked-key", "KEY"), "name it (space)"),
-            (("--mechanism", "santext"), "add some (epsilon)"),
-            (("--mechanism", "nothing-like-it", "--epsilon", "1", "--space", "SPACE"), "no mechanism has this name"),
+            (("--leaked-key", "KEY"), "add it (space)"),
+            (("--mechanism", "santext"), "add epsilons (epsilon)"),
+            (
+                ("--mechanism", "nothing-like-it", "--epsilon", "1", "--space", "SPACE"),
+                "there is no mechanism of this name",
+            ),
             (("--second", "nowhere"), "has no column 'nowhere'"),
             (("--second", "text"), "the column with the text"),
-            (("--second", "topic", "--label", "topic"), "one is named twice"),
+            (("--second", "topic", "--label", "topic"), "a column is named twice"),
             (("--second-private", "SPACE"), "name their column with second"),
             (("--model", "nowhere"), "the folder of a transformers model"),
-            (("--model", "vectors"), "name it (space)"),
+            (("--model", "vectors"), "add it (space)"),
             (("--causal", "nowhere"), "there is no such folder"),
             (("--words", "nowhere"), "nowhere"),
-            (("--words", "TWICE"), "same word as in line 1"),
+            (("--words", "TWICE"), "this word is also in line 1"),
         ],
     )
     def test_is_one_sentence(
@@ -353,7 +359,7 @@ class TestBadOptions:
     ) -> None:
         options = ("--epsilon", "1", "--space", str(space.url))
         assert evaluate(source, source, tmp_path / "r", *options) == 2
-        assert "these private texts have none" in capsys.readouterr().err
+        assert "these private texts have no manifest" in capsys.readouterr().err
 
 
 def test_a_chart_over_shares_is_drawn_from_0_to_1() -> None:
@@ -398,7 +404,7 @@ def test_the_demo_shows_one_text_before_after_and_denoised(tmp_path: Path) -> No
 class TestSimilarityOfMeaning:
     """Measured by what no mechanism moved in, or it is said that it was."""
 
-    FLATTERS = "the mechanism moved in these very vectors"
+    FLATTERS = "the mechanism moved in these vectors"
 
     def told(self, source: Path, private: Path, output: Path, space: Space, *more: str) -> tuple[Figure, str]:
         assert evaluate(source, private, output, "--space", str(space.url), "--seeds", "2", *more) == 0
@@ -476,6 +482,6 @@ def test_what_is_promised_of_unchanged_words_is_seen(
     expected = float(promised.group(1)) / 100
     error = (expected * (1 - expected) / 8000) ** 0.5
     assert abs(known.value - expected) < 4 * error + 0.0005
-    assert f"{expected:.1%} were to be expected" in known.note
+    assert f"{expected:.1%} are expected" in known.note
     assert lacking.value == pytest.approx(3 / 11)
     assert found.at("words unchanged").value == pytest.approx(known.value * 8 / 11, abs=0.002)

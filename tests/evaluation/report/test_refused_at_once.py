@@ -26,8 +26,8 @@ from tests.evaluation.releases import evaluate, manifest_of, privatize
 @pytest.mark.parametrize(
     ("output", "more", "said"),
     [
-        ("FILE", (), "a file of that name is in the way"),
-        ("FILE/below", (), "a file of that name is in the way"),
+        ("FILE", (), "a file has this name"),
+        ("FILE/below", (), "a file has this name"),
         ("r", ("--counts", "nowhere"), "nowhere: there are no counts here"),
         ("r", ("--words", "nowhere"), "nowhere: there is no such list"),
     ],
@@ -53,7 +53,7 @@ def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
     """The next call would read report.csv as a part of the corpus."""
     (tmp_path / "x.csv").write_text("text\na b\n")
     assert evaluate(Path(f"{tmp_path}/*.csv"), private, tmp_path) == 2
-    assert "which the report is no part of" in capsys.readouterr().err
+    assert "which the report is not part of" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv"]
     assert not lies_in_input("/a/b", "/a/*.csv", ("report.csv",))
     assert not lies_in_input("/a", "/a/*.parquet", ("report.csv",))

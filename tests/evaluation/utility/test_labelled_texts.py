@@ -76,10 +76,10 @@ def test_a_split_by_seed_is_pinned() -> None:
         ({"texts": ["a", "b"], "labels": ["x", None]}, "row 2: the label is missing"),
         ({"texts": ["a", "b"], "labels": ["x", " "]}, "row 2: the label is missing"),
         ({"texts": ["a", "b"], "labels": [0.5, 1.0]}, "row 1: the label"),
-        ({"texts": ["a", None], "labels": ["x", "y"]}, "row 2: of the texts this is no text"),
+        ({"texts": ["a", None], "labels": ["x", "y"]}, "row 2: a value of the texts is not a text"),
         ({"texts": ["a", "b"], "labels": ["x", "y"], "pairs": ["c"]}, "1 pairs for 2 texts"),
-        ({"texts": ["a", "b"], "labels": ["x", "y"], "split": ["train", "other"]}, "row 2: the split says neither"),
-        ({"texts": "ab", "labels": ["x", "y"]}, "texts are a list"),
+        ({"texts": ["a", "b"], "labels": ["x", "y"], "split": ["train", "other"]}, "row 2: the split is not train"),
+        ({"texts": "ab", "labels": ["x", "y"]}, "texts are a single text"),
     ],
 )
 def test_what_is_wrong_is_said(arguments: dict[str, object], said: str) -> None:

@@ -206,9 +206,9 @@ def test_models_say_what_they_lack(space: Space, tmp_path: Path) -> None:
         (lambda: model_of("vectors"), "give one"),
         (lambda: Tfidf().fit(task.with_labels(["x", "x"]), 0), "1 label among 2 rows"),
         (lambda: model_of("bert"), "tfidf or vectors"),
-        (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), "nothing to learn"),
+        (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), "no word occurs in enough"),
         (lambda: Tfidf().fit(task, 0)(LabelledTexts(["a", "b"], ["x", "y"], ["c", "d"])), "trained on texts"),
-        (lambda: FineTuned(str(tmp_path)).fit(task, 0), "no config.json"),
+        (lambda: FineTuned(str(tmp_path)).fit(task, 0), "config.json is missing"),
     ]:
         with pytest.raises(UserError, match=said):
             call()

@@ -176,15 +176,15 @@ def test_hostile_calls_are_refused() -> None:
         (lambda: Bm25.of_texts([]), "no words"),
         (lambda: Bm25.of_texts("one text"), "a list of texts"),
         (lambda: Bm25.of_texts(["a", None]), "with a string for each"),  # type: ignore[list-item]
-        (lambda: Bm25.of_texts(TEXTS, k1=-1), "k1 is 0 or more"),
-        (lambda: Bm25.of_texts(TEXTS, k1=float("nan")), "k1 is 0 or more"),
+        (lambda: Bm25.of_texts(TEXTS, k1=-1), "give a k1 of 0 or more"),
+        (lambda: Bm25.of_texts(TEXTS, k1=float("nan")), "give a k1 of 0 or more"),
         (lambda: Bm25.of_texts(TEXTS, b=1.1), "b from 0 to 1"),
         (lambda: engine.search("a text"), "a list of texts"),
         (lambda: engine.search(["a"], 0), "1 or more"),
         (lambda: dense.search(["a"], -3), "1 or more"),
         (lambda: engine.scores("a", np.array([5])), "among the 5"),
         (lambda: dense.scores("a", np.array([-1])), "among the 1"),
-        (lambda: Dense.of_texts([], AveragedVectors(small_space(5))), "one at least"),
+        (lambda: Dense.of_texts([], AveragedVectors(small_space(5))), "give at least one"),
     ]:
         with pytest.raises(UserError, match=said):
             call()

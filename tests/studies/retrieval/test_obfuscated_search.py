@@ -183,7 +183,7 @@ def test_known_items_depend_on_texts_and_seed_only() -> None:
     assert same == again
     assert same != other
     assert len(set(same.items)) == 30
-    with pytest.raises(DataError, match="200 queries are asked for"):
+    with pytest.raises(DataError, match="200 queries are requested"):
         known_items(texts())
     with pytest.raises(BadValueError):
         known_items(texts(), 0)

@@ -71,11 +71,11 @@ def test_judgements_are_joined_by_id(tmp_path: Path) -> None:
         ("c.tsv", b"1\tone\n2\t\xff\xfe\n", "line 2: not valid UTF-8"),
         ("c.tsv", b"1\tone\n1\ttwo\n", "an id occurs twice"),
         ("c.tsv", b"\n\n", "no passages"),
-        ("c.tsv.gz", b"1\tone\n" * 9, "not a sound gzip"),
+        ("c.tsv.gz", b"1\tone\n" * 9, "not a valid gzip"),
         ("c.tsv.gz", gzip.compress(b"1\tone\n" * 100, mtime=0)[:-20], "middle of its compressed"),
         ("c.jsonl", b'{"id": "1", "text": "a"}\n{"id": "2"}\n', "row 2: has no column 'text'"),
         ("c.jsonl", b'{"id": "1", "text": "a"}\n{"id": "  ", "text": "a"}\n', "row 2: the id or the text is missing"),
-        ("c.doc", b"", "form of this file is not known"),
+        ("c.doc", b"", "does not say the format of this file"),
     ],
 )  # fmt: skip
 def test_a_broken_collection_is_named_in_one_sentence(tmp_path: Path, name: str, data: bytes, said: str) -> None:
@@ -88,13 +88,13 @@ def test_a_broken_collection_is_named_in_one_sentence(tmp_path: Path, name: str,
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("1 0 7", "line 2: 'qid 0 pid grade'"),
+        ("1 0 7", "line 2: this is not 'qid 0 pid grade'"),
         ("1 0 7 high", "line 2"),
         ("1 0 7 1.5", "line 2"),
         ("1 0 7 1_0", "line 2"),
         ("1 0 7 99999", "line 2"),
         ("1 0 7 1 extra", "line 2"),
-        ("1 0 10 2", "line 2: this passage was judged otherwise"),
+        ("1 0 10 2", "line 2: this passage has another judgment"),
     ],
 )
 def test_broken_judgements_are_named_with_their_line(tmp_path: Path, line: str, said: str) -> None:
