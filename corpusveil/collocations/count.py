@@ -84,7 +84,8 @@ def count_corpus(
 
     ``add_to`` names counts that the corpus is added to. These counts stay as they are, and their ``max_n``, column and
     least count apply. ``rows_per_task`` (a multiple of 8,192) splits larger shards; without it, shards are split that
-    would keep one of the engine's workers busy for long. A repeated call resumes after an interruption, and does nothing when all is done.
+    would keep one of the engine's workers busy for long. A repeated call resumes after an interruption, and does
+    nothing when all is done.
 
     Raises UserError if the input is wrong, empty or counted already, if the vocabulary is larger than keys can hold, or
     if nothing is left; WorkError if another run is in progress.

@@ -1,9 +1,9 @@
 """Distributions as integer weights that total exactly 2^64, so that one 64-bit draw picks a cell.
 
-*Integer weights* of ``docs/mathematics.md``: of n cells, cell u gets ``floor((2^64 - n 2^20) p_u) + 2^20`` and the largest cell
-takes the remainder. The additive floor is a uniform mixture: every cell can be drawn at any epsilon, and a log-ratio
-grows by at most 2^-19. All arithmetic is on integers or correctly rounded decimals, so that tables are equal on every
-machine.
+*Integer weights* of ``docs/mathematics.md``: of n cells, cell u gets ``floor((2^64 - n 2^20) p_u) + 2^20``, and the
+largest cell takes the remainder. The additive floor is a uniform mixture: every cell can be drawn at any epsilon, and
+a log-ratio grows by at most 2^-19. All arithmetic is on integers or correctly rounded decimals, so that tables are
+equal on every machine.
 """
 
 from __future__ import annotations
