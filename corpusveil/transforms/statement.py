@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.budget.budget import Budget, written
+from corpusveil.budget.budget import written
 from corpusveil.display import rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
@@ -29,16 +29,19 @@ def statement(release: Release) -> dict[str, Any]:
     return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), **documents}
 
 
-def in_brief(guarantee: Guarantee, budget: Budget) -> str:
-    """Return the promise of a release in a sentence; the notes of the guarantee have its conditions."""
-    at_most = f"and never more than {rounded_up(guarantee.plain_ldp)} nats"
-    if budget.per == "document":
+def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
+    """Return the promise of a release in a sentence; the notes of the guarantee have its conditions.
+
+    ``plain_ldp`` (nats) is that of the guarantee; ``epsilon`` and ``per`` are those of the budget.
+    """
+    at_most = f"and never more than {rounded_up(plain_ldp)} nats"
+    if per == "document":
         return (
-            f"for a document, epsilon {written(budget.epsilon)} in all, shared among its words. Without the key, a "
+            f"for a document, epsilon {written(epsilon)} in all, shared among its words. Without the key, a "
             f"reader can distinguish two originals of a word by at most its share times their distance, {at_most}."
         )
     return (
-        f"without the key, a reader can distinguish two originals of a word by at most {written(budget.epsilon)} times "
+        f"without the key, a reader can distinguish two originals of a word by at most {written(epsilon)} times "
         f"their distance, {at_most}; the words of a document add up."
     )
 
