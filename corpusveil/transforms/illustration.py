@@ -36,11 +36,11 @@ SENTENCES = (
     ("Am Dienstag schrieb Dr. Okonjo an anna@example.org, dass der Fluss bei der Brücke 30 cm gestiegen war.", "fluss"),
     ("Mardi, le docteur Okonjo a écrit à anna@example.org que la rivière était montée de 30 cm près du pont.", "pont"),
     ("El martes el doctor Okonjo escribió a anna@example.org que el río subió 30 cm cerca del puente.", "puente"),
-    ("Martedì il dottor Okonjo ha scritto ad anna@example.org che il fiume è salito di 30 cm vicino al ponte.", "fiume"),
+    ("Martedì il dottor Okonjo ha scritto ad anna@example.org che il fiume è salito di 30 cm al ponte.", "fiume"),
     ("Na terça o doutor Okonjo escreveu a anna@example.org que o rio subiu 30 cm perto da ponte.", "rio"),
     ("Dinsdag schreef dokter Okonjo aan anna@example.org dat de rivier bij de brug 30 cm was gestegen.", "rivier"),
 )  # fmt: skip
-"""Public sentences that this package brings, each with the word to look at closely: words, a name, a number, a contact."""
+"""Public sentences of this package, with words, a name, a number and a contact; and the word to look at closely."""
 LEAST_KNOWN = 0.5
 """Share of a sentence's words that a space has to know; of a space of another language no sentence is shown."""
 DOCUMENT_WORDS = 100
@@ -236,9 +236,7 @@ def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, 
     return Guess(round(found.share, DIGITS), round(found.blind, DIGITS))
 
 
-def _laws(
-    mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float
-) -> tuple[npt.NDArray[np.float64], bool]:
+def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> tuple[npt.NDArray[np.float64], bool]:
     """Return the laws of N words, float64 [N, V], and whether they are exact; else they are shares of public draws."""
     try:
         return mechanism.distributions(ids, epsilon), True

@@ -1,4 +1,4 @@
-"""Two pages about a release: a public one beside it, of manifest and public pictures, and a private one in the records."""
+"""Two pages about a release: a public one beside it, of manifest and space, and a private one in the records."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-def percent(share: float, exact: bool = True) -> str:  # noqa: FBT001, FBT002 - a filter of templates
-    """Write a probability for a person: one that is not quite 0 or 1 does not look like it, a sampled one is rounded."""
+def percent(share: float, exact: bool = True) -> str:  # noqa: FBT002 - a filter of templates
+    """Write a probability: one that is not quite 0 or 1 does not look like it, and a sampled one is rounded."""
     if not exact:
         return f"{100 * share:.0f} %"
     if 0 < share < 0.001 or 0.999 < share < 1:

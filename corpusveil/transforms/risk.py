@@ -62,7 +62,7 @@ class EpsilonAtRisk(Shown):
 
 
 def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
-    """Return what a manifest says of the risk that chose its epsilon, None where none did; ``plain_ldp`` is left out."""
+    """Return what a manifest says of the risk that chose its epsilon, without nats; None where none did."""
     told = manifest.get("risk")
     if told is None:
         return None

@@ -91,7 +91,9 @@ class Findings(Shown):
 
     def as_json(self) -> bytes:
         """Return everything but the texts."""
-        fields = {name: value for name, value in dataclasses.asdict(self).items() if name not in ("examples", "picture")}
+        fields = {
+            name: value for name, value in dataclasses.asdict(self).items() if name not in ("examples", "picture")
+        }
         return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def as_csv(self) -> bytes:

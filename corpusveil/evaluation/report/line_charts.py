@@ -70,11 +70,12 @@ def line_chart(
     for step in range(5):
         y = most * step / 4
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{down(y) + 4:.1f}" text-anchor="end">{y:.3g}</text>')
+        middle = down(y) + (4 if step else 0)  # the lowest stands clear of the labels of x
+        parts.append(f'<text x="{LEFT - 4}" y="{middle:.1f}" text-anchor="end">{y:.3g}</text>')
     parts += [f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>' for x in ticks]
     centre, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     parts.append(f'<text x="{centre}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')
-    parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
+    parts.append(f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
     for number, (name, points) in enumerate(series.items()):
         wide = 6 if len(points) == 1 else 0  # a single point is a dash
         places = [(across(x) + aside, down(y)) for x, y in points for aside in ((-wide, wide) if wide else (0,))]
