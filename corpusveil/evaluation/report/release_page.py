@@ -267,7 +267,7 @@ def examples_of(
     count: int = 5,
     most: int = 400,
 ) -> tuple[Example, ...]:
-    """Return some texts, shortened to so many characters, with all their versions.
+    """Return some texts with all their versions; of one with more characters than ``most`` the same number of words.
 
     ``readable`` denoises, where it can be done: what it makes of the first version stands behind that.
     """
@@ -276,7 +276,15 @@ def examples_of(
     if readable is not None:
         first, *others = shown
         shown = {first: shown[first], "denoised": readable(shown[first]), **{label: shown[label] for label in others}}
+    cut = [None if len(originals[at]) <= most else len(originals[at][:most].split()) for at in places]
     return tuple(
-        Example(originals[at][:most], tuple((label, texts[row][:most]) for label, texts in shown.items()))
-        for row, at in enumerate(places)
+        Example(
+            _first_words(originals[at], words),
+            tuple((label, _first_words(texts[row], words)) for label, texts in shown.items()),
+        )
+        for row, (at, words) in enumerate(zip(places, cut, strict=True))
     )
+
+
+def _first_words(text: str, words: int | None) -> str:
+    return text if words is None else " ".join([*text.split()[:words], "…"])

@@ -14,7 +14,7 @@ from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.report.line_charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Mark, line_chart
 from corpusveil.evaluation.report.manifest_release import picture_of
-from corpusveil.evaluation.report.release_page import examples_of, render
+from corpusveil.evaluation.report.release_page import examples_of, marked, render
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.spaces import Space
 from tests.evaluation.releases import evaluate, manifest_of
@@ -116,6 +116,16 @@ def test_denoised_texts_stand_behind_the_release() -> None:
     )  # fmt: skip
 
 
+def test_of_a_long_text_the_same_words_are_shown() -> None:
+    """So that no word is underlined only because a version was cut elsewhere."""
+    text = "some words of it " * 40
+    (example,) = examples_of([text], {"released": [text.replace("words", "w")]})
+    assert len(example.original) < 410
+    ((_, released),) = example.versions
+    assert len(released.split()) == len(example.original.split())
+    assert {word for word, changed in marked(example.original, released) if changed} == {"w"}
+
+
 def test_a_report_without_further_epsilons_has_the_pictures_of_its_mechanism(
     source: Path, private: Path, space: Space, tmp_path: Path
 ) -> None:
@@ -132,3 +142,16 @@ def test_a_report_without_further_epsilons_has_the_pictures_of_its_mechanism(
     assert picture is not None
     assert picture.own.guess is not None
     assert f"guesses {100 * picture.own.guess.share:.0f}," in told
+
+
+def test_the_documentation_shows_every_screenshot_and_each_is_small() -> None:
+    """They are PNG files as wide as their names say, below 150 kB."""
+    docs = Path(__file__).resolve().parents[3] / "docs"
+    shown = re.findall(r"\(pages/([\w-]+\.png)\)", (docs / "pages.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(path.name for path in (docs / "pages").iterdir())
+    assert {name.split("-")[0] for name in shown} == {"public", "report"}
+    for name in shown:
+        data = (docs / "pages" / name).read_bytes()
+        assert data.startswith(b"\x89PNG")
+        assert int.from_bytes(data[16:20]) == int(re.findall(r"\d+", name)[0])
+        assert len(data) < 150_000
