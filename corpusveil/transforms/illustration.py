@@ -49,6 +49,8 @@ LIKELY = 3
 """Other words that a chip names."""
 BARS = 5
 """Words that a bar chart names."""
+MANY_WORDS = 50_000
+"""From this vocabulary on, what takes seconds is left out: guesses at other epsilons, and laws that have to be drawn."""
 SAMPLES = 100
 """Draws of a word by a mechanism that has no exact law."""
 DIGITS = 6
@@ -119,7 +121,7 @@ class Illustration:
 
 
 def illustration_of(release: Release) -> Illustration | None:
-    """Return the pictures of a release; None where its mechanism is not defined at the epsilon that they would show."""
+    """Return the pictures of a release; None where they would take long, or its mechanism is not defined there."""
     return illustrate(release.mechanism, release.budget, release.policy, release.collocations, release.risk)
 
 
@@ -141,7 +143,7 @@ def illustrate(
         chips, exact = _chips(mechanism, epsilon, tokens)
         panels = [_panel(mechanism, value, word, risk, is_release=value == epsilon) for value in epsilons]
         result = _drawn(sentence, mechanism, epsilon, policy, collocations) if sentence else ""
-    except UserError:
+    except (UserError, NoClosedForm):
         return None
     return Illustration(
         chips, result, "" if word is None else _written(mechanism, word),
@@ -217,7 +219,7 @@ def _panel(
         if word is not None:
             laws, _ = _laws(mechanism, np.array([word], dtype=np.int32), epsilon)
             bars = _likeliest(mechanism, laws[0], BARS, word)
-        guess = _guess(mechanism, epsilon, risk if is_release else None, alone=risk is None or risk.risk_of == "word")
+        guess = _guess(mechanism, epsilon, risk, is_release=is_release)
     except UserError:
         if is_release:
             raise
@@ -226,21 +228,27 @@ def _panel(
     return Panel(epsilon, is_release, bars, rest, guess)
 
 
-def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, alone: bool) -> Guess | None:
+def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, is_release: bool) -> Guess | None:
     """Return what a reader guesses: by the risk that chose epsilon, or on lists, where it is quickly computed."""
-    if risk is not None:
+    if risk is not None and is_release:
         return Guess(risk.measured, round(prior_of(mechanism.space).guess, DIGITS), risk.risk_of)
-    if not alone or not isinstance(mechanism, OnLists):
+    of_context, slow = risk is not None and risk.risk_of == "context", len(mechanism.space) >= MANY_WORDS
+    if not isinstance(mechanism, OnLists) or (not is_release and (of_context or slow)):
         return None
     found = word_risk(mechanism, epsilon)
     return Guess(round(found.share, DIGITS), round(found.blind, DIGITS))
 
 
 def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> tuple[npt.NDArray[np.float64], bool]:
-    """Return the laws of N words, float64 [N, V], and whether they are exact; else they are shares of public draws."""
+    """Return the laws of N words, float64 [N, V], and whether they are exact; else they are shares of public draws.
+
+    Raises NoClosedForm where there is no law and drawing takes long.
+    """
     try:
         return mechanism.distributions(ids, epsilon), True
     except NoClosedForm:
+        if len(mechanism.space) >= MANY_WORDS:
+            raise
         draws = Draws.of_tokens(DrawKey.derive(Key.for_tests(), "00" * 32), ids.size * SAMPLES)
         drawn = mechanism.privatize(np.repeat(ids, SAMPLES), epsilon, draws)
         laws = np.zeros((ids.size, len(mechanism.space)))

@@ -14,6 +14,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space, Vectors
+from corpusveil.transforms import illustration
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.illustration import (
     BARS,
@@ -166,8 +167,12 @@ def test_a_space_of_no_known_language_has_dots_alone(tmp_path: Path) -> None:
     assert found.own.guess is not None
 
 
-def test_what_takes_minutes_is_not_computed(space: Space) -> None:
-    """A law that is solved for each epsilon is shown at the release's own alone; one that is not defined is not."""
+def test_what_takes_minutes_is_not_computed(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a large space: guesses at other epsilons, and draws where there is no law. Nor laws that are solved for."""
+    monkeypatch.setattr(illustration, "MANY_WORDS", len(space))
+    guesses = [panel.guess for panel in picture(space, "diffractor-geometric", 1.5).panels]
+    assert [guess is not None for guess in guesses] == [False, True, False]
+    assert illustrate(cv.mechanism("mahalanobis", space), cv.Budget(1.5), cv.TextPolicy()) is None
     tight = cv.mechanism("tight-exponential", space)
     own = illustrate(tight, cv.Budget(3.0), cv.TextPolicy())
     assert own is not None
