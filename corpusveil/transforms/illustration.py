@@ -50,7 +50,7 @@ LIKELY = 3
 BARS = 5
 """Words that a bar chart names."""
 MANY_WORDS = 50_000
-"""From this vocabulary on, what takes seconds is left out: guesses at other epsilons, and laws that have to be drawn."""
+"""From this vocabulary on, what takes seconds is left out: guesses at other epsilons, and laws that are drawn."""
 SAMPLES = 100
 """Draws of a word by a mechanism that has no exact law."""
 DIGITS = 6

@@ -141,7 +141,7 @@ def test_a_report_without_further_epsilons_has_the_pictures_of_its_mechanism(
     picture = picture_of(manifest_of(private), EvaluationOptions(space=space))
     assert picture is not None
     assert picture.own.guess is not None
-    assert f"guesses {100 * picture.own.guess.share:.0f}," in told
+    assert f"guesses {math.ceil(100 * picture.own.guess.share)}," in told
 
 
 def test_the_documentation_shows_every_screenshot_and_each_is_small() -> None:
