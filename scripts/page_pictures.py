@@ -54,7 +54,7 @@ def make_pages(scratch: Path) -> dict[str, Path]:
     write(scratch / "news.jsonl", private)
     write(scratch / "public.jsonl", list(public_texts()))
     key = scratch / "release.key"
-    key.write_bytes(bytes(range(32)))
+    key.write_bytes(bytes(range(1, 33)))
     key.chmod(0o600)
     news, counts, released = (str(scratch / name) for name in ("news.jsonl", "counts", "private"))
     calls = [
