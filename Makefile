@@ -9,7 +9,7 @@ CHECKED := api budget cli contracts golden mechanisms sampling spaces text trans
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs nightly browser faults definitions packaged image stores studies attacks fuzz dependencies lint bench bench-ledger clean
+.PHONY: help setup demo check test docs nightly browser pictures faults definitions packaged image stores studies attacks fuzz dependencies lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -42,6 +42,9 @@ faults: setup ## harm runs at every moment on every engine, compare, and write d
 
 browser: setup ## look at the pages of reports in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path)
 	CORPUSVEIL_NEED_BROWSER=1 $(BIN)/python -m pytest -m browser tests/evaluation
+
+pictures: setup ## take the screenshots of docs/pages.md in a real browser; some minutes
+	$(BIN)/python -m scripts.page_pictures
 
 definitions: setup ## install an Airflow beside, and let it read what a schedule writes for it
 	[ -x .tools/airflow/bin/python ] || python3 -m venv .tools/airflow

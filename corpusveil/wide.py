@@ -28,9 +28,7 @@ def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any
     if config.BOUNDSCHECK and width is not _BYTE:  # a prefetch may point anywhere
         size = width.count if width is _VECTOR else width.width // 8
         last = builder.sub(view.nitems, ir.Constant(view.nitems.type, size))
-        outside = builder.or_(
-            builder.icmp_signed("<", at, ir.Constant(at.type, 0)), builder.icmp_signed(">", at, last)
-        )
+        outside = builder.or_(builder.icmp_signed("<", at, ir.Constant(at.type, 0)), builder.icmp_signed(">", at, last))
         with builder.if_then(outside, likely=False):
             context.call_conv.return_user_exc(builder, IndexError, ("outside of the array",))
     return builder.bitcast(builder.gep(view.data, [at], inbounds=True), width.as_pointer())

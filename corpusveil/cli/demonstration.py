@@ -77,7 +77,12 @@ def demonstrate(output: str) -> None:
     replaced = made.words - made.unchanged
     report.step(f"Denoised with the release and public data alone: {replaced:,} of {made.words:,} words were replaced")
     asked = EvaluationOptions(
-        epsilons=TRIED, seeds=2, space=space, collocations=release.collocations, keys=(release.key,)
+        epsilons=TRIED,
+        seeds=2,
+        space=space,
+        collocations=release.collocations,
+        keys=(release.key,),
+        counts=str(folder / "counts"),
     )
     _evaluate(inputs, folder, asked, report)
     report(f"\n{risk.sentence()}.")

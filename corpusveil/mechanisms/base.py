@@ -85,6 +85,8 @@ class Mechanism(abc.ABC):
     """False where no guarantee holds: a release by such a mechanism has to accept that."""
     ranged: ClassVar[bool] = False
     """True where, at any epsilon, log-ratios of two words at distance 1 lie in an interval of that length."""
+    each_epsilon_is_costly: ClassVar[bool] = False
+    """True where a law at a further epsilon takes minutes, since something is solved over all pairs of words."""
 
     space: Space
 

@@ -127,6 +127,7 @@ class TightExponential(OnDistances):
     name: ClassVar[str] = "tight-exponential"
     paper: ClassVar[str] = "ours; after ElSalamouny, Chatzikokolakis, Palamidessi 2014"
     summary: ClassVar[str] = "exponential on vectors with solved weights: the full epsilon in the exponent"
+    each_epsilon_is_costly: ClassVar[bool] = True
 
     def rows(self, epsilon: float) -> ExponentialRows:
         solution = solution_of(self.space, check_epsilon(epsilon))

@@ -196,7 +196,7 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
         watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly all known words are unchanged.")
     guarantee = release.guarantee()
     if guarantee.holds:
-        watch.say(f"Guarantee: {in_brief(guarantee, budget)}")
+        watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")
         for line in () if explain else documents_in_words(release):
             watch.say(line)
     for line in guarantee.notes if explain or not guarantee.holds else ():

@@ -30,6 +30,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
+from corpusveil.transforms.illustration import Illustration, illustration_of
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
@@ -82,6 +83,8 @@ class Finish:
     job: ShardJob
     tasks: Sequence[ShardTask]
     drafted: Mapping[str, Any]
+    picture: Illustration | None = None
+    """What the public page begins with."""
 
     def __call__(self, _: Any) -> None:
         """Finish the release in a job, which may call this again."""
@@ -114,7 +117,7 @@ class Finish:
     def _tidy(self) -> None:
         for part in (COPIES, DROPS):
             files.remove_folder(self.job.records.address(part))
-        write_pages(self.job.output, self.job.records)
+        write_pages(self.job.output, self.job.records, lambda: self.picture)
 
 
 def privatize_corpus(
@@ -215,12 +218,12 @@ def _run(
             begun()
         _sweep(job)
         outcome = _already(job, tasks, began)
-        write_pages(job.output, job.records)
+        write_pages(job.output, job.records, lambda: illustration_of(release))
         return outcome
     job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
     if begun is not None:
         begun()
-    finish = Finish(job, tasks, draft(release, job.columns))
+    finish = Finish(job, tasks, draft(release, job.columns), illustration_of(release))
     left = _left(job, tasks)
     if left and isinstance(engine, Detachable) and engine.detached:
         engine.launch(job, left, finish)

@@ -32,9 +32,11 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import wholes
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.denoise import VERSION, Denoiser, Search
+from corpusveil.transforms.illustration import Illustration, illustrate
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, render_public
+from corpusveil.transforms.risk import risk_of
 
 WORK = ".work"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
@@ -104,6 +106,7 @@ def denoise(
     told = source["configuration"]["columns"]
     columns = Columns(told["text"], None, tuple(told["keep"]))
     shards = find_shards([files.join(release, one["name"]) for one in source["shards"]], files.join(release, "data"))
+    picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source))
     engine = engine or _Here()
     tasks = plan(shards, None, None, engine.slots)
     job = ShardJob(
@@ -115,7 +118,7 @@ def denoise(
         left = [task for task in tasks if not job.is_done(task)]
         with watch(records, left, "") if watch is not None else contextlib.nullcontext():
             engine.run(job, left)
-        counts, content = _finish(job, tasks, drafted(source, denoiser, digest))
+        counts, content = _finish(job, tasks, drafted(source, denoiser, digest), picture)
     files.remove_folder(records.url)
     seconds = time.monotonic() - began
     return Denoised(counts.documents, counts.tokens_written, counts.privatized, counts.unchanged, content, seconds)
@@ -224,7 +227,9 @@ def _claim(job: ShardJob, digest: str) -> None:
     forget_failed(job.records)
 
 
-def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any]) -> tuple[Counts, str]:
+def _finish(
+    job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any], picture: Illustration | None
+) -> tuple[Counts, str]:
     refuse_failed(job.records)
     by_shard: dict[int, list[ShardTask]] = {}
     for task in tasks:
@@ -235,7 +240,7 @@ def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, An
     for part in ("", "data"):
         files.sweep(files.join(job.output, part))
     found = write_manifest(manifest, job.output, job.records, wholes(tasks), {})
-    files.write_bytes(public_page(job.output), render_public(read_manifest(job.output)).encode())
+    files.write_bytes(public_page(job.output), render_public(read_manifest(job.output), picture).encode())
     return found
 
 

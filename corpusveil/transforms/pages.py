@@ -1,4 +1,4 @@
-"""Two pages about a release: a public one beside it, made of its manifest alone, and a private one in the records."""
+"""Two pages about a release: a public one beside it, of manifest and space, and a private one in the records."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
 from corpusveil.text.policy import ROLE_NAMES
+from corpusveil.transforms.illustration import SAMPLES, Illustration
 from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.statement import in_brief
 
 SHOWN_FILES = 200
 SHOWN_SHARDS = 10
 PRIVATE = "report.html"
+SHARED = ("page.html", "pictures.html")
+"""Templates that pages of other packages extend and import."""
 
 
 def public_page(output: str) -> str:
@@ -27,12 +31,12 @@ def public_page(output: str) -> str:
     return output.rstrip("/") + ".report.html"
 
 
-def write_pages(output: str, records: Records) -> None:
-    """Write both pages of a finished release, unless they are there."""
+def write_pages(output: str, records: Records, picture: Callable[[], Illustration | None] = lambda: None) -> None:
+    """Write both pages of a finished release, unless they are there; ``picture`` is what the public one begins with."""
     if files.exists(public_page(output)) and files.exists(records.address(PRIVATE)):
         return
     manifest = read_manifest(output)
-    files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest)))
+    files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest, picture())))
     totals = records.read("totals.json", Totals)
     if totals is not None:
         shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}", Shard))]
@@ -50,15 +54,20 @@ def _rendered(where: str, render: Callable[[], str]) -> bytes:
         ) from None
 
 
-def render_public(manifest: dict[str, Any]) -> str:
-    """Return the page of a manifest: nothing stands in it that the manifest does not say."""
-    budget = manifest["configuration"]["budget"]
-    words = f"epsilon {written(budget['epsilon'])} a {budget['per']}"
-    if budget["per"] == "document":
-        words += f", shared {budget['allocation']}"
+def render_public(manifest: dict[str, Any], picture: Illustration | None = None) -> str:
+    """Return the public page: a picture of what the release does to a public sentence, and what its manifest says."""
+    given = manifest["configuration"]["budget"]
+    words = f"epsilon {written(given['epsilon'])} a {given['per']}"
+    if given["per"] == "document":
+        words += f", shared {given['allocation']}"
+    told = manifest["guarantee"]
+    brief = "" if told["epsilon"] is None else in_brief(told["plain_ldp"], given["epsilon"], given["per"])
     keep = manifest["configuration"]["columns"]["keep"]
     page = environment(__package__, "public.html").get_template("public.html")
-    return page.render(m=manifest, budget=words, keep=keep, shown=SHOWN_FILES, figure=figure)
+    return page.render(
+        m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep, shown=SHOWN_FILES, figure=figure,
+        picture=picture,
+    )  # fmt: skip
 
 
 def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]) -> str:
@@ -116,14 +125,23 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
+def percent(share: float, exact: bool = True) -> str:  # noqa: FBT002 - a filter of templates
+    """Write a probability: one that is not quite 0 or 1 does not look like it, and a sampled one is rounded."""
+    if not exact:
+        return f"{100 * share:.0f} %"
+    if 0 < share < 0.001 or 0.999 < share < 1:
+        return "<0.1 %" if share < 0.5 else ">99.9 %"
+    return f"{100 * share:.{0 if 0.0995 <= share <= 0.99 or share in (0, 1) else 1}f} %"
+
+
 @functools.lru_cache
 def environment(package: str = __package__, *names: str) -> jinja2.Environment:
-    """Return the templates of these names in a package's folder ``templates``, and the page that all of them extend."""
-    texts = {name: (resources.files(package) / "templates" / name).read_text(encoding="utf-8") for name in names}
-    base = resources.files(__package__) / "templates" / "page.html"
-    return jinja2.Environment(
-        loader=jinja2.DictLoader({"page.html": base.read_text(encoding="utf-8"), **texts}),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
+    """Return the templates of these names in a package's folder ``templates``, and what all of them share."""
+    places = [(package, name) for name in names] + [(__package__, name) for name in SHARED]
+    texts = {name: (resources.files(room) / "templates" / name).read_text(encoding="utf-8") for room, name in places}
+    made = jinja2.Environment(
+        loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
+    made.filters["percent"] = percent
+    made.globals["samples"] = SAMPLES
+    return made

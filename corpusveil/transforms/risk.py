@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,17 @@ class EpsilonAtRisk(Shown):
             f"Epsilon {written(self.epsilon)} a word, for a risk of {upward(self.risk)}",
             [("guessed", measured), ("by", "the exact law" if self.exact else "samples"), ("promise", nats)],
         )
+
+
+def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
+    """Return what a manifest says of the risk that chose its epsilon, without nats; None where none did."""
+    told = manifest.get("risk")
+    if told is None:
+        return None
+    epsilon = float(manifest["configuration"]["budget"]["epsilon"])
+    return EpsilonAtRisk(
+        told["risk"], told["risk_of"], epsilon, told["measured"], told["exact"], None, told.get("model")
+    )
 
 
 def epsilon_for_risk(

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.budget.budget import Budget, times, written
+from corpusveil.budget.budget import times, written
 from corpusveil.display import rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
@@ -29,17 +29,20 @@ def statement(release: Release) -> dict[str, Any]:
     return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), **documents}
 
 
-def in_brief(guarantee: Guarantee, budget: Budget) -> str:
-    """Return the promise of a release in two sentences; the notes of the guarantee have its conditions."""
+def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
+    """Return the promise of a release in two sentences; the notes of the guarantee have its conditions.
+
+    ``plain_ldp`` (nats) is that of the guarantee; ``epsilon`` and ``per`` are those of the budget.
+    """
     apart = "without the key, a reader can distinguish two originals of a word by at most"
-    at_most = f"and by no more than {rounded_up(guarantee.plain_ldp)} nats"
-    if budget.per == "document":
-        whole = written(budget.epsilon)
+    at_most = f"and by no more than {rounded_up(plain_ldp)} nats"
+    if per == "document":
+        whole = written(epsilon)
         return (
             f"{apart} its share of epsilon {whole} times their distance, {at_most}. A document's words share this "
             "epsilon."
         )
-    return f"{apart} {times(budget.epsilon, 'their distance')}, {at_most}. The bounds of a document's words add up."
+    return f"{apart} {times(epsilon, 'their distance')}, {at_most}. The bounds of a document's words add up."
 
 
 def documents_in_words(release: Release) -> list[str]:

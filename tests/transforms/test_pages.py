@@ -14,10 +14,11 @@ import pytest
 import corpusveil as cv
 from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
-from corpusveil.storage.records import Records
+from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.pages import render_public, write_pages
+from corpusveil.transforms.illustration import illustrate
+from corpusveil.transforms.pages import render_public
 from tests.engines.corpora import TEST_KEY, WORDS, make_space
 
 SECRET = "zanzibarquux"
@@ -59,11 +60,15 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / f"in-{SECRET}").mkdir()
     rows = [{"text": f"{WORDS[3]} {WORDS[5]} {SECRET}", "<script>x": k} for k in (1, 2, 3)]
     (folder / f"in-{SECRET}/{SECRET}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    release_it(folder, space)
+    return folder
+
+
+def release_it(folder: Path, space: Space) -> None:
     budget = cv.Budget(8.0, "document")
     release = cv.Release(cv.mechanism("ring-geometric", space), budget, cv.TextPolicy(), cv.Key(TEST_KEY))
     source, columns = [str(folder / f"in-{SECRET}")], Columns(keep=("<script>x",))
     privatize_corpus(release, source, str(folder / "out"), Local(), columns=columns)
-    return folder
 
 
 def manifest_of(ground: Path) -> dict[str, Any]:
@@ -91,10 +96,13 @@ class TestPublic:
         assert "3 documents" in text
         assert "<script>x , outside every guarantee" in text
 
-    def test_is_of_the_manifest_alone(self, ground: Path) -> None:
-        """Whoever has the manifest can make the page: nothing of the input is in it."""
+    def test_is_of_the_manifest_and_the_space_alone(self, ground: Path) -> None:
+        """Whoever has the manifest and the space can make the page: nothing of the input is in it."""
         page = (ground / "out.report.html").read_text()
-        assert page == render_public(manifest_of(ground))
+        mechanism = cv.mechanism("ring-geometric", cv.load_space(str(ground / "space")))
+        picture = illustrate(mechanism, cv.Budget(8.0, "document"), cv.TextPolicy())
+        assert page == render_public(manifest_of(ground), picture)
+        assert page != render_public(manifest_of(ground))
         assert SECRET not in page
 
     def test_says_that_nothing_holds(self, ground: Path) -> None:
@@ -139,7 +147,9 @@ class TestPrivate:
 
     def test_both_come_back(self, ground: Path) -> None:
         """A run that ended before its pages were written: the next start writes them."""
-        before = (ground / "out.report.html").read_bytes()
-        (ground / "out.report.html").unlink()
-        write_pages(str(ground / "out"), Records(str(ground / "out.records")))
-        assert (ground / "out.report.html").read_bytes() == before
+        pages = (ground / "out.report.html", ground / "out.records/report.html")
+        before = [page.read_bytes() for page in pages]
+        for page in pages:
+            page.unlink()
+        release_it(ground, cv.load_space(str(ground / "space")))
+        assert [page.read_bytes() for page in pages] == before

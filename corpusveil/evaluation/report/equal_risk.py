@@ -108,4 +108,4 @@ def _own_place(released: Mapping[str, Figure]) -> tuple[Mark | None, str]:
     if similar is None or not similar.model or similar.model.endswith(FLATTERS):
         return Mark("this release", risk.value), f"{told} It has no height: no independent vectors measured it here."
     circle = f"Circle: its {CS.name} ({similar}), by {similar.model}. {OTHER_SCALE}"
-    return Mark("this release", risk.value, similar.value), f"{told} {circle}"
+    return Mark("this release", risk.value, (similar.value,)), f"{told} {circle}"

@@ -25,7 +25,13 @@ from corpusveil.evaluation.report.classifier_figures import (
 from corpusveil.evaluation.report.epsilon_sweep import sweep_epsilons
 from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
-from corpusveil.evaluation.report.manifest_release import guarantee_lines, mechanism_of, release_of, word_epsilon
+from corpusveil.evaluation.report.manifest_release import (
+    guarantee_lines,
+    mechanism_of,
+    picture_of,
+    release_of,
+    word_epsilon,
+)
 from corpusveil.evaluation.report.release_page import examples_of
 from corpusveil.evaluation.statistics import registry
 from corpusveil.evaluation.statistics.figure import Figure
@@ -107,11 +113,12 @@ def evaluate_release(
         ),
         tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
         _in_groups(measures),
-        examples_of(some, versions),
+        examples_of(some, versions, reader),
         tuple(notes),
         tuple(counted),
         time.monotonic() - began,
         {} if manifest is None else dict(manifest["configuration"]),
+        picture=None if manifest is None or options.space is None else picture_of(manifest, options),
     )
 
 
@@ -139,7 +146,7 @@ def _reader(
     manifest: Mapping[str, Any] | None, options: EvaluationOptions, language: KneserNey
 ) -> tuple[Readable | None, list[str]]:
     """Return what an attacker makes of the release before he learns from it, None where he can't; and why not."""
-    if options.attribute is None or manifest is None or options.space is None:
+    if manifest is None or options.space is None:
         return None, ["Attackers of the attribute did not denoise first: that takes the release's manifest and space."]
     if options.counts is None:
         return None, ["Attackers of the attribute did not denoise first: that takes public counts or a public model."]

@@ -11,6 +11,7 @@ from typing import Any
 
 from corpusveil.display import Card, Shown, Table
 from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.transforms.illustration import Illustration
 
 GROUPS = {
     "privacy": "What came back, and what could be guessed",
@@ -47,6 +48,8 @@ class Findings(Shown):
     seconds: float | None = None
     configuration: dict[str, Any] = field(default_factory=dict)
     private: bool = True
+    picture: Illustration | None = None
+    """What the release does to a public sentence; all of it is public, and no file but the page has it."""
 
     def card(self) -> Card:
         """Return the figures, without any text."""
@@ -88,7 +91,9 @@ class Findings(Shown):
 
     def as_json(self) -> bytes:
         """Return everything but the texts."""
-        fields = {name: value for name, value in dataclasses.asdict(self).items() if name != "examples"}
+        fields = {
+            name: value for name, value in dataclasses.asdict(self).items() if name not in ("examples", "picture")
+        }
         return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def as_csv(self) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 12, 44
 DASHES = ("", "7 4", "2 3", "10 3 2 3")
 MOST_TICKS = 8
+NEAR_TICKS = 0.075
+"""Of the axis: labels of ticks that are nearer touch on a narrow screen."""
 COLORS = 6
 """The page defines the colours ``--series-0`` and so on."""
 _STYLE = (
@@ -27,11 +30,11 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A named place of its own: an upright line at ``x``, and on it a circle where there is a ``y``."""
+    """A named place of its own: an upright line at ``x``, and on it a circle at each of ``ys``."""
 
     name: str
     x: float
-    y: float | None = None
+    ys: tuple[float, ...] = ()
 
 
 def line_chart(
@@ -46,16 +49,16 @@ def line_chart(
 ) -> str:
     """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
 
-    ``spread`` gives each point a bar of so much up and down. With ``shares`` x goes from 0 to 1, not logarithmic;
-    ``mark`` is for these charts.
+    ``spread`` gives each point a bar of so much up and down. With ``shares`` x goes from 0 to 1, not logarithmic. The
+    axis reaches the ``mark``.
     """
-    xs = [math.log10(x) for points in series.values() for x, _ in points] if not shares else []
+    marked = [] if mark is None else [mark.x]
+    xs = [math.log10(x) for x in (*marked, *(x for points in series.values() for x, _ in points))] if not shares else []
     low, high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     high = high if high > low else low + 1
     most = top or max((y for points in series.values() for _, y in points), default=1.0) or 1.0
 
-    different = sorted({x for points in series.values() for x, _ in points})
-    ticks = (0, 0.25, 0.5, 0.75, 1) if shares else different if 0 < len(different) <= MOST_TICKS else _ticks(low, high)
+    ticks = (0, 0.25, 0.5, 0.75, 1) if shares else _own_ticks(series, high - low) or _ticks(low, high)
 
     def across(x: float) -> float:
         return LEFT + ((x if shares else math.log10(x)) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
@@ -67,11 +70,12 @@ def line_chart(
     for step in range(5):
         y = most * step / 4
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{down(y) + 4:.1f}" text-anchor="end">{y:.3g}</text>')
+        middle = down(y) + (4 if step else 0)  # the lowest stands clear of the labels of x
+        parts.append(f'<text x="{LEFT - 4}" y="{middle:.1f}" text-anchor="end">{y:.3g}</text>')
     parts += [f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>' for x in ticks]
     centre, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     parts.append(f'<text x="{centre}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')
-    parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
+    parts.append(f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
     for number, (name, points) in enumerate(series.items()):
         wide = 6 if len(points) == 1 else 0  # a single point is a dash
         places = [(across(x) + aside, down(y)) for x, y in points for aside in ((-wide, wide) if wide else (0,))]
@@ -84,15 +88,16 @@ def line_chart(
             ends = f'x1="{across(x):.1f}" x2="{across(x):.1f}" y1="{high_end:.1f}" y2="{low_end:.1f}"'
             parts.append(f'<line class="line" style="stroke: var(--series-{number % COLORS})" {ends}/>')
     if mark is not None:
-        x, side, anchor = (across(mark.x), -6, "end") if mark.x > 0.5 else (across(mark.x), 6, "start")
-        style, upright = "stroke: currentColor; stroke-dasharray: 2 3", f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
-        parts.append(f'<line class="line" style="{style}" x1="{x:.1f}" x2="{x:.1f}" {upright}/>')
+        x = across(mark.x)
+        side, anchor = (-6, "end") if x > (LEFT + WIDTH - RIGHT) / 2 else (6, "start")
+        style, upright = "stroke-dasharray: 2 3", f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
+        parts.append(f'<line class="line own" style="{style}" x1="{x:.1f}" x2="{x:.1f}" {upright}/>')
         name = escape(mark.name)
-        parts.append(f'<text x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}" text-anchor="{anchor}">{name}</text>')
-        if mark.y is not None:
-            place = f'cx="{x:.1f}" cy="{down(min(max(mark.y, 0.0), most)):.1f}"'
-            style = "stroke: currentColor"
-            parts.append(f'<circle class="line" {place} r="6" style="{style}"><title>{name}</title></circle>')
+        label = f'class="own" x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}" text-anchor="{anchor}"'
+        parts.append(f"<text {label}>{name}</text>")
+        for y in mark.ys:
+            place = f'cx="{x:.1f}" cy="{down(min(max(y, 0.0), most)):.1f}"'
+            parts.append(f'<circle class="line own" {place} r="6"><title>{name}: {y:.3g}</title></circle>')
     return "".join([*parts, "</svg>"])
 
 
@@ -122,6 +127,13 @@ def standalone(
     whole = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + 18 * rows + 16}"'
     head, _, body = chart.replace(opened, whole, 1).partition(">")
     return f"{head}><style>{_STYLE}</style>{body.removesuffix('</svg>')}{''.join(names)}</svg>\n"
+
+
+def _own_ticks(series: Mapping[str, Points], decades: float) -> list[float]:
+    """Return the x that lines have points at; none where they are many, or so near that their labels would touch."""
+    xs = sorted({x for points in series.values() for x, _ in points})
+    near = any(math.log10(b / a) < NEAR_TICKS * decades for a, b in itertools.pairwise(xs))
+    return [] if near or len(xs) > MOST_TICKS else xs
 
 
 def _ticks(low: float, high: float) -> list[float]:

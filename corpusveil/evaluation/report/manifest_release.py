@@ -15,7 +15,9 @@ from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.illustration import Illustration, illustrate
 from corpusveil.transforms.release import Release
+from corpusveil.transforms.risk import risk_of
 
 DAMAGED = "The manifest of the release is damaged or was written by another version of corpusveil; restore it."
 
@@ -53,6 +55,14 @@ def release_of(
     copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
     key = Key.generate()  # what is made under it is measured, never released
     return Release(chosen, budget, policy, key, options.collocations, copies, accept_no_guarantee=True)
+
+
+def picture_of(manifest: Mapping[str, Any], options: EvaluationOptions) -> Illustration | None:
+    """Return what the release does to a public sentence; None where its collocations are not given."""
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
+        return None
+    release = release_of(manifest, options)
+    return illustrate(release.mechanism, release.budget, release.policy, release.collocations, risk_of(manifest))
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon: float | None = None) -> float:

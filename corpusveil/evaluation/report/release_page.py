@@ -9,17 +9,24 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL
 from corpusveil.evaluation.report.equal_risk import read_equal_risk
 from corpusveil.evaluation.report.findings import EQUAL, GROUPS, Example, Findings
-from corpusveil.evaluation.report.line_charts import legend, line_chart
+from corpusveil.evaluation.report.line_charts import Mark, legend, line_chart
 from corpusveil.evaluation.statistics import registry
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.statistic import Statistic
 from corpusveil.storage import files
+from corpusveil.transforms.illustration import Guess
 from corpusveil.transforms.pages import environment
 
 BARS = "Bars: standard deviations over seeds. Each point is a privatization of its own, by a key thrown away."
+
+THIS = "this release"
+SIDES = ("released", "denoised")
+"""Versions of a text that stand beside it; others are folded."""
+UNCHANGED = "words unchanged"
 
 FigureName = tuple[str, str, str]
 """Mechanism, figure and model: a row of a table over epsilons."""
@@ -32,6 +39,26 @@ class _Tile:
     of: str
     model: str
     floor: str
+    filled: float | None = None
+    """The figure as a share of the whole, and where its floor is; None for other figures."""
+    floor_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """The release itself: its mechanism, the epsilon of its budget, and its figures by name."""
+
+    mechanism: str
+    epsilon: float
+    figures: Mapping[str, Figure]
+
+    def mark(self, names: Sequence[str], *, at_risk: bool = False) -> Mark | None:
+        """Return its place in a chart of these figures over epsilon, or over what the best attacker guesses."""
+        ys = tuple(self.figures[name].value for name in names if name in self.figures)
+        if not at_risk:
+            return Mark(THIS, self.epsilon, ys)
+        risk = self.figures.get(BAYES_OPTIMAL.name)
+        return None if risk is None else Mark(THIS, risk.value, ys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,39 +107,60 @@ def render(findings: Findings) -> str:
     examples = [
         {
             "original": example.original,
-            "versions": [(label, marked(example.original, text)) for label, text in example.versions],
+            "sides": [(label, marked(example.original, text)) for label, text in example.versions if label in SIDES],
+            "others": [
+                (label, marked(example.original, text)) for label, text in example.versions if label not in SIDES
+            ],
         }
         for example in findings.examples
     ]
     return template.render(
-        found=findings, groups=GROUPS, tiles=tiles, charts=_charts(findings.measures),
+        found=findings, groups=GROUPS, tiles=tiles, charts=_charts(findings.measures, _own(findings, released)),
         tables=_tables(findings.measures), examples=examples, of=lambda name: registry.find(name).of,
-        equal_risk=_equal_risk(released),
+        equal_risk=_equal_risk(released), picture=findings.picture, unchanged=released.get(UNCHANGED),
+        guess=_guess(findings, released),
     )  # fmt: skip
+
+
+def _guess(findings: Findings, released: Mapping[str, Figure]) -> Guess | None:
+    """Return what the best attacker of single words guesses, where the pictures of the mechanism do not show it."""
+    pictured = findings.picture is not None and findings.picture.own.guess is not None
+    found = released.get(BAYES_OPTIMAL.name)
+    return None if pictured or found is None else Guess(found.value, found.floor or 0.0)
+
+
+def _own(findings: Findings, released: Mapping[str, Figure]) -> _Own | None:
+    """Return where the release stands among others; None for texts that are no release of ours."""
+    told = findings.configuration
+    if not told:
+        return None
+    return _Own(told["mechanism"]["name"], float(told["budget"]["epsilon"]), released)
 
 
 def _tile(measure: Figure, statistic: Statistic, released: Mapping[str, Figure]) -> _Tile:
     """Return a figure with what it is of, and the floor that it has to be read against."""
     floor = released[statistic.floor_from].value if statistic.floor_from in released else measure.floor
     beside = "" if floor is None else f"floor {floor:.1%}: {statistic.floor}"
-    return _Tile(str(measure).split(" ±")[0], measure.name, statistic.of, measure.model, beside)
+    filled = min(max(measure.value, 0.0), 1.0) if measure.unit == "share" else None
+    return _Tile(
+        str(measure).split(" ±")[0], measure.name, statistic.of, measure.model, beside, filled,
+        None if filled is None else floor,
+    )  # fmt: skip
 
 
-def _charts(measures: Sequence[Figure]) -> list[_Chart]:
-    """Return the charts that there are points for: one of the release's mechanism, others of several."""
+def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
+    """Return the charts that there are points for: one of the release's mechanism, others of several.
+
+    Each has a mark where the release itself is.
+    """
     swept = sorted(
         (measure for measure in measures if measure.epsilon and measure.group != EQUAL),
         key=lambda figure: figure.epsilon or 0,
     )
     names = list(dict.fromkeys(measure.mechanism for measure in measures if measure.epsilon))
     own = [figure for figure in swept if figure.mechanism in names[:1] and figure.group != "curve"]
-    charts = [
-        _chart(
-            "Privacy and utility by epsilon",
-            BARS,
-            [(figure.name, figure) for figure in own if registry.find(figure.name).swept],
-        )
-    ]
+    points = [(figure.name, figure) for figure in own if registry.find(figure.name).swept]
+    charts = [_chart("Privacy and utility by epsilon", BARS, points, release, list(dict(points)))]
     by_rank = registry.compared()
     useful = [
         figure.name for figure in by_rank if figure.group == "utility" and figure.name in {each.name for each in swept}
@@ -122,7 +170,7 @@ def _charts(measures: Sequence[Figure]) -> list[_Chart]:
         for name in (useful_name, *(figure.name for figure in by_rank if figure.group == "attack")):
             points = [(figure.mechanism, figure) for figure in swept if figure.name == name]
             note = f"{BARS} An epsilon is in the metric of its mechanism, so equal ones do not promise the same."
-            charts.append(_chart(f"{str(name).capitalize()}, by mechanism", note, points))
+            charts.append(_chart(f"{str(name).capitalize()}, by mechanism", note, points, release, [str(name)]))
     risks = {
         (figure.mechanism, figure.epsilon): figure.value
         for figure in swept
@@ -137,7 +185,8 @@ def _charts(measures: Sequence[Figure]) -> list[_Chart]:
         "To the right an attacker who knows the mechanism guesses more words; further up more is kept. So mechanisms "
         "compare at equal risk, whatever their epsilons mean. Those without an exact law have no line."
     )
-    charts.append(_chart(f"{str(useful_name).capitalize()}, by what can be guessed", note, points, risks))
+    title = f"{str(useful_name).capitalize()}, by what can be guessed"
+    charts.append(_chart(title, note, points, release, [str(useful_name)], risks))
     return [chart for chart in charts if chart is not None]
 
 
@@ -145,9 +194,14 @@ def _chart(
     title: str,
     note: str,
     points: Sequence[tuple[str, Figure]],
+    release: _Own | None,
+    names: Sequence[str],
     risks: Mapping[tuple[str, float | None], float] | None = None,
 ) -> _Chart | None:
-    """Return a chart of named lines over epsilon, or over risk; None where no line has two points."""
+    """Return a chart of named lines over epsilon, or over risk, with the release's own figures of these names.
+
+    None where no line has two points.
+    """
     lines: dict[str, list[tuple[float, float]]] = defaultdict(list)
     spread: dict[str, list[float]] = defaultdict(list)
     seen: set[tuple[str, float | None]] = set()
@@ -161,7 +215,8 @@ def _chart(
     if not drawn:
         return None
     label = "epsilon" if risks is None else "share of words that the best attacker guesses"
-    svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=risks is not None)
+    mark = None if release is None else release.mark(names, at_risk=risks is not None)
+    svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=risks is not None, mark=mark)
     return _Chart(title, note, Markup(svg), Markup(legend(list(drawn))))  # noqa: S704 - escaped there
 
 
@@ -206,11 +261,30 @@ def marked(original: str, private: str) -> list[tuple[str, bool]]:
 
 
 def examples_of(
-    originals: Sequence[str], versions: dict[str, Sequence[str]], count: int = 5, most: int = 400
+    originals: Sequence[str],
+    versions: Mapping[str, Sequence[str]],
+    readable: Readable | None = None,
+    count: int = 5,
+    most: int = 400,
 ) -> tuple[Example, ...]:
-    """Return some texts, shortened to so many characters, with all their versions."""
+    """Return some texts with all their versions; of one with more characters than ``most`` the same number of words.
+
+    ``readable`` denoises, where it can be done: what it makes of the first version stands behind that.
+    """
     places = [at for at, text in enumerate(originals) if len(text.split()) > 3][:count]
+    shown = {label: [texts[at] for at in places] for label, texts in versions.items()}
+    if readable is not None:
+        first, *others = shown
+        shown = {first: shown[first], "denoised": readable(shown[first]), **{label: shown[label] for label in others}}
+    cut = [None if len(originals[at]) <= most else len(originals[at][:most].split()) for at in places]
     return tuple(
-        Example(originals[at][:most], tuple((label, texts[at][:most]) for label, texts in versions.items()))
-        for at in places
+        Example(
+            _first_words(originals[at], words),
+            tuple((label, _first_words(texts[row], words)) for label, texts in shown.items()),
+        )
+        for row, (at, words) in enumerate(zip(places, cut, strict=True))
     )
+
+
+def _first_words(text: str, words: int | None) -> str:
+    return text if words is None else " ".join([*text.split()[:words], "…"])

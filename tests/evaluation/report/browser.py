@@ -34,6 +34,47 @@ WIDEST = """(() => {
     if (one.getBoundingClientRect().right > wide + 0.5 && !inside(one)) found.push(one.tagName);
   return [document.documentElement.scrollWidth - wide, found.length];
 })()"""
+OVERLAPS = """(() => {
+  const found = [];
+  const groups = [['.chart svg', 'text'], ['.chips', '.chip'], ['.panels', '.panel'], ['.tiles', '.tile'],
+    ['.bars', 'span:not(.track)'], ['.counted', 'figcaption, svg, p'],
+    ['body', 'h1, h2, summary, .panels, .tiles, .chart, .chips, .legend']];
+  for (const [within, which] of groups) for (const group of document.querySelectorAll(within)) {
+    const boxes = [...group.querySelectorAll(which)].map(one => [one, one.getBoundingClientRect()])
+      .filter(([one, box]) => box.width && box.height && one.checkVisibility({contentVisibilityAuto: true}));
+    for (let a = 0; a < boxes.length; a++) for (let b = a + 1; b < boxes.length; b++) {
+      const [[one, first], [other, second]] = [boxes[a], boxes[b]];
+      const across = Math.min(first.right, second.right) - Math.max(first.left, second.left);
+      const down = Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top);
+      if (across > 1 && down > 1 && !one.contains(other) && !other.contains(one))
+        found.push(within + ': ' + one.textContent.trim().slice(0, 30) + ' | ' + other.textContent.trim().slice(0, 30));
+    } }
+  return found;
+})()"""
+"""What lies on what: labels of a chart, chips, panels, tiles, bars, and the parts of a page."""
+CONTRAST = """(() => {
+  const numbers = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
+  const light = (color) => { const [r, g, b] = numbers(color).slice(0, 3).map(c => (c /= 255) <= 0.03928 ? c / 12.92
+    : ((c + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+    return (x + 0.05) / (y + 0.05); };
+  const solid = (color) => { const n = numbers(color); return n.length === 3 || n[3] === 1; };
+  const grounds = (one) => { for (let up = one; up; up = up.parentElement) { const style = getComputedStyle(up);
+    const below = solid(style.backgroundColor) ? [style.backgroundColor]
+      : up.parentElement ? grounds(up.parentElement) : [];
+    const drawn = (style.backgroundImage.match(/rgba?\\([^)]*\\)/g) || []).filter(solid);
+    return drawn.concat(below); } return []; };
+  let least = [21, ''];
+  for (const one of document.body.querySelectorAll('*')) {
+    const said = [...one.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent.trim()).join('');
+    if (!said || ['title', 'STYLE'].includes(one.tagName) || !one.getClientRects().length) continue;
+    const style = getComputedStyle(one), ink = one instanceof SVGElement ? style.fill : style.color;
+    for (const ground of grounds(one)) { const found = ratio(ink, ground);
+      if (found < least[0]) least = [found, said.slice(0, 40)]; }
+  }
+  return least;
+})()"""
+"""The least contrast of a text and what lies behind it, by WCAG 2 (4.5 is asked), and the text."""
 COLORS = "(() => { const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]; })()"
 
 
@@ -85,10 +126,10 @@ class Browser:
         told: dict[str, Any] = json.loads(first)
         return told
 
-    def open(self, page: Path, width: int, *, dark: bool = False) -> None:
-        """Load a page at a width in pixels and a color scheme; events before it are forgotten."""
+    def open(self, page: Path, width: int, *, dark: bool = False, printed: bool = False) -> None:
+        """Load a page at a width in pixels and a color scheme, or as printed; events before it are forgotten."""
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.ask("Emulation.setEmulatedMedia", features=scheme)
+        self.ask("Emulation.setEmulatedMedia", media="print" if printed else "screen", features=scheme)
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self.ask("Emulation.setDeviceMetricsOverride", **size)
         self.events.clear()
@@ -113,9 +154,11 @@ class Browser:
         names = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Audits.issueAdded")
         return [json.dumps(one["params"]) for one in self.events if one.get("method") in names]
 
-    def screenshot(self, path: Path) -> None:
-        """Write a picture of the whole page."""
-        told = self.ask("Page.captureScreenshot", captureBeyondViewport=True, format="png")
+    def screenshot(self, path: Path, height: float | None = None) -> None:
+        """Write a picture of the whole page, or of so many pixels of its top."""
+        size: list[float] = self.value("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
+        clip = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], height or size[1]), "scale": 1}
+        told = self.ask("Page.captureScreenshot", captureBeyondViewport=True, format="png", clip=clip)
         path.write_bytes(base64.b64decode(told["data"]))
 
 

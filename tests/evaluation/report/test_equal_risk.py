@@ -86,7 +86,7 @@ def test_a_report_has_every_point_of_the_file_and_says_where_it_was_measured() -
 
 def test_a_release_stands_where_its_figures_say() -> None:
     drawn = chart(page_of(RISK, SIMILAR))
-    (circle,) = re.findall(r'<circle class="line" cx="([\d.]+)" cy="([\d.]+)"', drawn)
+    (circle,) = re.findall(r'<circle class="line own" cx="([\d.]+)" cy="([\d.]+)"', drawn)
     assert tuple(map(float, circle)) == pytest.approx(place(0.62, 0.81), abs=0.06)
     assert f'x1="{place(0.62, 0)[0]:.1f}" x2="{place(0.62, 0)[0]:.1f}" y1="{TOP}"' in drawn
     note = unescape(section(page_of(RISK, SIMILAR)))

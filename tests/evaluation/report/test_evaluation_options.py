@@ -411,7 +411,8 @@ class TestSimilarityOfMeaning:
         report = json.loads((output / "report.json").read_text())
         found = Findings("", 1, 1, (), (), tuple(Figure(**one) for one in report["measures"]))
         page = (output / "report.html").read_text()
-        return found.at("similarity of meaning"), page[page.index('class="tiles"') : page.index("<h2>")]
+        tiles = page[page.index('class="tiles"') :]
+        return found.at("similarity of meaning"), tiles[: tiles.index("<h2>")]
 
     def test_by_the_releases_own_vectors_the_tile_says_that_they_flatter(
         self, source: Path, private: Path, space: Space, tmp_path: Path

@@ -1,4 +1,4 @@
-"""The pages of evaluations in a real browser: nothing is fetched, nothing overflows, light and dark, nothing leaks."""
+"""All pages in a real browser: nothing is fetched, nothing overflows or overlaps, light, dark and printed, no leak."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from corpusveil.budget import Budget
 from corpusveil.evaluation.attacks.risk_curve import at_equal_risk, curve
 from corpusveil.evaluation.report.curve_page import render_curve
 from corpusveil.mechanisms import make
-from corpusveil.spaces import Space
+from corpusveil.spaces import Space, Vectors, build_space
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.illustration import SENTENCES, illustrate
+from corpusveil.transforms.pages import render_public
 from tests.engines.corpora import WORDS
-from tests.evaluation.releases import evaluate
-from tests.evaluation.report.browser import COLORS, WIDEST, Browser, browser, find_browser
+from tests.evaluation.releases import evaluate, manifest_of
+from tests.evaluation.report.browser import COLORS, CONTRAST, OVERLAPS, WIDEST, Browser, browser, find_browser
 
 pytestmark = pytest.mark.browser
 
 WIDTHS = (390, 1280)
+NAMES = ("public", "drawn", "records", "private", "publishable", "curve")
+OPENED = "document.querySelectorAll('details').forEach(one => one.open = true)"
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +50,31 @@ def pages(source: Path, private: Path, space: Space, tmp_path_factory: pytest.Te
     assert evaluate(source, private, folder / "publishable", *options, "--publishable") == 0
     points = curve([make(name, space) for name in ("ring-geometric", "santext")])
     (folder / "curve.html").write_text(render_curve(points, at_equal_risk(points), "A note."))
+    manifest = manifest_of(private)
+    for name in ("ring-geometric", "cmp"):
+        picture = illustrate(make(name, english()), Budget(2.0), TextPolicy())
+        (folder / f"public-{name}.html").write_text(render_public(manifest, picture))
     return {
+        "public": folder / "public-ring-geometric.html",
+        "drawn": folder / "public-cmp.html",
+        "records": private.with_name(f"{private.name}.records") / "report.html",
         "private": folder / "private" / "report.html",
         "publishable": folder / "publishable" / "report.html",
         "curve": folder / "curve.html",
     }
 
 
+def english() -> Space:
+    """Return a space that knows the words of a bundled sentence, some of them long."""
+    words = [*re.findall("[a-z]+", SENTENCES[0][0].lower().replace("okonjo", "")), "incomprehensibilities", *WORDS[:40]]
+    vectors = Vectors(
+        list(dict.fromkeys(words)), np.random.default_rng(0).standard_normal((len(set(words)), 8)).astype(np.float32)
+    )
+    return build_space(vectors, counts=np.arange(1, len(set(words)) + 1))
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["private", "publishable", "curve"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_page_asks_for_nothing_complains_of_nothing_and_fits(
     tab: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
@@ -65,9 +88,43 @@ def test_a_page_asks_for_nothing_complains_of_nothing_and_fits(
         grounds.append(ground)
         assert tab.requests == [pages[name].as_uri()]
         assert tab.complaints == []
+        assert tab.value(OVERLAPS) == []
+        contrast, text = tab.value(CONTRAST)
+        assert contrast >= 4.5, text
+        tab.value(OPENED)
+        assert tab.value(WIDEST) == [0, 0]
+        assert tab.value(OVERLAPS) == []
+        assert tab.value(CONTRAST)[0] >= 4.5
     light, dark = grounds
     assert light > 600
     assert dark < 150
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_printed_page_is_light_and_folds_nothing(tab: Browser, pages: dict[str, Path], name: str) -> None:
+    """Also for who reads dark pages; on the screen, for control, tables are folded."""
+    shown = (
+        "[...document.querySelectorAll('details table')].map(one => one.checkVisibility({contentVisibilityAuto: true}))"
+    )
+    for printed in (False, True):
+        tab.open(pages[name], 760, dark=True, printed=printed)
+        ground, _ = (sum(map(int, re.findall(r"\d+", color)[:3])) for color in tab.value(COLORS))
+        assert (ground > 700) is printed
+        folded = tab.value(shown)
+        assert all(folded) if printed else not folded or not all(folded)
+        assert tab.value(WIDEST) == [0, 0]
+        assert tab.value(CONTRAST)[0] >= 4.5
+
+
+def test_pictures_have_a_size_and_the_release_stands_out(tab: Browser, pages: dict[str, Path]) -> None:
+    for width in WIDTHS:
+        tab.open(pages["public"], width)
+        assert tab.value("Math.min(...[...document.querySelectorAll('.dots')].map(one => one.clientWidth))") > 100
+        sizes = "[...document.querySelectorAll('.panel.own .bars i')].map(one => one.getBoundingClientRect().width)"
+        assert max(tab.value(sizes)) > 40
+        assert tab.value("document.querySelectorAll('.panel.own').length") == 2
+        edge = "getComputedStyle(document.querySelector('{}')).borderTopColor"
+        assert tab.value(edge.format(".panel.own")) != tab.value(edge.format(".panel:not(.own)"))
 
 
 def test_what_is_drawn_is_in_the_pages_colors_and_has_a_size(tab: Browser, pages: dict[str, Path]) -> None:
@@ -96,6 +153,8 @@ BROKEN = {
     "overlong": ('<p style="white-space: nowrap">' + "overlong " * 100 + "</p>", ["overflows"]),
     "image": ('<img src="http://127.0.0.1:9/x.png" alt="">', ["asks", "complains"]),
     "style": ('<link rel="stylesheet" href="http://127.0.0.1:9/x.css">', ["asks", "complains"]),
+    "overlap": ('<h2 style="margin-top: -2rem">on the title</h2>', ["overlaps"]),
+    "faint": ('<p style="color: #999">hardly to be read</p>', ["is faint"]),
     "script": ("<script>document.title = 'x'; console.error('no')</script>", ["complains"]),
 }
 
@@ -114,5 +173,7 @@ def test_a_page_that_is_broken_is_caught(
         "overflows": tab.value(WIDEST) != [0, 0],
         "asks": tab.requests != [page.as_uri()],
         "complains": bool(tab.complaints),
+        "overlaps": tab.value(OVERLAPS) != [],
+        "is faint": tab.value(CONTRAST)[0] < 4.5,
     }
     assert [one for one, there in found.items() if there] == expected

@@ -1,0 +1,276 @@
+"""What a release makes of a public sentence and of one of its words, by its exact law: the pictures of its pages.
+
+Sentence, space and law are public, and what is drawn is drawn under the published test key, never under the release's:
+nothing here depends on a corpus.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpusveil.budget import Budget
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.mechanisms.risk import word_risk
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces.word_prior import prior_of
+from corpusveil.text.classes import WORD
+from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SURROGATE, TextPolicy
+from corpusveil.text.text_writer import assign_roles
+from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.kernel import prepare
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.risk import EpsilonAtRisk
+
+SENTENCES = (
+    ("On Tuesday Dr Okonjo told anna@example.org that the river had risen 30 cm near the old bridge.", "river"),
+    ("Am Dienstag schrieb Dr. Okonjo an anna@example.org, dass der Fluss bei der Brücke 30 cm gestiegen war.", "fluss"),
+    ("Mardi, le docteur Okonjo a écrit à anna@example.org que la rivière était montée de 30 cm près du pont.", "pont"),
+    ("El martes el doctor Okonjo escribió a anna@example.org que el río subió 30 cm cerca del puente.", "puente"),
+    ("Martedì il dottor Okonjo ha scritto ad anna@example.org che il fiume è salito di 30 cm al ponte.", "fiume"),
+    ("Na terça o doutor Okonjo escreveu a anna@example.org que o rio subiu 30 cm perto da ponte.", "rio"),
+    ("Dinsdag schreef dokter Okonjo aan anna@example.org dat de rivier bij de brug 30 cm was gestegen.", "rivier"),
+)  # fmt: skip
+"""Public sentences of this package, with words, a name, a number and a contact; and the word to look at closely."""
+LEAST_KNOWN = 0.5
+"""Share of a sentence's words that a space has to know; of a space of another language no sentence is shown."""
+DOCUMENT_WORDS = 100
+"""Replaced words of the document that shares a budget here, where the budget is a document's."""
+LIKELY = 3
+"""Other words that a chip names."""
+BARS = 5
+"""Words that a bar chart names."""
+MANY_WORDS = 50_000
+"""From this vocabulary on, what takes seconds is left out: guesses at other epsilons, and laws that are drawn."""
+SAMPLES = 100
+"""Draws of a word by a mechanism that has no exact law."""
+DIGITS = 6
+KINDS = {
+    PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped", SURROGATE: "surrogate",
+}  # fmt: skip
+
+Likely = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A token of the sentence and what the release makes of it: ``kind`` is a value of ``KINDS``.
+
+    Of a replaced token ``stays`` is the probability that it comes back unchanged and ``likely`` are the likeliest other
+    words; of a masked one ``mask`` stands in its place.
+    """
+
+    text: str
+    kind: str
+    mask: str = ""
+    stays: float | None = None
+    likely: Likely = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Shares of the words of public text: what an informed reader guesses, and how much of it without looking.
+
+    ``of`` is ``word`` for a reader who takes words one by one, ``context`` for one who reads sentences.
+    """
+
+    share: float
+    blind: float
+    of: str = "word"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One epsilon of a word: what the word becomes (``bars``; ``rest`` is any other word), and what is guessed."""
+
+    epsilon: float
+    is_release: bool
+    bars: Likely
+    rest: float
+    guess: Guess | None
+
+
+@dataclass(frozen=True, slots=True)
+class Illustration:
+    """Pictures of a release: the sentence, one possible result, and three epsilons, the middle one the release's.
+
+    ``chips`` and ``result`` are empty, and ``word`` too, where the space knows no bundled sentence. ``exact`` is False
+    where shares come from ``SAMPLES`` draws a word. ``document_words``: epsilon is that of a word in such a document.
+    """
+
+    chips: tuple[Chip, ...]
+    result: str
+    word: str
+    panels: tuple[Panel, ...]
+    exact: bool
+    document_words: int | None
+
+    @property
+    def own(self) -> Panel:
+        """The release's own panel."""
+        return next(panel for panel in self.panels if panel.is_release)
+
+
+def illustration_of(release: Release) -> Illustration | None:
+    """Return the pictures of a release; None where they would take long, or its mechanism is not defined there."""
+    return illustrate(release.mechanism, release.budget, release.policy, release.collocations, release.risk)
+
+
+@functools.lru_cache(maxsize=4)
+def illustrate(
+    mechanism: Mechanism,
+    budget: Budget,
+    policy: TextPolicy,
+    collocations: Collocations | None = None,
+    risk: EpsilonAtRisk | None = None,
+) -> Illustration | None:
+    """Return the pictures of releases with these parts; see ``illustration_of``."""
+    of_document, epsilon = budget.per == "document", word_epsilon(budget)
+    if mechanism.each_epsilon_is_costly and of_document:
+        return None
+    epsilons = (epsilon,) if mechanism.each_epsilon_is_costly else (epsilon / 2, epsilon, 2 * epsilon)
+    try:
+        sentence, word, tokens = _sentence(mechanism, policy, collocations)
+        chips, exact = _chips(mechanism, epsilon, tokens)
+        panels = [_panel(mechanism, value, word, risk, is_release=value == epsilon) for value in epsilons]
+        result = _drawn(sentence, mechanism, epsilon, policy, collocations) if sentence else ""
+    except (UserError, NoClosedForm):
+        return None
+    return Illustration(
+        chips, result, "" if word is None else _written(mechanism, word),
+        tuple(panel for panel in panels if panel is not None), exact, DOCUMENT_WORDS if of_document else None,
+    )  # fmt: skip
+
+
+def word_epsilon(budget: Budget) -> float:
+    """Return the epsilon of a word: where documents share one, that of most words of ``DOCUMENT_WORDS``."""
+    if budget.per == "token":
+        return budget.epsilon
+    return max(budget.of_words(DOCUMENT_WORDS).items(), key=lambda item: item[1])[0]
+
+
+class _Token(NamedTuple):
+    """A token of a sentence: its text, the code of its policy, what masks it, and its id."""
+
+    text: str
+    action: int
+    mask: str
+    id: int
+
+
+def _sentence(
+    mechanism: Mechanism, policy: TextPolicy, collocations: Collocations | None
+) -> tuple[str, int | None, list[_Token]]:
+    """Return the sentence of which the space knows most words, the word to look at, and the tokens; empty for none."""
+    prepared = prepare(mechanism.space, policy, collocations)
+    found: tuple[str, int | None, list[_Token]] = ("", None, [])
+    most = LEAST_KNOWN
+    for sentence, word in SENTENCES:
+        data, documents = string_buffers(pa.array([sentence], pa.large_string()))
+        tokens = prepared.tokenizer.tokens(data, documents)
+        known = float((tokens.ids[tokens.classes == WORD] >= 0).mean())
+        if known < most or (found[0] and known == most):
+            continue
+        if prepared.joiner is not None:
+            tokens = prepared.joiner(tokens)
+        roles = np.empty(len(tokens), dtype=np.uint8)
+        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles, np.zeros(len(MASKS), dtype=np.int64))
+        listed = [
+            _Token(tokens.text(at), int(prepared.actions[role]), MASKS[role], int(tokens.ids[at]))
+            for at, role in enumerate(roles.tolist())
+        ]
+        replaced = [token for token in listed if token.action == PRIVATIZE]
+        looked_at = max(replaced, key=lambda token: (token.text.lower() == word, len(token.text)), default=None)
+        found, most = (sentence, None if looked_at is None else looked_at.id, listed), known
+    return found
+
+
+def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[tuple[Chip, ...], bool]:
+    """Return the tokens with what becomes of them, and whether that is by the exact law."""
+    ids = sorted({token.id for token in tokens if token.action == PRIVATIZE})
+    if not ids:
+        return tuple(Chip(token.text, KINDS[token.action]) for token in tokens), True
+    laws, exact = _laws(mechanism, np.array(ids, dtype=np.int32), epsilon)
+    chips = []
+    for token in tokens:
+        chip = Chip(token.text, KINDS[token.action], mask=token.mask if token.action == MASK else "")
+        if token.action == PRIVATIZE:
+            (_, stays), *others = _likeliest(mechanism, laws[ids.index(token.id)], LIKELY + 1, token.id)
+            chip = replace(chip, stays=stays, likely=tuple(pair for pair in others if pair[1] > 0))
+        chips.append(chip)
+    return tuple(chips), exact
+
+
+def _panel(
+    mechanism: Mechanism, epsilon: float, word: int | None, risk: EpsilonAtRisk | None, *, is_release: bool
+) -> Panel | None:
+    """Return a panel; None for an epsilon at which the mechanism is not defined."""
+    try:
+        bars: Likely = ()
+        if word is not None:
+            laws, _ = _laws(mechanism, np.array([word], dtype=np.int32), epsilon)
+            bars = _likeliest(mechanism, laws[0], BARS, word)
+        guess = _guess(mechanism, epsilon, risk, is_release=is_release)
+    except UserError:
+        if is_release:
+            raise
+        return None
+    rest = max(0.0, round(1.0 - sum(share for _, share in bars), DIGITS)) if bars else 0.0
+    return Panel(epsilon, is_release, bars, rest, guess)
+
+
+def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, is_release: bool) -> Guess | None:
+    """Return what a reader guesses: by the risk that chose epsilon, or on lists, where it is quickly computed."""
+    if risk is not None and is_release:
+        return Guess(risk.measured, round(prior_of(mechanism.space).guess, DIGITS), risk.risk_of)
+    of_context, slow = risk is not None and risk.risk_of == "context", len(mechanism.space) >= MANY_WORDS
+    if not isinstance(mechanism, OnLists) or (not is_release and (of_context or slow)):
+        return None
+    found = word_risk(mechanism, epsilon)
+    return Guess(round(found.share, DIGITS), round(found.blind, DIGITS))
+
+
+def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> tuple[npt.NDArray[np.float64], bool]:
+    """Return the laws of N words, float64 [N, V], and whether they are exact; else they are shares of public draws.
+
+    Raises NoClosedForm where there is no law and drawing takes long.
+    """
+    try:
+        return mechanism.distributions(ids, epsilon), True
+    except NoClosedForm:
+        if len(mechanism.space) >= MANY_WORDS:
+            raise
+        draws = Draws.of_tokens(DrawKey.derive(Key.for_tests(), "00" * 32), ids.size * SAMPLES)
+        drawn = mechanism.privatize(np.repeat(ids, SAMPLES), epsilon, draws)
+        laws = np.zeros((ids.size, len(mechanism.space)))
+        np.add.at(laws, (np.repeat(np.arange(ids.size), SAMPLES), drawn), 1.0 / SAMPLES)
+        return laws, False
+
+
+def _likeliest(mechanism: Mechanism, law: npt.NDArray[np.float64], count: int, word: int) -> Likely:
+    """Return the word itself and the likeliest others, ``count`` in all, with their probabilities."""
+    order = np.argsort(-law, kind="stable")[:count]
+    others = [int(id) for id in order if id != word][: count - 1]
+    return tuple((_written(mechanism, id), round(float(law[id]), DIGITS)) for id in (word, *others))
+
+
+def _written(mechanism: Mechanism, id: int) -> str:
+    return mechanism.space.word(id).replace("_", " ")
+
+
+def _drawn(
+    text: str, mechanism: Mechanism, epsilon: float, policy: TextPolicy, collocations: Collocations | None
+) -> str:
+    """Return one possible result, drawn under the published test key."""
+    release = Release(mechanism, Budget(epsilon), policy, Key.for_tests(), collocations, accept_no_guarantee=True)
+    made, _ = release.kernel().privatize(pa.array([text], pa.large_string()), ["example"], "text")
+    return str(made[0].as_py())
