@@ -16,6 +16,7 @@ from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetErro
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
+_NEIGHBORS = "A document with m replaced words, against one of as many tokens that differs in known words only"
 SMALLEST_DOCUMENT = 1e-80
 """Shared by 2^62 tokens it is still above the smallest epsilon of a token."""
 
@@ -179,8 +180,8 @@ class Budget:
             return found
         return {float(self.shares(np.array([words]))[0]): words}
 
-    def promises(self) -> tuple[str, ...]:
-        """Say what holds for a whole document, in words: three readings of one bound."""
+    def promises(self, neighbors: str = _NEIGHBORS) -> tuple[str, ...]:
+        """Say what holds for a whole document against its ``neighbors``, in words: three readings of one bound."""
         whole = written(self.epsilon)
         each, largest = f"{whole} / m", whole
         if self.per == "token":
@@ -191,7 +192,6 @@ class Budget:
             each = f"{whole} times k / n for the unit of most words, k,"
         elif self.allocation == "position":
             each = f"{whole} times the largest weight / the sum of weights"
-        neighbors = "A document with m replaced words, against one of as many tokens that differs in known words only"
         one = each if self.allocation in ("uniform", "word-share") else f"{whole} times its own share"
         return (
             f"{neighbors}: the log-ratio of any output is at most {each} times the sum of the words' distances;",

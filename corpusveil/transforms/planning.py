@@ -206,12 +206,12 @@ def _dearest(release: Release, entries: Sequence[Entry]) -> DocumentFigure | Non
     tokens: dict[float, int] = {}  # of equal shares more tokens spend more
     for entry in entries:
         spent = (entry.table[name].to_pylist() for name in ("largest", "tokens"))
-        for largest, length in zip(*spent, strict=True):
-            tokens[largest] = max(tokens.get(largest, 0), length)
+        for largest, words in zip(*spent, strict=True):
+            tokens[largest] = max(tokens.get(largest, 0), words)
     figures = [
-        figure_of(release.mechanism, {largest: length}, release.delta, release.distance)
-        for largest, length in tokens.items()
-        if length
+        figure_of(release.mechanism, {largest: words}, release.delta, release.distance, release.length)
+        for largest, words in tokens.items()
+        if words
     ]
     return max(figures, key=lambda one: one.epsilon, default=None)
 

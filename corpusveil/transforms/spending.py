@@ -40,6 +40,7 @@ from corpusveil.transforms.composed_spending import Composed, Told, largest_comp
 from corpusveil.transforms.copies import Drops
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.ledger_summary import Names
+from corpusveil.transforms.lengths import length_epsilon
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.shard_notes import Pass, look
 
@@ -154,6 +155,7 @@ def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
         "mechanism": release.mechanism.name,
         "space": release.mechanism.space.digest,
         "budget": release.budget.as_dict(),
+        **({} if not (of_length := length_epsilon(release.length)) else {"length_epsilon": of_length}),
     }
 
 
@@ -336,7 +338,9 @@ def _joined(entries: Iterable[Entry], planned: Iterable[Entry]) -> tuple[pa.Tabl
     tolds: dict[Told, int] = {}
     for group, flag in ((entries, False), (planned, True)):
         for entry in group:
-            told = Told(*(str(entry.about[name]) for name in Told._fields))
+            about = entry.about
+            release, metric, mechanism = (str(about[name]) for name in ("release", "metric", "mechanism"))
+            told = Told(release, metric, mechanism, float(about.get("length_epsilon", 0.0)))
             table, values = entry.table, (tolds.setdefault(told, len(tolds)), flag)
             for (name, kind), value in zip(more, values, strict=True):
                 table = table.append_column(name, pa.repeat(pa.scalar(value, kind), table.num_rows))
