@@ -52,7 +52,8 @@ def in_brief(guarantee: Guarantee, budget: Budget) -> str:
 def documents_in_words(release: Release) -> list[str]:
     """Return what documents are promised in (epsilon, delta), in a sentence; nothing for a release without a delta."""
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
-    return sentences(release.document_figures(), f"by the number of replaced words{shares}")
+    which = "replaced" if release.length is None else "released"
+    return sentences(release.document_figures(), f"by the number of {which} words{shares}")
 
 
 def _of_length(release: Release, token: Guarantee) -> list[str]:
