@@ -19,6 +19,7 @@ from scipy import stats
 import corpusveil as cv
 from corpusveil.budget.length import geometric_weights
 from corpusveil.budget.privacy_loss import Pure
+from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import ConflictError
 from corpusveil.jobs.local import Local
 from corpusveil.sampling.weights import TOTAL
@@ -178,6 +179,21 @@ class TestTheKernel:
     def test_fills_up_for_every_kind_of_mechanism(self, name: str) -> None:
         one = dataclasses.replace(release(), mechanism=cv.mechanism(name, SMALL))
         assert lengths([" ".join(words_of(n)) for n in (0, 1, 8, 9, 30)], one) == [8, 8, 8, 16, 32]
+
+    @pytest.mark.parametrize("tokenizer", ["gst", "mst", "optimal"])
+    def test_counts_a_collocation_as_one_word(self, tokenizer: Any) -> None:
+        """Units are filled up and replaced, and a collocation is written as its words."""
+        table = Collocations.of(pa.table({"ngram": ["new york"], "n": [2], "score": [9.0]}))
+        space = small_space(words=["bank", "loan", "new_york"], counts=[3, 2, 1])
+        policy = dataclasses.replace(FILLED, tokenizer=tokenizer)
+        mechanism, budget = cv.mechanism("ring-geometric", space), cv.Budget(240.0, "document")
+        one = cv.Release(mechanism, budget, policy, cv.Key(TEST_KEY), table, length=cv.LengthGrid(4))
+        texts = ["new york, bank", "bank", "new york bank new york loan loan"]
+        made = cv.privatize(texts, one, ids=["a", "b", "c"])
+        assert all(text.startswith(own.replace(",", "")) for text, own in zip(made, texts, strict=True))
+        units = [text.replace("new york", "new_york").split() for text in made]
+        assert [len(some) for some in units] == [4, 4, 8]
+        assert "where collocations stood" in one.guarantee().disclosed[1]
 
     def test_gives_an_empty_text_words_and_a_missing_one_none(self) -> None:
         texts = pa.array(["", None, "?!", "aaaa"], pa.large_string())
