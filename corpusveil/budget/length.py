@@ -27,7 +27,7 @@ Ints = npt.NDArray[np.int64]
 
 MOST_WORDS = 1 << 31
 """No text that is read at once has more tokens."""
-LARGEST_STEP = 1 << 20
+LARGEST_STEP = 1_000_000
 LEAST_GROWTH, MOST_GROWTH = 1.01, 100.0
 LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
 SLACK = 2.0**-20

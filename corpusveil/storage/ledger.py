@@ -75,7 +75,10 @@ class Versioned(Record):
 
 
 class About(Versioned):
-    """Of what an entry is: corpus, text column, rows of a shard, release, metric, and by which mechanism and budget."""
+    """Of what an entry is: corpus, text column, rows of a shard, release, metric, and by which mechanism and budget.
+
+    ``length_epsilon`` is what each total includes for the noise of a document's length, where that is released so.
+    """
 
     corpus: str
     column: str
@@ -86,6 +89,7 @@ class About(Versioned):
     mechanism: str
     space: str
     budget: dict[str, Any]
+    length_epsilon: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

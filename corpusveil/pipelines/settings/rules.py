@@ -143,13 +143,13 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
-    if length.pad is not None and length.epsilon is not None:
-        yield "length.epsilon", "it stands in place of {length.pad}; leave one of the two out"
+    if length.pad is not None and length.noise is not None:
+        yield "length.noise", "it stands in place of {length.pad}; leave one of the two out"
     if length.pad is None and length.growth != 1:
         yield "length.growth", "it is for {length.pad}; add that or leave this out"
-    if length.epsilon is None and length.extra:
-        yield "length.extra", "it is for {length.epsilon}; add that or leave this out"
-    if length.pad is None and length.epsilon is None:
+    if length.noise is None and length.extra:
+        yield "length.extra", "it is for {length.noise}; add that or leave this out"
+    if length.pad is None and length.noise is None:
         return
     from corpusveil.text.policy import TextPolicy
     from corpusveil.transforms.lengths import refuse_unsound
@@ -159,7 +159,7 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
         policy = TextPolicy(**filled.text.model_dump(exclude={"collocations"}))
         refuse_unsound(length.chosen(), policy, filled.value("budget.allocation"))
     except UserError as error:
-        yield "length.pad" if length.pad is not None else "length.epsilon", str(error).removesuffix(".")
+        yield "length.pad" if length.pad is not None else "length.noise", str(error).removesuffix(".")
 
 
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:

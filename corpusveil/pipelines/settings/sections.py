@@ -312,17 +312,17 @@ class LengthSettings(Section):
 
     pad: int | None = key(
         "Fill every document up with words drawn from public counts to a multiple of so many words, so that its length "
-        "is disclosed no finer.", None, metavar="WORDS", ge=1, le=1 << 20)
+        "is disclosed no finer.", None, metavar="WORDS", ge=1, le=1_000_000)
     growth: float = key(
         "For {length.pad}: let each size be at least so many times the one before, 1.01 or more; 1: all multiples.",
         1.0, commands=dict.fromkeys(SHOWING, "pad_growth"), ge=1, le=100)
-    epsilon: float | None = key(
+    noise: float | None = key(
         "In place of {length.pad}: release every document with its number of words plus two-sided geometric noise of "
         "this epsilon a word, 0.001 to 20; it is filled up or cut at its end.", None,
         commands=dict.fromkeys(SHOWING, "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
-        "For {length.epsilon}: words more for every document, so that fewer are cut.", 0,
-        commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1 << 20)
+        "For {length.noise}: words more for every document, so that fewer are cut.", 0,
+        commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:
         """Return the policy that is asked for."""
@@ -330,7 +330,7 @@ class LengthSettings(Section):
 
         if self.pad is not None:
             return LengthGrid(self.pad, self.growth)
-        return None if self.epsilon is None else LengthNoise(self.epsilon, self.extra)
+        return None if self.noise is None else LengthNoise(self.noise, self.extra)
 
 
 class KeySettings(Section):
