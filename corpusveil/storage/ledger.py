@@ -42,6 +42,8 @@ from corpusveil.storage.records import Record
 
 VERSION = 2
 """The form of entries; version 1 did not tell apart noise that was drawn under different columns."""
+WITH_LENGTH = 3
+"""The form of entries of releases whose lengths cost something: who reads version 2 alone would compose too little."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 ENTRIES = "entries"
@@ -300,7 +302,7 @@ def read_entry(address: str) -> Entry:
         about = Versioned.of(schema.metadata[_ABOUT])
         if about is None:
             raise BadRecordError(damaged)
-        if about.version != VERSION:
+        if about.version not in (VERSION, WITH_LENGTH):
             raise VersionError(
                 f"{address}: this entry is of version {about.version} of the ledger, and this corpusveil reads version "
                 f"{VERSION}; begin another ledger, with caps lower by what 'ledger show' of the corpusveil that wrote "

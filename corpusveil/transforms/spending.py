@@ -32,7 +32,17 @@ from corpusveil.display import figure
 from corpusveil.errors import BadValueError, CapError, UnsetError
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import InputShard, folder_of
-from corpusveil.storage.ledger import FINGERPRINT, READINGS, ROWS, VERSION, Entry, Ledger, Refuse, read_entry
+from corpusveil.storage.ledger import (
+    FINGERPRINT,
+    READINGS,
+    ROWS,
+    VERSION,
+    WITH_LENGTH,
+    Entry,
+    Ledger,
+    Refuse,
+    read_entry,
+)
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask
@@ -146,8 +156,9 @@ class SpendingPass(Pass):
 
 
 def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
+    of_length = length_epsilon(release.length)
     return {
-        "version": VERSION,
+        "version": WITH_LENGTH if of_length else VERSION,
         "corpus": corpus,
         "column": column,
         "release": release.name,
@@ -155,7 +166,7 @@ def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
         "mechanism": release.mechanism.name,
         "space": release.mechanism.space.digest,
         "budget": release.budget.as_dict(),
-        **({} if not (of_length := length_epsilon(release.length)) else {"length_epsilon": of_length}),
+        **({"length_epsilon": of_length} if of_length else {}),
     }
 
 

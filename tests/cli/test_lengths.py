@@ -56,8 +56,9 @@ def test_the_ledger_has_the_noise_of_each_release(
     noise = [*FILLED, "--length-epsilon", "6", "--ledger", str(tmp_path / "ledger"), "--epsilon", "0.01"]
     assert run([*call, *noise, "--cap", "8", "--cap-delta", "1e-6"]) == 0
     (entry,) = Ledger.existing(str(tmp_path / "ledger")).entries()
-    assert entry.about["length_epsilon"] == 6.0
+    assert (entry.about["length_epsilon"], entry.about["version"]) == (6.0, 3)
     assert min(entry.table["total"].to_pylist()) > 6.0
+    assert run(["ledger", "verify", str(tmp_path / "ledger"), "--records", str(tmp_path / "out.records")]) == 0
     again = [*noise, "--output", str(tmp_path / "again"), "--length-extra", "1"]
     capsys.readouterr()
     assert run([*call, *again, "--cap", "8", "--cap-delta", "1e-6"]) == 2
