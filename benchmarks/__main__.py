@@ -20,6 +20,7 @@ from benchmarks import (
     engines,
     formats,
     ledger,
+    length,
     lists,
     mechanisms,
     model,
@@ -61,6 +62,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "utility": utility.run,
     "released": released.run,
     "ledger": ledger.run,
+    "length": length.run,
 }
 
 COMMANDS = {"bench": bench.main, "compare": compare.main}

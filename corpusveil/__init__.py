@@ -9,6 +9,7 @@ __version__ = "0.2.0.dev0"
 
 _PUBLIC = {
     "corpusveil.budget": ("Budget",),
+    "corpusveil.budget.length": ("LengthGrid", "LengthNoise"),
     "corpusveil.collocations.count": ("CountOptions", "count_corpus"),
     "corpusveil.collocations.measures": ("Scoring",),
     "corpusveil.collocations.model": ("load_model",),

@@ -77,10 +77,20 @@ def readings(
     return Readings(tokens.astype(np.int64), total, largest, ldp * (1 + (tokens + 2) * 2.0**-52))
 
 
+def with_length(readings: Readings, epsilon: float) -> Readings:
+    """Return readings of documents whose length is one more thing that is told, at this epsilon a word more or less."""
+    if not epsilon:
+        return readings
+    total, ldp = (np.nextafter(one + epsilon, np.inf) for one in (readings.total, readings.ldp))
+    return Readings(readings.tokens, total, readings.largest, ldp)
+
+
 def unbounded(readings: Readings) -> Readings:
     """Return readings of a mechanism that promises nothing: no epsilon bounds what it gives away."""
-    nothing = np.where(readings.tokens > 0, np.inf, 0.0)
-    return Readings(readings.tokens, nothing, nothing, np.where(readings.tokens > 0, np.inf, readings.ldp))
+    total, largest, ldp = (
+        np.where(readings.tokens > 0, np.inf, one) for one in (readings.total, readings.largest, readings.ldp)
+    )
+    return Readings(readings.tokens, total, largest, ldp)
 
 
 def joined(parts: Sequence[Readings]) -> Readings:

@@ -16,6 +16,7 @@ from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetErro
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
+_NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
 SMALLEST_DOCUMENT = 1e-80
 """Shared by 2^62 tokens it is still above the smallest epsilon of a token."""
 
@@ -188,8 +189,8 @@ class Budget:
             return found
         return {float(self.shares(np.array([words]))[0]): words}
 
-    def promises(self) -> tuple[str, ...]:
-        """Say what holds for a whole document, in words: three readings of one bound."""
+    def promises(self, neighbors: str = _NEIGHBORS) -> tuple[str, ...]:
+        """Say what holds for a whole document against its ``neighbors``, in words: three readings of one bound."""
         whole = written(self.epsilon)
         if self.per == "token":
             each, largest = times(self.epsilon, ""), f"{'' if self.epsilon == 1 else whole + ' '}m times "
@@ -202,8 +203,7 @@ class Budget:
             "position": (", w being the largest weight", ", w being its own weight"),
         }.get(self.allocation, ("", ""))
         document = (
-            "For two documents with equally many tokens and m replaced words each that differ only in known words, the "
-            f"log-ratio of any output is at most {each}the sum of the words' distances{longest}."
+            f"For {neighbors}, the log-ratio of any output is at most {each}the sum of the words' distances{longest}."
         )
         word = f"If one word differs, it is at most {each}its distance{own}."
         return document, f"That is at most {largest}the largest distance.", word

@@ -55,6 +55,14 @@ def audit_command(
     distance: Annotated[
         float, typer.Option(help="With --document: the distance by which each word differs. inf: any two words.")
     ] = 1.0,
+    pad: Annotated[
+        int | None, typer.Option(help="With --document: check a grid of lengths, too.", metavar="WORDS")
+    ] = None,
+    pad_growth: Annotated[float, typer.Option(help="With --pad: as in 'privatize'.")] = 1.0,
+    length_epsilon: Annotated[
+        float | None, typer.Option(help="With --document: check lengths released with noise of this epsilon, too.")
+    ] = None,
+    length_extra: Annotated[int, typer.Option(help="With --length-epsilon: as in 'privatize'.", metavar="WORDS")] = 0,
     output: Annotated[
         str | None,
         typer.Option(
@@ -71,6 +79,7 @@ def audit_command(
     Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --epsilon 10 --per document --document 500
     """
     from corpusveil.budget import Budget
+    from corpusveil.budget.length import LengthGrid, LengthNoise
     from corpusveil.cli.progress import Shown
     from corpusveil.evaluation.attacks.document_audit import audit_documents
     from corpusveil.evaluation.attacks.guarantee_audit import audit
@@ -84,13 +93,24 @@ def audit_command(
     opened = opened_space(space, Shown("auto"))
     given = mechanism_parameters(parameter or [])
     known = {name for one in mechanism for name in parameters(one)}
+    if pad is not None and length_epsilon is not None:
+        raise ConflictError("--pad and --length-epsilon exclude each other; leave one of them out.")
+    if (pad is not None or length_epsilon is not None) and not document:
+        raise ConflictError("--pad and --length-epsilon are checked with --document; add that.")
     if document:
         if curve or claim or risk or len(mechanism) != 1 or not epsilon:
             raise ConflictError(
                 "--document is for the guarantee of a single mechanism; give epsilon, and leave --curve out."
             )
         budgets = [Budget(value, per) for value in epsilon]  # type: ignore[arg-type] # refused there
-        checked = audit_documents(make(mechanism[0], opened, **given), budgets, document, delta, distance, level=level)
+        length: LengthGrid | LengthNoise | None = None
+        if pad is not None:
+            length = LengthGrid(pad, pad_growth)
+        elif length_epsilon is not None:
+            length = LengthNoise(length_epsilon, length_extra)
+        checked = audit_documents(
+            make(mechanism[0], opened, **given), budgets, document, delta, distance, level=level, length=length
+        )
         print(checked)
         if output is not None:
             files.write_bytes(output, (json.dumps(checked.as_dict(), indent=1) + "\n").encode())

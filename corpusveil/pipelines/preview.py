@@ -71,7 +71,9 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     before, ids = _first_texts(settings)
     column, counts, drawn = settings.value("corpus.text"), Counts(), []
     for epsilon in epsilons:
-        release = Release(mechanism, Budget(epsilon), policy, key, table, accept_no_guarantee=True)
+        release = Release(
+            mechanism, Budget(epsilon), policy, key, table, length=settings.length.chosen(), accept_no_guarantee=True
+        )
         with watch.working(f"drawing at epsilon {epsilon:g}"):
             made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column)
             texts = made.to_pylist()

@@ -62,7 +62,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     release = Release(
         mechanism, budget, policy, Key.generate(), table, output.duplicates,
         accept_no_guarantee=output.accept_no_guarantee, delta=settings.value("budget.delta"),
-        distance=settings.value("budget.distance"),
+        distance=settings.value("budget.distance"), length=settings.length.chosen(),
     )  # fmt: skip
     if asked:  # a release that is refused chooses no epsilon
         risk = risk or at_risk(settings, mechanism, watch)

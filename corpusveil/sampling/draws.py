@@ -32,7 +32,7 @@ AES_BYTES = 16
 _SIZE = struct.Struct("<Q")
 TAG_KEY_BYTES = 32
 
-MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE = 1, 2, 3, 4, 5
+MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE, LENGTH, FILLER = 1, 2, 3, 4, 5, 6, 7
 """Purposes of draws. A number is never given a second meaning."""
 
 

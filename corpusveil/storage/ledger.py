@@ -43,6 +43,8 @@ from corpusveil.storage.records import Record
 
 VERSION = 2
 """The form of entries; version 1 did not tell apart noise that was drawn under different columns."""
+WITH_LENGTH = 3
+"""The form of entries of releases whose lengths cost something: who reads version 2 alone would compose too little."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 ENTRIES = "entries"
@@ -77,7 +79,10 @@ class Versioned(Record):
 
 
 class About(Versioned):
-    """Of what an entry is: corpus, text column, rows of a shard, release, metric, and by which mechanism and budget."""
+    """Of what an entry is: corpus, text column, rows of a shard, release, metric, and by which mechanism and budget.
+
+    ``length_epsilon`` is what each total includes for the noise of a document's length, where that is released so.
+    """
 
     corpus: str
     column: str
@@ -88,6 +93,7 @@ class About(Versioned):
     mechanism: str
     space: str
     budget: dict[str, Any]
+    length_epsilon: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +430,7 @@ def _about_of(address: str, schema: pa.Schema) -> dict[str, Any]:
         found = Versioned.of(data)
         if found is None:
             raise BadRecordError(damaged)
-        if found.version != VERSION:
+        if found.version not in (VERSION, WITH_LENGTH):
             raise VersionError(
                 f"{address}: this entry has version {found.version} of the ledger, and this corpusveil reads version "
                 f"{VERSION}; start another ledger. Lower its caps by the spending that 'ledger show' reports with "

@@ -3,7 +3,8 @@
 It holds between documents in which each known word differs by a distance of at most 1, in every metric that spent.
 Within a metric the tokens of all releases compose (``budget/composition.py``); of K metrics each gets δ/K, and their
 ε's add up. An entry says how many tokens a document has, their largest epsilon and the sum: every token is taken to
-have the largest, unless the sum bounds them better.
+have the largest, unless the sum bounds them better. Where a length was released with noise, its ε is in the sum, and
+composes as one more part.
 
 Few documents are composed at all. Bounds that cost nothing, the sum of epsilons and the zero-concentrated one, are
 computed of all; then documents are composed in falling order of these, each history once, until no bound exceeds what
@@ -37,11 +38,12 @@ RANGED = 4.0
 
 
 class Told(NamedTuple):
-    """Of which release a row of a ledger is."""
+    """Of which release a row of a ledger is, and what its documents' lengths cost, which their totals include."""
 
     release: str
     metric: str
     mechanism: str
+    length_epsilon: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def composed_epsilon(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
     """
     by_metric: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
-        if row["tokens"] and row["total"]:
+        if row["total"]:
             by_metric[row["metric"]].append(row)
     return added(_in_metric(some, delta / len(by_metric)) for some in by_metric.values())
 
@@ -84,12 +86,14 @@ def _in_metric(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
         return pure
     kinds = [BoundedRange if is_ranged(row["mechanism"]) else Pure for row in rows]
     counts: dict[PrivacyLoss, int] = defaultdict(int)
+    rho = 0.0
     for kind, row in zip(kinds, rows, strict=True):
-        counts[kind(row["largest"])] += row["tokens"] * row.get("times", 1)
-    rho = sum(
-        row["total"] * row["largest"] * row.get("times", 1) / 2 / (RANGED if kind is BoundedRange else 1)
-        for kind, row in zip(kinds, rows, strict=True)
-    )
+        count, of_length = row.get("times", 1), row.get("length_epsilon", 0.0)
+        counts[kind(row["largest"])] += row["tokens"] * count
+        if of_length:
+            counts[Pure(of_length)] += count
+        ranged = RANGED if kind is BoundedRange else 1.0
+        rho += count * ((row["total"] - of_length) * row["largest"] / ranged + of_length**2) / 2
     return min(pure, epsilon_at(sorted(counts.items(), key=repr), delta), concentrated(rho, delta))
 
 
@@ -105,8 +109,9 @@ def largest_composed(rows: pa.Table, tolds: Sequence[Told], delta: float, above:
     documents = np.asarray(pc.dictionary_encode(rows["key"].combine_chunks()).indices, dtype=np.int64)
     metrics, names = _of_rows(rows, [told.metric for told in tolds])
     ranged = np.array([is_ranged(told.mechanism) for told in tolds])[rows["told"].to_numpy()]
-    bound = _bounds(rows, documents, (metrics, len(names)), ranged, delta)
-    histories = _histories(rows, documents, metrics, ranged)
+    of_length = np.array([told.length_epsilon for told in tolds])[rows["told"].to_numpy()]
+    bound = _bounds(rows, documents, (metrics, len(names)), ranged, of_length, delta)
+    histories = _histories(rows, documents, metrics, ranged, of_length)
     order = np.argsort(documents, kind="stable")
     begins = np.searchsorted(documents[order], np.arange(bound.size + 1))
 
@@ -143,13 +148,20 @@ def _of_rows(rows: pa.Table, names: Sequence[str]) -> tuple[Ints, list[str]]:
 
 
 def _bounds(
-    rows: pa.Table, documents: Ints, metrics: tuple[Ints, int], ranged: npt.NDArray[np.bool_], delta: float
+    rows: pa.Table,
+    documents: Ints,
+    metrics: tuple[Ints, int],
+    ranged: npt.NDArray[np.bool_],
+    of_length: Floats,
+    delta: float,
 ) -> Floats:
     """Return what no document's ε exceeds, without composing: the cheaper of two bounds in each metric, summed."""
     size = int(documents.max()) + 1
     metric_of, count_of_metrics = metrics
-    total, largest = rows["total"].to_numpy() * rows["times"].to_numpy(), rows["largest"].to_numpy()
-    rho = np.minimum(total * largest, np.finfo(float).max) / 2 / np.where(ranged, RANGED, 1.0)
+    times, largest = rows["times"].to_numpy(), rows["largest"].to_numpy()
+    total = rows["total"].to_numpy() * times
+    words = np.minimum((total - of_length * times) * largest, np.finfo(float).max)
+    rho = words / 2 / np.where(ranged, RANGED, 1.0) + times * of_length**2 / 2
     held = np.zeros((count_of_metrics, size), dtype=bool)
     held[metric_of[total > 0], documents[total > 0]] = True
     each: Floats = (delta / np.maximum(held.sum(axis=0), 1)).astype(np.float64)
@@ -169,7 +181,9 @@ def _concentrated(rho: Floats, delta: Floats) -> Floats:
     return np.where(np.isnan(found), np.inf, found).astype(np.float64)
 
 
-def _histories(rows: pa.Table, documents: Ints, metrics: Ints, ranged: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def _histories(
+    rows: pa.Table, documents: Ints, metrics: Ints, ranged: npt.NDArray[np.bool_], of_length: Floats
+) -> npt.NDArray[np.uint64]:
     """Return 128 bits for each document that are equal where its rows are, in any order; uint64 [D, 2]."""
     out = np.zeros((int(documents.max()) + 1, 2), dtype=np.uint64)
     parts = [
@@ -178,6 +192,7 @@ def _histories(rows: pa.Table, documents: Ints, metrics: Ints, ranged: npt.NDArr
         *(rows[name].to_numpy().astype(np.uint64) for name in ("tokens", "times")),
     ]
     parts += [np.ascontiguousarray(rows[name].to_numpy()).view(np.uint64) for name in ("total", "largest")]
+    parts += [of_length.view(np.uint64)] if of_length.any() else []
     for half, start in enumerate((0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)):
         mixed = np.full(rows.num_rows, start, dtype=np.uint64)
         for part in parts:

@@ -9,9 +9,12 @@ from typing import Any
 
 from corpusveil.budget import Budget
 from corpusveil.budget.composition import epsilon_at, pure_sum
+from corpusveil.budget.length import Length
+from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import figure, round_up
 from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.mechanisms import Mechanism
+from corpusveil.transforms.lengths import length_epsilon
 
 LENGTHS = (50, 200, 500, 1000)
 """Words of the documents that a release states figures for."""
@@ -24,7 +27,9 @@ class DocumentFigure:
     """The guarantee of a document of ``words`` replaced words: ``pure``, and ``epsilon`` at ``delta``.
 
     It holds between documents of one skeleton in which each word differs by at most ``distance``, in the metric of the
-    mechanism. An infinite distance means any two words.
+    mechanism. An infinite distance means any two words. With a length policy, ``words`` are the released words: both
+    documents are compared as their fillers continue them. ``length_epsilon`` is included; it is the cost of one word
+    more or less, and None without a policy.
     """
 
     words: int
@@ -32,6 +37,7 @@ class DocumentFigure:
     epsilon: float
     delta: float
     distance: float
+    length_epsilon: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, numbers rounded up to six digits; any two words have no distance."""
@@ -41,6 +47,7 @@ class DocumentFigure:
             "epsilon": round_up(self.epsilon, DIGITS),
             "delta": self.delta,
             "distance": None if math.isinf(self.distance) else self.distance,
+            **({} if self.length_epsilon is None else {"length_epsilon": self.length_epsilon}),
         }
 
 
@@ -52,19 +59,26 @@ def check_distance(distance: float) -> float:
 
 
 def document_figure(
-    mechanism: Mechanism, budget: Budget, words: int, delta: float, distance: float = 1.0
+    mechanism: Mechanism,
+    budget: Budget,
+    words: int,
+    delta: float,
+    distance: float = 1.0,
+    length: Length | None = None,
 ) -> DocumentFigure:
-    """Return what a document of so many replaced words is promised.
+    """Return what a document of so many replaced words is promised; with a length policy, of so many released words.
 
     Raises UserError for a mechanism that promises nothing, and for numbers out of range.
     """
-    return figure_of(mechanism, budget.of_words(words), delta, distance)
+    return figure_of(mechanism, budget.of_words(words), delta, distance, length)
 
 
-def figure_of(mechanism: Mechanism, epsilons: Mapping[float, int], delta: float, distance: float) -> DocumentFigure:
+def figure_of(
+    mechanism: Mechanism, epsilons: Mapping[float, int], delta: float, distance: float, length: Length | None = None
+) -> DocumentFigure:
     """Return what a document is promised whose tokens have these epsilons, each so many of them."""
     change = None if math.isinf(check_distance(distance)) else distance
-    parts = []
+    parts: list[tuple[PrivacyLoss, int]] = []
     for epsilon, count in epsilons.items():
         loss = mechanism.privacy_loss(epsilon, change)
         if loss is None:
@@ -72,19 +86,28 @@ def figure_of(mechanism: Mechanism, epsilons: Mapping[float, int], delta: float,
                 f"{mechanism.name} has no guarantee, so nothing can be stated for a document; choose another mechanism."
             )
         parts.append((loss, count))
-    words = sum(epsilons.values())
-    return DocumentFigure(words, pure_sum(tuple(parts)), epsilon_at(parts, delta), delta, float(distance))
+    if of_length := length_epsilon(length):
+        parts.append((Pure(of_length), 1))
+    words, pure = sum(epsilons.values()), pure_sum(tuple(parts))
+    return DocumentFigure(
+        words, pure, epsilon_at(parts, delta), delta, float(distance), None if length is None else of_length
+    )
 
 
 def sentences(figures: Sequence[DocumentFigure], by: str) -> list[str]:
     """Say what some figures of one δ and distance promise, and between which documents; nothing without figures."""
     if not figures:
         return []
-    delta, distance = figures[0].delta, figures[0].distance
-    apart = "by any distance" if math.isinf(distance) else f"by a distance of at most {distance:g}"
+    delta = figures[0].delta
     each = "; ".join(f"{one.words:,} words: {figure(one.epsilon)} (pure {figure(one.pure)})" for one in figures)
-    told = (
-        f"(epsilon, delta) of documents at delta = {delta:g}, compared with documents of as many tokens in which "
-        f"each known word differs {apart}; epsilon {by}: {each}."
-    )
-    return [told]
+    compared = f"(epsilon, delta) of documents at delta = {delta:g}, compared with {neighbors(figures[0])}"
+    return [f"{compared}; epsilon {by}: {each}."]
+
+
+def neighbors(one: DocumentFigure) -> str:
+    """Say which documents a figure compares with."""
+    apart = "by any distance" if math.isinf(one.distance) else f"by a distance of at most {one.distance:g}"
+    if one.length_epsilon is None:
+        return f"documents of as many tokens in which each known word differs {apart}"
+    ends = "ends at most one word earlier or later" if one.length_epsilon else "is released with as many words"
+    return f"one that {ends} and in which each known word differs {apart}, fillers being words of both"

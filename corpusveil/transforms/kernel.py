@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.budget.accounting import Readings, joined, readings, unbounded
+from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
+from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
 from corpusveil.errors import ChangedError, VersionError
@@ -33,6 +34,7 @@ from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.joined_tokens import Joiner
+from corpusveil.transforms.lengths import at_released_length, fillers_of, length_epsilon
 from corpusveil.transforms.surrogates import NONE, Surrogates, surrogates
 
 KERNEL_VERSION = 2
@@ -170,6 +172,8 @@ class Kernel:
     """Equal texts get equal noise, whatever their identities."""
     numbers: str | None = None
     """The digest of the public numbers that surrogates are drawn from, where the policy asks for these."""
+    length: Length | None = None
+    """How many words documents are released with; None: as many as they have."""
 
     def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
@@ -194,15 +198,16 @@ class Kernel:
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
         pieces: list[npt.NDArray[np.uint8]] = []
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
+        present = texts.is_valid().to_numpy(zero_copy_only=False)
         for first, last in chunks(documents):
             piece, sizes = self._chunk(
-                prepared, data, documents[first : last + 1], identities[first:last], column, counts
+                prepared, data, documents[first : last + 1], identities[first:last], column, present[first:last], counts
             )
             pieces.append(piece)
             lengths.append(sizes)
         offsets = np.cumsum(np.concatenate(lengths))
         body = pa.py_buffer(np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint8))
-        valid = pa.py_buffer(np.packbits(texts.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
+        valid = pa.py_buffer(np.packbits(present, bitorder="little"))
         array = pa.LargeStringArray.from_buffers(
             len(texts), pa.py_buffer(offsets), body, valid if texts.null_count else None, texts.null_count
         )
@@ -248,9 +253,13 @@ class Kernel:
             keyed_tags(_part(secret, b"content"), "", [b""] * size, data, documents),
             keyed_tags(_part(secret, b"identity"), corpus, identities, data[:0], nothing),
         )
+        present = texts.is_valid().to_numpy(zero_copy_only=False)
         found: list[Readings] = []
         for first, last in chunks(documents):
             tokens, roles, _, words = self._parsed(prepared, data, documents[first : last + 1])
+            if self.length is not None:
+                tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], tokens.data, tokens.documents)
+                tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present[first:last])
             known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
             resampled, at_resampled, _ = _picked(prepared, tokens, roles, RESAMPLE)
             epsilons = self._shares(tokens, known, at_known, resampled, at_resampled, words)
@@ -260,7 +269,7 @@ class Kernel:
             bounds = np.array([_bound(self.mechanism, float(one), unknown) for one in different])
             drawn = np.bincount(at_resampled, minlength=last - first).astype(np.float64) * unknown
             found.append(readings(self.budget, at_known, epsilons, bounds[at], drawn, last - first))
-        whole = joined(found)
+        whole = with_length(joined(found), length_epsilon(self.length))
         return fingerprints, whole if self.mechanism.private else unbounded(whole)
 
     def _parsed(
@@ -286,11 +295,15 @@ class Kernel:
         documents: npt.NDArray[np.int64],
         identities: Sequence[Any],
         column: str,
+        present: npt.NDArray[np.bool_],
         counts: Counts,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens, roles, by_role, words = self._parsed(prepared, data, documents)
         counts.roles += by_role
         tags = self.noise_tags(self.draw_key.tag, column, identities, tokens.data, tokens.documents)
+        if self.length is not None:
+            tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
+            by_role = np.bincount(roles, minlength=len(ROLE_NAMES))
         drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts)
         replaced = self._surrogates(prepared, tokens, roles, tags, drawn)
         keep_layout = self.policy.layout == "keep"
@@ -309,6 +322,19 @@ class Kernel:
             out, offsets, replaced.text, replaced.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
+
+    def _at_length(
+        self,
+        length: Length,
+        prepared: Prepared,
+        tokens: Tokens,
+        roles: npt.NDArray[np.uint8],
+        tags: npt.NDArray[np.uint64],
+        present: npt.NDArray[np.bool_],
+    ) -> tuple[Tokens, npt.NDArray[np.uint8]]:
+        """Return the words that documents are released with, and their roles."""
+        fillers = fillers_of(self.mechanism.space, self.policy)
+        return at_released_length(tokens, roles, prepared.actions, present, length, self.draw_key, tags, fillers)
 
     def _surrogates(
         self,
@@ -352,8 +378,9 @@ class Kernel:
             out = self.mechanism.privatize(ids, epsilon, draws)
             drawn[known] = out
             size += bytes_of(out, longest)
-            counts.privatized += ids.size
-            counts.unchanged += int(np.count_nonzero(out == ids))
+            own = slice(None) if self.length is None else tokens.ends[known] > tokens.starts[known]  # no fillers
+            counts.privatized += ids[own].size
+            counts.unchanged += int(np.count_nonzero((out == ids)[own]))
         return drawn, size
 
     def _shares(

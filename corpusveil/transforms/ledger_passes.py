@@ -274,7 +274,8 @@ def ask(
 
 def told_of(entry: AnEntry) -> Told:
     """Return of which release an entry is."""
-    return Told(*(str(entry.about[name]) for name in Told._fields))
+    release, metric, mechanism = (str(entry.about[name]) for name in ("release", "metric", "mechanism"))
+    return Told(release, metric, mechanism, float(entry.about.get("length_epsilon", 0.0)))
 
 
 def line_of(entry: AnEntry) -> tuple[str, str, str]:

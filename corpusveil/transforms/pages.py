@@ -93,6 +93,9 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
         ("Input", f"{totals.input_bytes:,} bytes of text"),
         ("Time at work", f"{totals.seconds:,.1f} s, over all processes"),
     ]
+    if "length" in manifest["configuration"]:
+        own = sum(tokens[name] for name in ROLE_NAMES if policy.get(name) != "drop")
+        facts.insert(2, ("Words before documents were filled up or cut", f"{own:,}"))
     slowest = sorted(shards, key=lambda one: -one.seconds)[:SHOWN_SHARDS]
     rows = [
         {

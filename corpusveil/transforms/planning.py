@@ -28,6 +28,7 @@ from corpusveil.storage.ledger import READINGS, Entry, Held, Ledger, read_entry
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.text.policy import DROP
 from corpusveil.transforms.copies import Copies, content_tags, count
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.document_figures import DocumentFigure, figure_of, sentences
@@ -74,6 +75,8 @@ class Forecast(Shown):
     copies: Copies | None = None
     composed: DocumentFigure | None = None
     """What the dearest sampled document spends in (epsilon, delta), where the release has a delta."""
+    own_words: int | None = None
+    """Words of the documents themselves, where a length policy releases another number of words."""
 
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for so many processes."""
@@ -81,6 +84,8 @@ class Forecast(Shown):
             f"{self.shards} shards, {self.bytes_read / MIB:,.1f} MiB; {self.sampled} were sampled",
             f"about {self.documents:,} documents, {self.tokens:,} tokens, {self.bytes_written / MIB:,.1f} MiB written",
         ]
+        if self.own_words is not None:
+            told.append(f"before documents are filled up or cut they have about {self.own_words:,} words")
         each = f"{self.cpu_seconds / workers:,.1f} s on {workers} processes of {self.memory / MIB:,.0f} MiB"
         told.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
         names = {"total": "epsilons in all", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
@@ -162,7 +167,13 @@ def forecast(
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(entries), refused, spent,
         composed=_dearest(release, entries),
+        own_words=None if release.length is None else round(_own_words(release, counts) * scale),
     )  # fmt: skip
+
+
+def _own_words(release: Release, counts: Counts) -> int:
+    """Return how many words documents have that a length policy fills up or cuts."""
+    return int(counts.roles[release.policy.actions() != DROP].sum())
 
 
 def _warm(job: ShardJob) -> None:
@@ -202,12 +213,12 @@ def _dearest(release: Release, entries: Sequence[Entry]) -> DocumentFigure | Non
     tokens: dict[float, int] = {}  # of equal shares more tokens spend more
     for entry in entries:
         spent = (entry.table[name].to_pylist() for name in ("largest", "tokens"))
-        for largest, length in zip(*spent, strict=True):
-            tokens[largest] = max(tokens.get(largest, 0), length)
+        for largest, words in zip(*spent, strict=True):
+            tokens[largest] = max(tokens.get(largest, 0), words)
     figures = [
-        figure_of(release.mechanism, {largest: length}, release.delta, release.distance)
-        for largest, length in tokens.items()
-        if length
+        figure_of(release.mechanism, {largest: words}, release.delta, release.distance, release.length)
+        for largest, words in tokens.items()
+        if words
     ]
     return max(figures, key=lambda one: one.epsilon, default=None)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import written
 from corpusveil.budget.composition import check_delta
+from corpusveil.budget.length import Length, LengthGrid, LengthNoise
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, Shown
@@ -31,6 +32,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
+from corpusveil.transforms.lengths import disclosed, refuse_unsound
 from corpusveil.transforms.risk import EpsilonAtRisk
 from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
 
@@ -48,6 +50,8 @@ class Release(Shown):
     """What words are joined to, where the policy's tokenizer is not ``word``."""
     duplicates: Duplicates = "independent"
     """Whether equal texts under different identities get noise of their own, the same, or all but one are left out."""
+    length: Length | None = field(default=None, kw_only=True)
+    """How many words documents are released with: ``LengthGrid`` or ``LengthNoise``; None: as many as they have."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
     """Needed for a mechanism that has no guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
@@ -62,8 +66,9 @@ class Release(Shown):
         @overload
         def __init__(
             self, mechanism: Mechanism, budget: Budget, policy: TextPolicy, key: Key,
-            collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, accept_no_guarantee: bool = ...,
-            risk: EpsilonAtRisk | None = ..., delta: float | None = ..., distance: float = ...,
+            collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, length: Length | None = ...,
+            accept_no_guarantee: bool = ..., risk: EpsilonAtRisk | None = ..., delta: float | None = ...,
+            distance: float = ...,
         ) -> None: ...  # fmt: skip
 
         @overload
@@ -110,6 +115,7 @@ class Release(Shown):
                 f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
                 "out."
             )
+        refuse_unsound(self.length, self.policy, self.budget.allocation)
         if self.delta is not None:
             check_delta(self.delta)
         check_distance(self.distance)
@@ -130,6 +136,8 @@ class Release(Shown):
                 raise MismatchError(f"{name}: {given}; give {make}.")
         if not isinstance(self.collocations, (Collocations, NoneType)):
             raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
+        if not isinstance(self.length, (LengthGrid, LengthNoise, NoneType)):
+            raise of_other_type("length", self.length, "cv.LengthGrid(50) or cv.LengthNoise(0.1)")
         if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
             raise of_other_type("risk", self.risk, "the result of cv.epsilon_for_risk(mechanism, 0.5)")
 
@@ -151,6 +159,7 @@ class Release(Shown):
             **({} if self.collocations is None else {"collocations": self.collocations.digest}),
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
             **({} if self.numbers is None else {"numbers": self.numbers}),
+            **({} if self.length is None else {"length": self.length.as_dict()}),
         }
 
     def guarantee(self) -> Guarantee:
@@ -168,7 +177,7 @@ class Release(Shown):
         """
         if self.delta is None:
             raise UnsetError("delta: this release has no delta; make the release with one, such as delta=1e-6.")
-        return document_figure(self.mechanism, self.budget, words, self.delta, self.distance)
+        return document_figure(self.mechanism, self.budget, words, self.delta, self.distance, self.length)
 
     def document_figures(self) -> tuple[DocumentFigure, ...]:
         """Return the figures of documents of some lengths, none without ``delta`` or where nothing is promised."""
@@ -200,8 +209,9 @@ class Release(Shown):
                 ("budget", f"epsilon {written(budget.epsilon)} a {budget.per}{shared}"),
                 ("text", ", ".join(f"{name} {value}" for name, value in policy.as_dict().items())),
                 *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk: "))]),
+                *([] if self.length is None else [("length", self.length.disclosed)]),
                 *([] if self.duplicates == "independent" else [("equal texts", str(self.duplicates))]),
-                ("in the clear", "; ".join(policy.disclosed())),
+                ("in the clear", "; ".join(disclosed(policy, self.length))),
                 ("promise", "release.guarantee() shows it" if mechanism.private else "none"),
             ],
         )
@@ -225,6 +235,7 @@ class Release(Shown):
             self.collocations,
             self.duplicates == "same-noise",
             self.numbers,
+            self.length,
         )
 
 

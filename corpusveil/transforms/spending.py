@@ -34,6 +34,7 @@ from corpusveil.storage.ledger import (
     READINGS,
     ROWS,
     VERSION,
+    WITH_LENGTH,
     AnEntry,
     Entry,
     Held,
@@ -50,6 +51,7 @@ from corpusveil.transforms.copies import Drops
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.ledger_passes import Where, ask
 from corpusveil.transforms.ledger_summary import Names
+from corpusveil.transforms.lengths import length_epsilon
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.shard_notes import Pass, Seen, look
 from corpusveil.transforms.spent_documents import Question, Spent
@@ -163,8 +165,9 @@ class SpendingPass(Pass):
 
 
 def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
+    of_length = length_epsilon(release.length)
     return {
-        "version": VERSION,
+        "version": WITH_LENGTH if of_length else VERSION,
         "corpus": corpus,
         "column": column,
         "release": release.name,
@@ -172,6 +175,7 @@ def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
         "mechanism": release.mechanism.name,
         "space": release.mechanism.space.digest,
         "budget": release.budget.as_dict(),
+        **({"length_epsilon": of_length} if of_length else {}),
     }
 
 

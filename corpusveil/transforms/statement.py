@@ -7,16 +7,22 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.budget.budget import times, written
+from corpusveil.budget.length import LengthGrid
 from corpusveil.display import rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.document_figures import sentences
 from corpusveil.transforms.kernel import public_weights
+from corpusveil.transforms.lengths import disclosed, length_epsilon, without_token_count
 
 if TYPE_CHECKING:
     from corpusveil.transforms.release import Release
 
+_RELEASED = (
+    "two documents that are released with m words each, as their fillers continue them and with unknown words in the "
+    "same places"
+)
 NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 KEY_ASSUMPTION = "The key is secret, and no reader can have texts of their own privatized under it."
 
@@ -48,7 +54,38 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
 def documents_in_words(release: Release) -> list[str]:
     """Return what documents are promised in (epsilon, delta), in a sentence; nothing for a release without a delta."""
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
-    return sentences(release.document_figures(), f"by the number of replaced words{shares}")
+    which = "replaced" if release.length is None else "released"
+    return sentences(release.document_figures(), f"by the number of {which} words{shares}")
+
+
+def _of_length(release: Release, token: Guarantee) -> list[str]:
+    """Say what the length policy promises, and what a word costs that only one of two documents has."""
+    length = release.length
+    if length is None:
+        return []
+    beyond = f"against a filler at most {rounded_up(token.plain_ldp)} nats, whatever the word"
+    fillers = (
+        "Fillers are drawn from public counts, and replaced like words of the text; they follow the text, m counts "
+        "them, and a document and its fillers are compared as one."
+    )
+    seen = "Where epsilon leaves most words as they are, a reader sees where the text stops making sense."
+    if isinstance(length, LengthGrid):
+        told = (
+            f"Length: documents are filled up to the next of {_points(length)} words. Between two documents in one "
+            "cell of this grid the length tells nothing (0 nats); the cell is disclosed."
+        )
+        return [f"{told} {fillers}", f"A word that only the longer of two documents in a cell has: {beyond}. {seen}"]
+    each = written(length_epsilon(length))
+    told = (
+        f"Length: the number of words is released with noise of epsilon {each} for each word more or less, between "
+        "documents of any lengths. Where the noise is negative, the text is cut at its end."
+    )
+    word = f"A word that only the longer of two documents has: {each} for the length, and {beyond}. {seen}"
+    return [f"{told} {fillers}", word]
+
+
+def _points(length: LengthGrid) -> str:
+    return ", ".join(f"{one:,}" for one in length.first_points(4)) + ", …"
 
 
 def guarantee_of(release: Release) -> Guarantee:
@@ -63,7 +100,9 @@ def guarantee_of(release: Release) -> Guarantee:
             token,
             metric=f"the largest over a document's words of: {mechanism.distance}",
             plain_ldp=math.log(TOTAL / FLOOR),
-            neighbors="documents with equally many tokens that differ only in known words; plain_ldp is for a word",
+            neighbors="documents with equally many tokens that differ only in known words; plain_ldp is for a word"
+            if release.length is None
+            else "documents that are released with equally many words; plain_ldp is for a word",
             notes=(),
         )
     public = public_weights(mechanism.space).astype("float64") / TOTAL
@@ -82,8 +121,9 @@ def guarantee_of(release: Release) -> Guarantee:
                 "to the grid 2^(j/8). The log-ratio of any output for two originals is at most this epsilon times "
                 f"their distance. The distance is {mechanism.distance}."
             )
-        lines += budget.promises()
+        lines += budget.promises() if release.length is None else budget.promises(_RELEASED)
         lines += documents_in_words(release)
+        lines += _of_length(release, token)
         if policy.tokenizer != "word":
             words = ", each of as many words" if budget.by_words else ""
             lines.append(
@@ -144,7 +184,11 @@ def guarantee_of(release: Release) -> Guarantee:
     key = f"{NOT_PRIVATE}, which everybody has." if release.key.test else KEY_ASSUMPTION
     return dataclasses.replace(
         token,
-        disclosed=tuple(dict.fromkeys((*policy.disclosed(), *token.disclosed, *copies))),
+        disclosed=tuple(
+            dict.fromkeys(
+                (*disclosed(policy, release.length), *without_token_count(token.disclosed, release.length), *copies)
+            )
+        ),
         assumptions=(*token.assumptions, key),
         notes=tuple(lines),
         per=budget.per,

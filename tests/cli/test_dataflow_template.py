@@ -91,10 +91,15 @@ VALID = {
     "layout": "keep",
     "case": "restore",
     "hyphens": "join",
+    "pad": "50",
+    "padGrowth": "1.5",
+    "lengthEpsilon": "0.1",
+    "lengthExtra": "30",
     "acceptNoGuarantee": "true",
 }
 BESIDE = (
     "risk", "riskOf", "model", "parameter", "profile", "strategy", "averageWords", "allocation", "weights", "format",
+    "pad", "padGrowth", "lengthEpsilon", "lengthExtra",
 )  # fmt: skip
 """What excludes something else among the examples, or is of another mechanism."""
 BROKEN = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,21 @@ class TestTheSameBytes:
         columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "extra"))
         same_everywhere(release, corpus, tmp_path / "a", ways[:1], format=suffix[1:], columns=columns)
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
+
+    @pytest.mark.parametrize(
+        ("length", "ways"),
+        [(cv.LengthGrid(6, 1.5), ["Beam", "row ranges"]), (cv.LengthNoise(0.5), ["Spark, row ranges"])],
+    )
+    def test_of_length_policies(self, ground: Ground, corpus: Path, tmp_path: Path, length: Any, ways: Any) -> None:
+        """Released lengths are drawn for each document alone: however a shard is split, and on every engine."""
+        mechanism, budget = cv.mechanism("ring-geometric", ground.space), cv.Budget(9.0, "document")
+        policy = cv.TextPolicy(punctuation="drop", contacts="drop")
+        release = cv.Release(mechanism, budget, policy, cv.Key(TEST_KEY), length=length)
+        same_everywhere(release, corpus, tmp_path, ways)
+        texts = [json.loads(line)["text"] for line in (tmp_path / "0/data/part-00001-of-00003.jsonl").open()]
+        sizes = {len(text.split()) for text in texts}
+        assert sizes <= set(cv.LengthGrid(6, 1.5).first_points(9)) or length != cv.LengthGrid(6, 1.5)
+        assert len(sizes) > 1
 
     @pytest.mark.parametrize("policy", [{}, {"case": "restore", "layout": "keep"}, {"punctuation": "drop"}])
     def test_of_surrogates(self, tmp_path: Path, policy: Any) -> None:

@@ -53,6 +53,10 @@ RELEASES: dict[str, list[Release]] = {
     ],
     "policy": [dataclasses.replace(BASE, policy=cv.TextPolicy(numbers="mask")), JOINED],
     "collocations": [JOINED, dataclasses.replace(JOINED, collocations=OTHER_TABLE)],
+    "length": [
+        dataclasses.replace(BASE, policy=cv.TextPolicy(punctuation="drop", contacts="drop"), length=length)
+        for length in (None, cv.LengthGrid(8), cv.LengthGrid(8, 2.0), cv.LengthNoise(0.5), cv.LengthNoise(0.5, 3))
+    ],
     "duplicates": [dataclasses.replace(BASE, duplicates=name) for name in DUPLICATES],
     "key": [dataclasses.replace(BASE, key=cv.Key(TEST_KEY[::-1]))],
 }
@@ -138,7 +142,7 @@ def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
             first, second = before.configuration(), one.configuration()
             changed |= {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
     versions = {"kernel", "tokenizer"}  # see below
-    assert changed | versions == set(BASE.configuration()) | set(JOINED.configuration()) | {"duplicates"}
+    assert changed | versions == set(BASE.configuration()) | set(JOINED.configuration()) | {"duplicates", "length"}
 
 
 @pytest.mark.parametrize("duplicates", DUPLICATES)

@@ -24,12 +24,15 @@ from scipy import stats
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings
 from corpusveil.budget.composition import epsilon_at
+from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.display import Card, Shown, Table, figure
 from corpusveil.errors import NoClosedForm, NoGuaranteeError
+from corpusveil.evaluation.attacks.length_audit import length_reasons
 from corpusveil.evaluation.defaults import LEVEL
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.keys import Key
-from corpusveil.transforms.document_figures import DocumentFigure, document_figure
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.document_figures import DocumentFigure, document_figure, neighbors
 from corpusveil.transforms.release import Release
 
 Floats = npt.NDArray[np.float64]
@@ -62,6 +65,7 @@ class DocumentAudit(Shown):
 
     mechanism: str
     checks: tuple[DocumentCheck, ...]
+    length: Length | None = None
 
     @property
     def refuted(self) -> bool:
@@ -74,12 +78,12 @@ class DocumentAudit(Shown):
              "reasons": list(one.reasons)}
             for one in self.checks
         ]  # fmt: skip
-        return {"mechanism": self.mechanism, "documents": checks, "refuted": self.refuted}
+        of_length = {} if self.length is None else {"length": self.length.as_dict()}
+        return {"mechanism": self.mechanism, **of_length, "documents": checks, "refuted": self.refuted}
 
     def card(self) -> Card:
         """Return a row a budget and length."""
         first = self.checks[0].stated
-        apart = "by any distance" if math.isinf(first.distance) else f"by at most {first.distance:g}"
         heads = ("budget", "words", "pure", f"epsilon at delta = {first.delta:g}", "a pair needs", "verdict")
         rows = [
             [f"{one.budget.epsilon:.6g} a {one.budget.per}", f"{one.stated.words:,}", figure(one.stated.pure),
@@ -88,7 +92,10 @@ class DocumentAudit(Shown):
             for one in self.checks
         ]  # fmt: skip
         reasons = [f"{one.stated.words:,} words: {reason}" for one in self.checks for reason in one.reasons]
-        fields = [("between", f"documents of as many words, in which each word differs {apart}")]
+        apart = "by any distance" if math.isinf(first.distance) else f"by at most {first.distance:g}"
+        compared = f"documents of as many words, in which each word differs {apart}"
+        fields = [("between", compared if self.length is None else f"a document and {neighbors(first)}")]
+        fields += [] if self.length is None else [("length", self.length.disclosed)]
         fields += [("REFUTED", reason) for reason in reasons]
         return Card(f"Documents by {self.mechanism}", fields, [Table(heads, rows)])
 
@@ -106,8 +113,9 @@ def audit_documents(
     *,
     level: float = LEVEL,
     key: Key | None = None,
+    length: Length | None = None,
 ) -> DocumentAudit:
-    """Check the guarantee of documents of these lengths at each budget.
+    """Check the guarantee of documents of these lengths at each budget, and with a ``length`` policy that policy.
 
     ``level`` is the probability, over all checks, of refuting a guarantee that holds. ``key`` is the key of the draws
     (default: a fresh key). Raises UserError for a mechanism that promises nothing, and for numbers out of range.
@@ -116,7 +124,8 @@ def audit_documents(
         raise NoGuaranteeError(
             f"{mechanism.name} has no guarantee, so there is nothing to check for a document; choose another mechanism."
         )
-    release = Release(mechanism, budgets[0], key=key or Key.generate())
+    policy = TextPolicy() if length is None else TextPolicy(punctuation="drop", contacts="drop")
+    release = Release(mechanism, budgets[0], policy, key or Key.generate(), length=length)
     each = level / (len(budgets) * len(lengths))
     return DocumentAudit(
         mechanism.name,
@@ -125,17 +134,23 @@ def audit_documents(
             for budget in budgets
             for words in lengths
         ),
+        length,
     )
 
 
 def _check(release: Release, words: int, delta: float, distance: float, level: float) -> DocumentCheck:
-    mechanism, budget = release.mechanism, release.budget
-    stated = document_figure(mechanism, budget, words, delta, distance)
+    mechanism, budget, length = release.mechanism, release.budget, release.length
+    reasons = length_reasons(release, words, level / 2)
+    level -= 0 if length is None else level / 2
+    if isinstance(length, LengthGrid):  # of all documents of the cell these have the most words of their own
+        words = int(length.released(np.array([words]))[0])
+    stated = document_figure(mechanism, budget, words, delta, distance, length)
     shares = budget.of_words(words)
     pair = _pair(mechanism, max(shares), distance)
     if pair is None:
-        return DocumentCheck(stated, budget, None, None)
-    reasons = []
+        return DocumentCheck(stated, budget, None, None, tuple(reasons))
+    if not isinstance(length, LengthGrid):  # documents of noisy lengths have as many words only by chance
+        release = dataclasses.replace(release, length=None)
     needed = _needed(mechanism, pair, shares, delta)
     if needed is not None and needed > stated.epsilon * (1 + TOLERANCE) + TOLERANCE:
         reasons.append(f"{needed:.6g} is needed at delta = {delta:g}, and {stated.epsilon:.6g} is stated")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.budget import Budget
+from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
@@ -48,13 +49,13 @@ def release_of(
     duplicates = configuration.get("duplicates", "independent")
     try:
         budget = Budget(**{**configuration["budget"], **({} if epsilon is None else {"epsilon": epsilon})})
-        policy = TextPolicy(**configuration["text"])
+        policy, length = TextPolicy(**configuration["text"]), length_of(configuration.get("length"))
     except (TypeError, ValueError):
         raise BadRecordError(DAMAGED) from None
     chosen = mechanism_of(manifest, options.space) if mechanism is None else mechanism
     copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
     key = Key.generate()  # what is made under it is measured, never released
-    return Release(chosen, budget, policy, key, options.collocations, copies, accept_no_guarantee=True)
+    return Release(chosen, budget, policy, key, options.collocations, copies, length=length, accept_no_guarantee=True)
 
 
 def picture_of(manifest: Mapping[str, Any], options: EvaluationOptions) -> Illustration | None:

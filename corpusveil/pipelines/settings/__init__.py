@@ -18,6 +18,7 @@ from corpusveil.pipelines.settings.sections import (
     EngineSettings,
     KeySettings,
     LedgerSettings,
+    LengthSettings,
     MechanismSettings,
     ModelSettings,
     OutputSettings,
@@ -40,6 +41,7 @@ class Settings(BaseModel):
     mechanism: MechanismSettings | None = None
     budget: BudgetSettings | None = None
     text: TextSettings = Field(default_factory=TextSettings)
+    length: LengthSettings = Field(default_factory=LengthSettings)
     key: KeySettings = Field(default_factory=KeySettings)
     ledger: LedgerSettings | None = None
     engine: EngineSettings = Field(default_factory=EngineSettings)
@@ -80,6 +82,6 @@ class Settings(BaseModel):
 
 __all__ = [
     "BudgetSettings", "CollocationsSettings", "CorpusSettings", "DenoiseSettings", "EmbeddingsSettings",
-    "EngineSettings", "KeySettings", "LedgerSettings", "MechanismSettings", "ModelSettings", "OutputSettings",
-    "ScheduleSettings", "Settings", "SpaceSettings", "TextSettings",
+    "EngineSettings", "KeySettings", "LedgerSettings", "LengthSettings", "MechanismSettings", "ModelSettings",
+    "OutputSettings", "ScheduleSettings", "Settings", "SpaceSettings", "TextSettings",
 ]  # fmt: skip

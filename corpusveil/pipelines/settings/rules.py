@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
 
 Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
-OF_RELEASE = ("mechanism", "budget", "text", "key", "ledger", "output", "schedule")
+OF_RELEASE = ("mechanism", "budget", "text", "length", "key", "ledger", "output", "schedule")
 """The sections that are of no use but for a release."""
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
@@ -25,7 +25,7 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what settings do not go together."""
-    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _ledger, _text, _engine):
+    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _ledger, _text, _length, _engine):
         yield from rule(settings)
 
 
@@ -158,6 +158,27 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
         TextPolicy(**text.model_dump(exclude={"collocations"}))
     except UserError as error:
         yield "text", str(error).removesuffix(".")
+
+
+def _length(settings: Settings) -> Iterator[tuple[str, str]]:
+    length = settings.length
+    if length.pad is not None and length.noise is not None:
+        yield "length.noise", "it stands in place of {length.pad}; leave one of the two out"
+    if length.pad is None and length.growth != 1:
+        yield "length.growth", "it is for {length.pad}; add that or leave this out"
+    if length.noise is None and length.extra:
+        yield "length.extra", "it is for {length.noise}; add that or leave this out"
+    if length.pad is None and length.noise is None:
+        return
+    from corpusveil.text.policy import TextPolicy
+    from corpusveil.transforms.lengths import refuse_unsound
+
+    filled = presets.settled(settings)
+    try:
+        policy = TextPolicy(**filled.text.model_dump(exclude={"collocations"}))
+        refuse_unsound(length.chosen(), policy, filled.value("budget.allocation"))
+    except UserError as error:
+        yield "length.pad" if length.pad is not None else "length.noise", str(error).removesuffix(".")
 
 
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ and its row in ``docs/settings.md`` follow from it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
@@ -25,6 +25,9 @@ from corpusveil.choices import (
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
 from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key
+
+if TYPE_CHECKING:
+    from corpusveil.budget.length import Length
 
 Tokenizer = Literal["word", "gst", "mst", "optimal"]
 
@@ -310,6 +313,35 @@ class TextSettings(Section):
     hyphens: Hyphens = key(
         "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was "
         "made from.", "split")
+
+
+class LengthSettings(Section):
+    """How many words documents are released with; without this section as many as they have."""
+
+    GROUP: ClassVar[Group] = "How private"
+    COMMANDS = SHOWING
+
+    pad: int | None = key(
+        "Fill every document up with words drawn from public counts to a multiple of so many words, so that its length "
+        "is disclosed no finer.", None, metavar="WORDS", ge=1, le=1_000_000)
+    growth: float = key(
+        "For {length.pad}: let each size be at least so many times the one before, 1.01 or more; 1: all multiples.",
+        1.0, commands=dict.fromkeys(SHOWING, "pad_growth"), ge=1, le=100)
+    noise: float | None = key(
+        "In place of {length.pad}: release every document with its number of words plus two-sided geometric noise of "
+        "this epsilon a word, 0.001 to 20; it is filled up or cut at its end.", None,
+        commands=dict.fromkeys(SHOWING, "length_epsilon"), ge=0.001, le=20)
+    extra: int = key(
+        "For {length.noise}: words more for every document, so that fewer are cut.", 0,
+        commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
+
+    def chosen(self) -> Length | None:
+        """Return the policy that is asked for."""
+        from corpusveil.budget.length import LengthGrid, LengthNoise
+
+        if self.pad is not None:
+            return LengthGrid(self.pad, self.growth)
+        return None if self.noise is None else LengthNoise(self.noise, self.extra)
 
 
 class KeySettings(Section):

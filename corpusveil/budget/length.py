@@ -1,0 +1,212 @@
+"""How many words a document is released with: as many as it has, a point of a public grid, or its number plus noise.
+
+A released document is the first L words of the original, continued by fillers. Fillers are drawn from public counts and
+replaced like words of the text. The law of L depends on the original through its number of words n alone; the proof of
+what that promises is in ``docs/mathematics.md`` (Length).
+
+*Grid*: L is the least point of a public grid that is n or more. *Noise*: L = n + extra + K, at least 1, and K is
+two-sided geometric, ``Pr[K = k] ∝ e^(-epsilon |k|)`` (Ghosh, Roughgarden, Sundararajan 2009).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import BadRecordError, BadValueError
+from corpusveil.sampling.draws import LENGTH, Draws
+from corpusveil.sampling.weights import PRECISION_BITS, TOTAL, WeightTable, exp_fixed
+
+Ints = npt.NDArray[np.int64]
+
+MOST_WORDS = 1 << 31
+"""No text that is read at once has more tokens."""
+LARGEST_STEP = 1_000_000
+LEAST_GROWTH, MOST_GROWTH = 1.01, 100.0
+LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
+SLACK = 2.0**-20
+"""Noise is drawn at epsilon times 1 minus this, so that integer weights never exceed epsilon."""
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_STEP:
+        raise BadValueError(f"{name} = {value}: it is a whole number of words from {least} to {LARGEST_STEP:,}.")
+
+
+def _check_number(name: str, value: Any, least: float, most: float, also: float | None = None) -> None:
+    good = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not good or not (least <= value <= most or value == also):
+        said = f"a number from {least:g} to {most:g}" + ("" if also is None else f", or {also:g}")
+        raise BadValueError(f"{name} = {value}: it is {said}.")
+
+
+@dataclass(frozen=True, slots=True)
+class LengthGrid:
+    """Fill documents up to the next point of a public grid.
+
+    The first point is ``step`` words. The next one is the least multiple of ``step`` that is larger, and at least
+    ``growth`` times as large: with growth 1, all multiples of ``step``. An empty text gets ``step`` words, too. Raises
+    UserError for values out of range.
+    """
+
+    step: int
+    growth: float = 1.0
+
+    policy: ClassVar[str] = "grid"
+    epsilon: ClassVar[float] = 0.0
+    """What the length itself costs a word more or less: within a cell nothing."""
+
+    def __post_init__(self) -> None:
+        _check_whole("step", self.step, 1)
+        _check_number("growth", self.growth, LEAST_GROWTH, MOST_GROWTH, also=1.0)
+        object.__setattr__(self, "growth", float(self.growth))
+
+    def released(self, words: Ints, draws: Draws | None = None) -> Ints:  # noqa: ARG002 - nothing is drawn
+        """Return how many words documents of so many words are released with; int64 [D] -> int64 [D]."""
+        if self.growth == 1:
+            return np.asarray(np.maximum(-(-words // self.step), 1) * self.step, dtype=np.int64)
+        points = _points(self.step, self.growth)
+        return np.asarray(points[np.searchsorted(points, words, side="left")], dtype=np.int64)
+
+    def first_points(self, count: int) -> list[int]:
+        """Return the first points of the grid."""
+        return [int(one) for one in _first(self.step, self.growth, count)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the policy and its parameters, for a digest or a manifest."""
+        return {"policy": self.policy, **dataclasses.asdict(self)}
+
+    @property
+    def disclosed(self) -> str:
+        """What a reader sees of a document's length."""
+        points = ", ".join(f"{one:,}" for one in self.first_points(3))
+        return f"how many words a document has, rounded up to a point of the grid ({points}, …)"
+
+
+@dataclass(frozen=True, slots=True)
+class LengthNoise:
+    """Release documents with their number of words, plus ``extra``, plus two-sided geometric noise of ``epsilon``.
+
+    Where the sum is larger than the document, fillers follow; where it is smaller, the document is cut at its end.
+    ``extra`` words make cuts rarer: one document in ``2 e^(epsilon extra)`` is cut, about. Raises UserError for values
+    out of range.
+    """
+
+    epsilon: float
+    extra: int = 0
+
+    policy: ClassVar[str] = "noise"
+
+    def __post_init__(self) -> None:
+        _check_number("epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON)
+        _check_whole("extra", self.extra, 0)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+
+    def released(self, words: Ints, draws: Draws) -> Ints:
+        """Return how many words documents of so many words are released with; int64 [D] -> int64 [D].
+
+        ``draws`` has one token for each document.
+        """
+        return np.asarray(np.maximum(words + self.extra + two_sided(self.epsilon, draws), 1), dtype=np.int64)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the policy and its parameters, for a digest or a manifest."""
+        return {"policy": self.policy, **dataclasses.asdict(self)}
+
+    @property
+    def disclosed(self) -> str:
+        """What a reader sees of a document's length."""
+        more = f" and {self.extra:,} more" if self.extra else ""
+        return f"how many words a document has{more}, plus noise (epsilon {self.epsilon:g} for each word)"
+
+
+Length: TypeAlias = LengthGrid | LengthNoise
+
+
+def length_of(fields: dict[str, Any] | None) -> Length | None:
+    """Return the policy that ``as_dict`` wrote; None for None. Raises UserError for fields of no policy."""
+    if fields is None:
+        return None
+    given = dict(fields)
+    kinds: dict[Any, type[Length]] = {"grid": LengthGrid, "noise": LengthNoise}
+    try:
+        return kinds[given.pop("policy")](**given)
+    except (KeyError, TypeError):
+        raise BadRecordError(
+            "The manifest has a length policy that this version of corpusveil does not know; install a later one."
+        ) from None
+
+
+def _first(step: int, growth: float, count: int) -> Ints:
+    return np.arange(1, count + 1) * step if growth == 1 else _points(step, growth)[:count]
+
+
+@functools.lru_cache(maxsize=8)
+def _points(step: int, growth: float) -> Ints:
+    """Return the points of a growing grid up to ``MOST_WORDS`` and one beyond, by exact arithmetic; int64."""
+    points, factor = [step], Fraction(growth)
+    while points[-1] < MOST_WORDS:
+        points.append(max(-(-points[-1] * factor // step), points[-1] // step + 1) * step)
+    return np.array([int(one) for one in points], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Geometric:
+    """A geometric number in blocks: ``size`` numbers a block, and ``again`` / 2^64 the chance of a further block.
+
+    ``within`` draws the number inside a block; None for blocks of one number.
+    """
+
+    size: int
+    again: int
+    within: WeightTable | None
+
+
+def geometric_weights(epsilon: float) -> tuple[list[int], int]:
+    """Return the integer weights of the numbers in a block, total 2^64, and the weight of a further block.
+
+    The law on 0, 1, 2, … is proportional to ``weight[k % B] (again / 2^64)^(k // B)``. Each probability is at most that
+    of the number before it, and at least e^-epsilon times that.
+    """
+    exact = epsilon * (1 - SLACK)
+    size = max(1, int(1 / exact))
+    powers = [exp_fixed(-exact * k) for k in range(size)]
+    weights = [power * TOTAL // sum(powers) for power in powers]
+    weights[0] += TOTAL - sum(weights)
+    again = (exp_fixed(-exact * size) >> (PRECISION_BITS - 64)) + 1
+    return weights, again
+
+
+@functools.lru_cache(maxsize=16)
+def _geometric(epsilon: float) -> _Geometric:
+    weights, again = geometric_weights(epsilon)
+    table = WeightTable(np.array(weights, dtype=np.uint64)) if len(weights) > 1 else None
+    return _Geometric(len(weights), again, table)
+
+
+def two_sided(epsilon: float, draws: Draws) -> Ints:
+    """Return a two-sided geometric number for each document; int64 [D].
+
+    It is the difference of two geometric numbers. A log-ratio of its probabilities of neighbouring numbers is at most
+    epsilon, since that of a geometric number is.
+    """
+    law, count = _geometric(epsilon), len(draws)
+    numbers = np.zeros((2, count), dtype=np.int64)
+    if law.within is not None:
+        for side, lanes in enumerate(draws.pair(LENGTH)):
+            numbers[side] = law.within.cells(lanes)
+    going = np.ones((2, count), dtype=np.bool_)
+    attempt = 0
+    while (some := np.flatnonzero(going.any(axis=0))).size:
+        attempt += 1
+        further = Draws(draws.key, draws.tags, draws.documents[some], draws.positions[some]).pair(LENGTH, attempt)
+        for side, lanes in enumerate(further):
+            going[side, some] &= lanes < np.uint64(law.again)
+            numbers[side, some] += law.size * going[side, some]
+    return np.asarray(numbers[0] - numbers[1], dtype=np.int64)

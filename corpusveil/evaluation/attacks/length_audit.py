@@ -1,0 +1,176 @@
+"""Audits of a length policy: do released lengths tell more than is stated, and are fillers what they are said to be.
+
+Documents that consist of one word go through the release's own kernel, as many as give about 65,000 words, and are read
+back as text. On a grid all documents of one cell have to have the same number of words. With noise, a first batch
+chooses an event of the lengths of documents of n and of n + 1 words, and a fresh one bounds its probabilities
+(Clopper-Pearson): their log-ratio may not exceed epsilon with confidence. Fillers stand behind the words of the text;
+what they became is compared, in the same two steps, between documents of different words, and with public words that
+are replaced at the stated epsilon outside the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy import stats
+
+from corpusveil.budget.length import LengthGrid
+from corpusveil.errors import ConflictError
+from corpusveil.sampling.draws import FILLER, Draws
+from corpusveil.sampling.weights import WeightTable
+from corpusveil.transforms.kernel import words_of
+from corpusveil.transforms.lengths import filler_weights
+from corpusveil.transforms.release import Release
+
+WORDS = 1 << 16
+FEWEST, MOST = 128, 1 << 13
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What D documents of ``own`` words became: lengths int64 [D], and the ids of fillers, int64 [K]."""
+
+    own: int
+    lengths: Ints
+    fillers: Ints
+
+
+def length_reasons(release: Release, words: int, level: float) -> list[str]:
+    """Return why the length policy of a release is refuted for documents of about so many words; empty if it is not.
+
+    ``level`` is the chance to refute what holds. Raises UserError for a space whose words are written as several.
+    """
+    length, space = release.length, release.mechanism.space
+    if length is None:
+        return []
+    if words_of(space).max() > 1:
+        raise ConflictError(
+            "length: this space has collocations, which are written as several words; audit one of single words."
+        )
+    first, second = _two_words(release)
+    if isinstance(length, LengthGrid):
+        fewest, longest = _cell(length, words)
+        shortest = min(max(fewest, 1), longest)  # an empty text has no words that fillers could repeat
+    else:
+        fewest, shortest, longest = words, words, words + 1
+    short, long = (_sampled(release, first, own) for own in (shortest, longest))
+    other = _sampled(release, second, shortest)
+    if isinstance(length, LengthGrid):
+        told = _of_grid((short, long, other, _sampled(release, first, fewest)), longest)
+    else:
+        told = _of_noise(short, long, length.epsilon, level / 3)
+    return told + _of_fillers(release, short, other, level / 3 * 2)
+
+
+def _cell(length: LengthGrid, words: int) -> tuple[int, int]:
+    """Return the fewest and the most words of documents that are released with as many as one of so many words."""
+    point = int(length.released(np.array([words]))[0])
+    low, high = 0, point  # the fewest: by bisection, whatever the grid
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if length.released(np.array([middle]))[0] == point else (middle + 1, high)
+    return low, point
+
+
+def _two_words(release: Release) -> tuple[int, int]:
+    """Return the most and the least frequent word of the public counts: copies of a text's own words would show."""
+    weights = filler_weights(release.mechanism.space, release.policy)
+    return int(weights.argmax()), int(weights.argmin())
+
+
+def _sampled(release: Release, word: int, own: int) -> _Sample:
+    space, kernel = release.mechanism.space, release.kernel()
+    text = " ".join([space.word(word)] * own)
+    count = min(MOST, max(FEWEST, WORDS // max(own, 1)))
+    ids = [f"length {word} {own} {number}" for number in range(2 * count)]
+    made, _ = kernel.privatize(pa.array([text] * len(ids), pa.large_string()), ids, "text")
+    split = [one.split() for one in made.to_pylist()]
+    fillers = [space.id(one) for some in split for one in some[own:]]
+    return _Sample(own, np.array([len(one) for one in split]), np.array(fillers, dtype=np.int64))
+
+
+def _of_grid(samples: Sequence[_Sample], point: int) -> list[str]:
+    for one in samples:
+        wrong = one.lengths[one.lengths != point]
+        if wrong.size:
+            return [
+                f"documents of {one.own:,} words were released with {int(wrong[0]):,}, where the grid has {point:,}"
+            ]
+    return []
+
+
+def _of_noise(short: _Sample, long: _Sample, epsilon: float, level: float) -> list[str]:
+    """Check that lengths of n and n + 1 words differ by at most epsilon in log-ratio, both ways round."""
+    shown = max(
+        _log_ratio(one.lengths, two.lengths, sign, level / 4)
+        for one, two in ((short, long), (long, short))
+        for sign in (1, -1)
+    )
+    if shown > epsilon:
+        both = f"the released lengths of {short.own:,} and of {long.own:,} words"
+        return [f"{both} show an epsilon of {shown:.3g}, and {epsilon:g} is stated"]
+    return []
+
+
+def _log_ratio(first: Ints, second: Ints, sign: int, level: float) -> float:
+    """Return a lower bound of the log-ratio of the best event "at least (or most) so many words"."""
+    halves = [np.array_split(sign * one, 2) for one in (first, second)]
+    places = np.unique(halves[0][0])
+    hits = [one[0].size - np.searchsorted(np.sort(one[0]), places, side="left") for one in halves]
+    sure = [_bounds(hit, one[0].size, level) for hit, one in zip(hits, halves, strict=True)]
+    threshold = places[int(np.argmax(np.log(np.maximum(sure[0][0], 1e-300)) - np.log(sure[1][1])))]
+    (low, _), (_, high) = (_bounds(np.array([(one[1] >= threshold).sum()]), one[1].size, level) for one in halves)
+    return math.log(max(float(low[0]), 1e-300)) - math.log(float(high[0]))
+
+
+def _of_fillers(release: Release, first: _Sample, second: _Sample, level: float) -> list[str]:
+    if not first.fillers.size:
+        return []
+    size = len(release.mechanism.space)
+    reasons = []
+    if _apart(first.fillers, second.fillers, size, level / 2):
+        reasons.append("what stands behind the text depends on its words")
+    share = _share(release, first)
+    fillers = np.concatenate([first.fillers, second.fillers])
+    if share is not None and _apart(fillers, _public(release, fillers.size, share), size, level / 2):
+        reasons.append("what stands behind the text are no words of the public counts, replaced at the stated epsilon")
+    return reasons
+
+
+def _share(release: Release, sample: _Sample) -> float | None:
+    """Return the epsilon that is stated for each word of documents of the released length; None where they differ."""
+    if release.budget.per == "document" and not isinstance(release.length, LengthGrid):
+        return None
+    shares = release.budget.of_words(int(sample.lengths[0]))
+    return next(iter(shares)) if len(shares) == 1 else None
+
+
+def _public(release: Release, count: int, epsilon: float) -> Ints:
+    """Return so many words of the public counts, replaced at an epsilon; int64 [K]."""
+    draws = Draws.of_tokens(release.kernel().draw_key, count, document="public words")
+    words = WeightTable(filler_weights(release.mechanism.space, release.policy)).cells(draws.uint64(FILLER))
+    return release.mechanism.privatize(words, epsilon, draws).astype(np.int64)
+
+
+def _apart(first: Ints, second: Ints, size: int, level: float) -> bool:
+    """Say whether two samples of words have different laws: the first halves choose a set, the others decide."""
+    ones, others = (np.array_split(np.random.default_rng(0).permutation(one), 2) for one in (first, second))
+    counts = [np.bincount(half, minlength=size) / max(half.size, 1) for half in (ones[0], others[0])]
+    chosen = counts[0] > counts[1]
+    (low, high), (low_other, high_other) = (
+        _bounds(np.array([chosen[half].sum()]), half.size, level / 2) for half in (ones[1], others[1])
+    )
+    return bool(low[0] > high_other[0] or low_other[0] > high[0])
+
+
+def _bounds(hits: Ints, draws: int, level: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return lower and upper Clopper-Pearson bounds of probabilities, each at ``level`` / 2; float64 [K] each."""
+    low = stats.beta.ppf(level / 2, np.maximum(hits, 1), draws - np.maximum(hits, 1) + 1)
+    high = stats.beta.ppf(1 - level / 2, hits + 1, np.maximum(draws - hits, 1))
+    return np.where(hits > 0, low, 0.0), np.where(hits < draws, high, 1.0)

@@ -1,0 +1,127 @@
+"""Documents at the length that they are released with: cut at the end, or continued by words drawn from public counts.
+
+A filler is a word of the vocabulary that is drawn here and then replaced by the mechanism like every word of the text,
+at the same epsilon. So a document and its fillers are one longer document, and what is promised for documents of as
+many words holds for these (``docs/mathematics.md``, Length).
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.budget.length import Length, LengthNoise
+from corpusveil.errors import ConflictError
+from corpusveil.sampling.draws import FILLER, DrawKey, Draws
+from corpusveil.sampling.weights import WeightTable, integer_weights
+from corpusveil.spaces import Space
+from corpusveil.text.classes import WORD
+from corpusveil.text.policy import DOCUMENT_LENGTH, DROP, KNOWN_WORD, ROLE_NAMES, TextPolicy
+from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.tokens import Tokens
+
+HIDDEN = ("privatize", "resample", "drop")
+"""What may become of a class of tokens where lengths are hidden: a word like all others, or nothing at all."""
+UNSOUND_SHARES = ("word-share", "per-word")
+"""The allocations by which the shares of a document depend on more than its released length."""
+
+
+def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | None) -> None:
+    """Raise UserError where something else in the output would show how long a document is."""
+    if length is None:
+        return
+    shown = [f"{name} = {value}" for name in ROLE_NAMES[1:] if (value := getattr(policy, name)) not in HIDDEN]
+    if shown:
+        raise ConflictError(
+            f"fillers are words, so {', '.join(shown)} would show where the text ends; choose drop or resample."
+        )
+    for name, value in (("layout", "normalize"), ("case", "lower")):
+        if getattr(policy, name) != value:
+            raise ConflictError(
+                f"fillers have none of it, so {name} = {getattr(policy, name)} would show where the text ends; choose "
+                f"{value}."
+            )
+    if allocation in UNSOUND_SHARES:
+        raise ConflictError(
+            f"allocation = {allocation} divides by the words that the text itself has, so that the noise would "
+            "disclose its length; choose uniform or position."
+        )
+
+
+def disclosed(policy: TextPolicy, length: Length | None) -> tuple[str, ...]:
+    """Name everything that a reader of the output sees unprotected, in words."""
+    if length is None:
+        return policy.disclosed()
+    units = () if policy.tokenizer == "word" else ("where collocations stood, as far as what replaces them shows it",)
+    return (length.disclosed, *units)
+
+
+def without_token_count(shown: tuple[str, ...], length: Length | None) -> tuple[str, ...]:
+    """Return what a mechanism says that it discloses, but for the number of tokens where a length policy hides that."""
+    return shown if length is None else tuple(one for one in shown if one != DOCUMENT_LENGTH)
+
+
+def filler_weights(space: Space, policy: TextPolicy) -> npt.NDArray[np.uint64]:
+    """Return the integer weights that fillers are drawn with, uint64 [V]: the public counts of words that are replaced.
+
+    Stop words that are dropped from the text have no count there: among fillers they would give these away.
+    """
+    counts = np.zeros(len(space), dtype=np.int64) if space.counts is None else space.counts
+    if policy.stop_words == "drop":
+        counts = counts.copy() if counts.any() else np.ones_like(counts)
+        counts[[space.id(word) for word in STOP_WORDS if word in space.vocabulary]] = 0
+    return integer_weights(counts)
+
+
+@functools.lru_cache(maxsize=4)
+def fillers_of(space: Space, policy: TextPolicy) -> WeightTable:
+    """Return what draws fillers; made once a process."""
+    return WeightTable(filler_weights(space, policy))
+
+
+def at_released_length(
+    tokens: Tokens,
+    roles: npt.NDArray[np.uint8],
+    actions: npt.NDArray[np.uint8],
+    present: npt.NDArray[np.bool_],
+    length: Length,
+    key: DrawKey,
+    tags: npt.NDArray[np.uint64],
+    fillers: WeightTable,
+) -> tuple[Tokens, npt.NDArray[np.uint8]]:
+    """Return the words that D documents are released with, which are all replaced, and their roles.
+
+    Dropped tokens are gone; fillers have no bytes of the text (``starts`` is ``ends``). ``present`` bool [D] is off for
+    missing texts, which have no words.
+    """
+    size = tokens.offsets.size - 1
+    stays = actions[roles] != DROP
+    before = np.concatenate([[0], np.cumsum(stays)])
+    own = np.diff(before[tokens.offsets])
+    places = np.arange(size, dtype=np.int64)
+    released = length.released(own, Draws(key, tags, places, np.zeros(size, dtype=np.int64)))
+    released = np.where(present, released, 0)
+    rank = before[:-1] - np.repeat(before[tokens.offsets[:-1]], np.diff(tokens.offsets))
+    stays &= rank < np.repeat(released, np.diff(tokens.offsets))
+    offsets = np.concatenate([[0], np.cumsum(released)]).astype(np.int64)
+    documents = np.repeat(places, released)
+    positions = np.arange(offsets[-1]) - offsets[documents]
+    is_own = positions < own[documents]
+    fill = np.flatnonzero(~is_own)
+    starts = tokens.documents[documents + 1].astype(np.int32)
+    ends = starts.copy()
+    classes, ids = np.full(starts.size, WORD, dtype=np.uint8), np.empty(starts.size, dtype=np.int32)
+    new_roles = np.full(starts.size, KNOWN_WORD, dtype=np.uint8)
+    ids[fill] = fillers.cells(Draws(key, tags, documents[fill], positions[fill]).uint64(FILLER))
+    for new, old in (
+        (starts, tokens.starts), (ends, tokens.ends), (classes, tokens.classes), (ids, tokens.ids), (new_roles, roles)
+    ):  # fmt: skip
+        new[is_own] = old[stays]
+    return Tokens(tokens.data, tokens.documents, starts, ends, classes, ids, offsets), new_roles
+
+
+def length_epsilon(length: Length | None) -> float:
+    """Return what the length costs by itself, for each word more or less; 0 where it costs nothing."""
+    return length.epsilon if isinstance(length, LengthNoise) else 0.0

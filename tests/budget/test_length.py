@@ -1,0 +1,103 @@
+"""Released lengths: a grid says its cell and nothing else, noise keeps its epsilon exactly and wastes none of it."""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import corpusveil as cv
+from corpusveil.budget.length import geometric_weights, length_of, two_sided
+from corpusveil.errors import BadRecordError, BadValueError
+from corpusveil.sampling.draws import DrawKey, Draws
+from tests.engines.corpora import TEST_KEY
+
+EPSILONS = (0.001, 0.03, 0.3, 0.7, 1.0, 3.0, 20.0)
+
+
+def documents(count: int) -> Draws:
+    """Return draws of so many documents."""
+    key = DrawKey.derive(cv.Key(TEST_KEY), "00" * 32)
+    tags = key.tags("text", list(range(count)), np.empty(0, np.uint8), np.zeros(count + 1, np.int64))
+    return Draws(key, tags, np.arange(count), np.zeros(count, np.int64))
+
+
+@pytest.mark.parametrize("grid", [cv.LengthGrid(1), cv.LengthGrid(7), cv.LengthGrid(5, 1.5), cv.LengthGrid(1, 2.0)])
+def test_a_grid_gives_the_least_point_that_is_not_below(grid: cv.LengthGrid) -> None:
+    points = grid.first_points(11)
+    words = np.arange(points[-1] + 1)
+    released = grid.released(words)
+    assert released.tolist() == [next(point for point in points if point >= n) for n in words.tolist()]
+    assert all(b >= a * grid.growth and b % grid.step == 0 for a, b in itertools.pairwise(points))
+    assert all(b - grid.step < a * grid.growth or b == a + grid.step for a, b in itertools.pairwise(points))
+
+
+def test_a_grid_has_points_beyond_every_text() -> None:
+    assert cv.LengthGrid(1, 1.01).released(np.array([2**31 - 1]))[0] >= 2**31 - 1
+    assert cv.LengthGrid(1_000_000, 100.0).released(np.array([2**31 - 1]))[0] >= 2**31 - 1
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_neighboring_numbers_differ_by_epsilon_and_hardly_less(epsilon: float) -> None:
+    """Exactly, in integers: no ratio is above e^epsilon or below 1, and all are within a millionth of e^epsilon."""
+    weights, again = geometric_weights(epsilon)
+    assert sum(weights) == 1 << 64
+    law = [Fraction(weight) for weight in weights]
+    law += [weight * Fraction(again, 1 << 64) for weight in law]
+    with decimal.localcontext(prec=60):
+        for before, after in itertools.pairwise(law):
+            ratio = before / after
+            nats = (decimal.Decimal(ratio.numerator) / decimal.Decimal(ratio.denominator)).ln()
+            assert decimal.Decimal(epsilon) * (1 - decimal.Decimal(2) ** -19) < nats <= decimal.Decimal(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.5])
+def test_what_is_drawn_is_two_sided_geometric(epsilon: float) -> None:
+    """And not one of another scale: false alarms at 1e-9, a noise of 0.8 of epsilon is noticed."""
+    drawn = two_sided(epsilon, documents(40_000))
+    for scale, holds in ((1.0, True), (0.8, False)):
+        shrink = np.exp(-epsilon * scale)
+        edge = int(6 / epsilon)
+        law = np.array([(1 - shrink) / (1 + shrink) * shrink ** abs(k) for k in range(-edge, edge + 1)])
+        expected = np.append(law, 1 - law.sum()) * drawn.size
+        observed = np.bincount(np.where(abs(drawn) <= edge, drawn + edge, 2 * edge + 1), minlength=expected.size)
+        assert (stats.chisquare(observed, expected).pvalue > 1e-9) == holds
+
+
+def test_a_document_s_number_is_its_own_whatever_stands_beside_it() -> None:
+    draws = documents(300)
+    some = np.arange(50, 60)
+    alone = Draws(draws.key, draws.tags, some, draws.positions[some])
+    assert (two_sided(0.1, draws)[some] == two_sided(0.1, alone)).all()
+
+
+def test_extra_words_make_cuts_as_rare_as_is_said() -> None:
+    """One document in 2 e^(epsilon extra), about."""
+    noise = cv.LengthNoise(0.25, 12)
+    released = noise.released(np.full(40_000, 100), documents(40_000))
+    assert (released < 100).mean() == pytest.approx(np.exp(-0.25 * 13) / (1 + np.exp(-0.25)), rel=0.15)
+    assert noise.released(np.zeros(1000, np.int64), documents(1000)).min() == 1
+
+
+@pytest.mark.parametrize("policy", [cv.LengthGrid(50, 1.25), cv.LengthNoise(0.1, 3)])
+def test_a_manifest_gives_the_policy_back(policy: Any) -> None:
+    assert length_of(policy.as_dict()) == policy
+    assert length_of(None) is None
+    with pytest.raises(BadRecordError):
+        length_of({**policy.as_dict(), "policy": "none of these"})
+
+
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [(cv.LengthGrid, 0), (cv.LengthGrid, 1.5), (cv.LengthGrid, True), (cv.LengthNoise, 0), (cv.LengthNoise, 21.0),
+     (lambda growth: cv.LengthGrid(5, growth), 1.001), (lambda growth: cv.LengthGrid(5, growth), float("nan")),
+     (lambda extra: cv.LengthNoise(0.1, extra), -1)],
+)  # fmt: skip
+def test_values_out_of_range_are_refused(make: Any, value: Any) -> None:
+    with pytest.raises(BadValueError, match="it is a"):
+        make(value)

@@ -1,0 +1,87 @@
+"""Length policies on the command line: what is announced, planned, entered in the ledger, and refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.storage.ledger import Ledger
+from tests.engines.corpora import WORDS, make_space
+
+SIZES = (0, 3, 9, 17)
+FILLED = ["--punctuation", "drop", "--contacts", "drop"]
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> list[str]:
+    """Return a call that lacks a length policy and the policies that it needs."""
+    make_space(tmp_path / "space")
+    rows = [{"text": " ".join(WORDS[n : n + size]) + "!", "id": n} for n, size in enumerate(SIZES)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cv.Key.generate().save(str(tmp_path / "key"))
+    found = ["privatize", str(tmp_path / "in.jsonl"), "--space", str(tmp_path / "space"), "--mechanism"]
+    found += ["ring-geometric", "--epsilon", "1", "--key", str(tmp_path / "key"), "--output", str(tmp_path / "out")]
+    return [*found, "--id", "id", "--corpus", "c"]
+
+
+def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6"]) == 0
+    told = capsys.readouterr().out
+    assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in told
+    assert "released with as many words" in told
+    (file,) = (tmp_path / "out" / "data").iterdir()
+    assert [len(json.loads(line)["text"].split()) for line in file.open()] == [8, 8, 16, 24]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["tokens"] == 56
+    assert manifest["configuration"]["length"] == {"policy": "grid", "step": 8, "growth": 1.0}
+    assert {one["length_epsilon"] for one in manifest["documents_in_epsilon_delta"]} == {0.0}
+    private = (tmp_path / "out.records" / "report.html").read_text()
+    assert "Words before documents were filled up or cut" in private
+    assert ">29<" in private
+
+
+def test_a_plan_says_how_many_words_there_are_before(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*call, *FILLED, "--pad", "8", "--plan"]) == 0
+    assert "before documents are filled up or cut they have about 29 words" in capsys.readouterr().out
+
+
+def test_the_ledger_has_the_noise_of_each_release(
+    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cap in (epsilon, delta) composes it: two releases that words alone would allow are refused."""
+    noise = [*FILLED, "--length-epsilon", "6", "--ledger", str(tmp_path / "ledger"), "--epsilon", "0.01"]
+    assert run([*call, *noise, "--cap", "8", "--cap-delta", "1e-6"]) == 0
+    (entry,) = Ledger.existing(str(tmp_path / "ledger")).entries()
+    assert (entry.about["length_epsilon"], entry.about["version"]) == (6.0, 3)
+    assert min(entry.table["total"].to_pylist()) > 6.0
+    assert run(["ledger", "verify", str(tmp_path / "ledger"), "--records", str(tmp_path / "out.records")]) == 0
+    again = [*noise, "--output", str(tmp_path / "again"), "--length-extra", "1"]
+    capsys.readouterr()
+    assert run([*call, *again, "--cap", "8", "--cap-delta", "1e-6"]) == 2
+    assert "a document would have spent 12" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--pad", "8"], "punctuation = keep, contacts = mask would show where the text ends; choose drop or resample"),
+        ([*FILLED, "--pad", "8", "--layout", "keep"], "layout = keep would show where the text ends"),
+        ([*FILLED, "--pad", "8", "--numbers", "surrogate"], "numbers = surrogate would show where the text ends"),
+        ([*FILLED, "--pad", "8", "--length-epsilon", "1"], "--length-epsilon: it stands in place of --pad"),
+        ([*FILLED, "--pad-growth", "2"], "it is for --pad; add that or leave this out"),
+        ([*FILLED, "--length-extra", "2"], "it is for --length-epsilon; add that or leave this out"),
+        ([*FILLED, "--pad", "8", "--pad-growth", "1.001"], "growth = 1.001: it is a number from 1.01 to 100, or 1"),
+        ([*FILLED, "--pad", "0"], "--pad 0"),
+        ([*FILLED, "--pad", "8", "--per", "document", "--allocation", "word-share"], "would disclose its length"),
+    ],
+)
+def test_what_would_show_the_length_is_refused(
+    options: list[str], sentence: str, call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*call, *options]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
