@@ -9,23 +9,25 @@ Cost: half a matrix product of all words with all words, then a walk that rarely
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from corpusveil.spaces.cells import cells_of, nearest_of
 from corpusveil.spaces.nominations import (
     Bool,
-    Centred,
     Float32,
     Int32,
     Int64,
     Nominations,
-    centre,
+    Points,
+    bounds,
     nominate,
+    points_of,
     squared_distance,
 )
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
@@ -37,23 +39,6 @@ NOMINEES = 64
 SHRUNK = 0.8
 SCANS = 1 / 64
 BLOCK = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Unused words, and some that were used since: what a full scan looks at.
-
-    Attributes:
-        ids: int32 [n], ascending.
-        centred: their points.
-    """
-
-    ids: Int32
-    centred: Centred
-
-    @classmethod
-    def of(cls, ids: Int32, centred: Centred) -> Self:
-        return cls(ids, centred.take(ids) if len(ids) < len(centred.points) else centred)
 
 
 def greedy_order(vectors: Float32, start: int) -> Int32:
@@ -71,17 +56,23 @@ def greedy_order(vectors: Float32, start: int) -> Int32:
     return order
 
 
-def greedy_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
-    """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations."""
-    return _orders(vectors, starts, improved=False)
+def greedy_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
+    """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations.
+
+    More than ``cell`` different vectors are ordered in cells (``cells.py``).
+    """
+    return _orders(vectors, starts, cell, improved=False)
 
 
-def improved_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
-    """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V]."""
-    return _orders(vectors, starts, improved=True)
+def improved_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
+    """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V].
+
+    With cells, moves join words that are near in their cell.
+    """
+    return _orders(vectors, starts, cell, improved=True)
 
 
-def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32:
+def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improved: bool) -> Int32:
     vectors = np.ascontiguousarray(vectors, np.float32)
     orders = np.empty((len(starts), len(vectors)), np.int32)
     if not len(starts):
@@ -89,15 +80,12 @@ def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32
     lowest = _lowest_equal(vectors)
     distinct, group = np.unique(lowest, return_inverse=True)
     whole = vectors if len(distinct) == len(vectors) else vectors[distinct]
-    centred = centre(whole)
-    nominations = nominate(centred, NOMINEES)
-    near = None
-    if improved and len(whole) >= SMALLEST:
-        near = neighbors_among(whole, NEIGHBORS, centred, nominations)
+    neighbored = improved and len(whole) >= SMALLEST
+    parts = Parts.of(whole, cell, kept=len(starts) > 1, neighbored=neighbored)
     for order, start in zip(orders, starts, strict=True):
-        tour = _tour(whole, centred, nominations, int(group[start]))[0]
-        if near is not None:
-            tour = improve(whole, tour, near)
+        tour = parts.tour(int(group[start]))
+        if neighbored:
+            tour = improve(whole, tour, parts.near)
         rank = np.empty(len(whole), np.int64)
         rank[tour] = np.arange(len(whole))
         order[:] = np.argsort(rank[group], kind="stable")
@@ -107,11 +95,72 @@ def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32
     return orders
 
 
-ORDERS: Mapping[str, Callable[[Float32, Sequence[int]], Int32]] = {
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The words that are ordered together: all of them, or cells.
+
+    Attributes:
+        vectors: float32 [V, d], all different.
+        cells: int64 [n] each, ascending ids; all words are in one of them.
+        near: int32 [V, K], the nearest words of each in its cell, where the order is improved; its rows are of the
+            cells that a tour has been through.
+        made: what is known of each cell so far; empty unless it is kept for further tours.
+        kept, neighbored: whether there will be further tours, and whether ``near`` is wanted.
+    """
+
+    vectors: Float32
+    cells: list[Int64]
+    near: Int32
+    made: dict[int, tuple[Points, Nominations]]
+    kept: bool
+    neighbored: bool
+
+    @classmethod
+    def of(cls, vectors: Float32, cell: int | None, *, kept: bool, neighbored: bool) -> Self:
+        ids = np.arange(len(vectors))
+        cells = [ids] if cell is None else cells_of(vectors, ids, cell)
+        neighbors = min(NEIGHBORS, min(len(ids) for ids in cells) - 1) if neighbored else 0
+        return cls(vectors, cells, np.empty((len(vectors), neighbors), np.int32), {}, kept, neighbored)
+
+    def tour(self, start: int) -> Int32:
+        """Return the tour of all words from ``start``: a cell to its end, then the nearest word of those left."""
+        left = set(range(len(self.cells)))
+        number = next(n for n in left if start in self.cells[n])
+        done = []
+        while True:
+            left.remove(number)
+            ids = self.cells[number]
+            points, nominations = self._prepared(number)
+            done.append(ids[_tour(points, nominations, int(np.searchsorted(ids, start)))[0]])
+            if not left:
+                return np.concatenate(done).astype(np.int32)
+            last = int(done[-1][-1])
+            _, start, number = min((*nearest_of(self.vectors, self.cells[n], last), n) for n in left)
+
+    def _prepared(self, number: int) -> tuple[Points, Nominations]:
+        if number in self.made:
+            return self.made[number]
+        ids = self.cells[number]
+        points = points_of(self.vectors if len(ids) == len(self.vectors) else self.vectors[ids])
+        found = points, nominate(points, NOMINEES)
+        if self.neighbored:
+            self.near[ids] = ids[neighbors_among(self.near.shape[1], *found)]
+        if self.kept:
+            self.made[number] = found
+        return found
+
+
+class Order(Protocol):
+    """Orders vectors, float32 [V, d], from start ids: int32 [L, V]; more than ``cell`` of them in cells."""
+
+    def __call__(self, vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32: ...
+
+
+ORDERS: Mapping[str, Order] = {
     "greedy": greedy_orders,
     "improved": improved_orders,
 }
-"""What ``order=`` may name: (vectors float32 [V, d], L start ids) -> int32 [L, V]."""
+"""What ``order=`` may name."""
 
 
 def _lowest_equal(vectors: Float32) -> Int64:
@@ -141,29 +190,30 @@ def _fingerprints(vectors: Float32) -> npt.NDArray[np.uint64]:
     return sums
 
 
-def _tour(vectors: Float32, centred: Centred, nominations: Nominations, start: int) -> tuple[Int32, int]:
-    """Return the tour of ``vectors`` from ``start``, and how many full scans it took."""
+def _tour(points: Points, nominations: Nominations, start: int) -> tuple[Int32, int]:
+    """Return the tour of all points from ``start``, and how many full scans it took."""
+    vectors = points.vectors
     order = np.empty(len(vectors), np.int32)
     order[0] = word = start
     used = np.zeros(len(vectors), np.bool_)
     used[start] = True
     rows, floors = nominations.rows.copy(), nominations.floors.copy()
-    pool = Pool.of(np.arange(len(vectors), dtype=np.int32), centred)
+    pool = points  # unused words, and some that were used since: what a full scan looks at
     at, scans, since, nominated = 1, 0, 0, len(vectors)
     while True:
-        at, word = _walk(vectors, rows, floors, centred.scale, used, order, at, word)
+        at, word = _walk(vectors, rows, floors, points.scale, used, order, at, word)
         left = len(order) - at
         if not left:
             return order, scans
         if left <= SHRUNK * len(pool.ids):
-            pool = Pool.of(np.flatnonzero(~used).astype(np.int32), centred)
+            pool = points.take(np.flatnonzero(~used).astype(np.int32))
         if since >= SCANS * left and left <= SHRUNK * nominated:
-            renewed = nominate(pool.centred, rows.shape[1])
+            renewed = nominate(pool, rows.shape[1])
             rows[pool.ids, : renewed.rows.shape[1]] = pool.ids[renewed.rows]
             rows[pool.ids, renewed.rows.shape[1] :] = pool.ids[renewed.rows[:, :1]]
             floors[pool.ids] = renewed.floors
             since, nominated = 0, left
-        word = _scan(vectors, pool, centred, used, word)
+        word = int(_nearest(vectors, pool.ids, bounds(points, pool, word), points.scale, used, word))
         used[word] = True
         order[at] = word
         at, scans, since = at + 1, scans + 1, since + 1
@@ -192,39 +242,21 @@ def _walk(
     return at, word
 
 
-def _scan(vectors: Float32, pool: Pool, centred: Centred, used: Bool, word: int) -> int:
-    """Return the unused word nearest to ``word``."""
-    products = pool.centred.points @ centred.points[word]
-    weight = centred.weights[word]
-    return int(_nearest(vectors, pool.ids, products, pool.centred.weights, weight, centred.scale, used, word))
-
-
 @njit(nogil=True, cache=True)
-def _nearest(
-    vectors: Float32,
-    ids: Int32,
-    products: Float32,
-    weights: Float32,
-    weight: float,
-    scale: float,
-    used: Bool,
-    word: int,
-) -> np.int64:
-    """Choose in float64 wherever the lower bound does not exclude a word."""
+def _nearest(vectors: Float32, ids: Int32, bounds: Float32, scale: float, used: Bool, word: int) -> np.int64:
+    """Return the unused word nearest to ``word``: in float64 wherever the lower bound does not exclude it."""
     least = np.float32(np.inf)
     likely = np.int64(-1)
     for j in range(len(ids)):
-        key = weights[j] - np.float32(2) * products[j]
-        if key < least and not used[ids[j]]:
-            least = key
+        if bounds[j] < least and not used[ids[j]]:
+            least = bounds[j]
             likely = np.int64(ids[j])
     best = squared_distance(vectors, word, likely)
     nearest = likely
     for j in range(len(ids)):
-        bound = weight + (weights[j] - np.float32(2) * products[j])
-        if bound <= best * scale and not used[ids[j]]:
+        if bounds[j] <= best * scale and not used[ids[j]]:
             squared = squared_distance(vectors, word, np.int64(ids[j]))
             if squared < best or (squared == best and ids[j] < nearest):
                 best = squared
-                nearest = ids[j]
+                nearest = np.int64(ids[j])
     return nearest

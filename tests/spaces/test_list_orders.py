@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from corpusveil.spaces import list_orders, nominations
 from corpusveil.spaces.list_orders import greedy_order, greedy_orders
-from corpusveil.spaces.nominations import centre, nominate
+from corpusveil.spaces.nominations import nominate, points_of
 
 
 def brute_force(vectors: np.ndarray, start: int, *, among: int | None = None) -> np.ndarray:
@@ -114,11 +114,11 @@ def test_several_tours_are_those_from_each_start() -> None:
 def test_lower_bounds_hold_and_only_they_exclude(name: str) -> None:
     """No word that is not nominated is nearer than the floor says, in exact arithmetic up to 1e-13."""
     vectors = _cases()[name].astype(np.float32)
-    centred = centre(vectors)
-    nominations = nominate(centred, 8)
+    prepared = points_of(vectors)
+    nominations = nominate(prepared, 8)
     points = vectors.astype(np.float64)
     for i in range(0, len(points), 7):
-        squared = ((points - points[i]) ** 2).sum(axis=1) * centred.scale
+        squared = ((points - points[i]) ** 2).sum(axis=1) * prepared.scale
         squared[nominations.rows[i]] = np.inf
         assert squared.min() * (1 + 1e-13) >= nominations.floors[i]
 
@@ -126,6 +126,6 @@ def test_lower_bounds_hold_and_only_they_exclude(name: str) -> None:
 def test_full_scans_stay_rare() -> None:
     """What makes it fast: most steps are settled by the nominees (here fewer than one in twenty are not)."""
     vectors = np.random.default_rng(0).normal(size=(3000, 50)).astype(np.float32)
-    centred = centre(vectors)
-    _, scans = list_orders._tour(vectors, centred, nominate(centred, list_orders.NOMINEES), 0)
+    prepared = points_of(vectors)
+    _, scans = list_orders._tour(prepared, nominate(prepared, list_orders.NOMINEES), 0)
     assert scans < 150
