@@ -1,8 +1,8 @@
 """Products of all words with all words in integers of eight bits, and what of them each word keeps.
 
-Where a processor has the instructions (AVX-512 VNNI: Intel's servers since 2019, AMD's since 2022), a tile of 6 words by
-64 takes a sixth of the time that the same product takes in float32, and what it says is looked at while it is in the
-cache. Sums of integers have no rounding and no order, so every machine finds the same.
+Where a processor has the instruction (AVX-512 VNNI: Intel's servers since 2019, AMD's since 2022), a tile of 6 words
+by 64 takes a sixth of the time that the same product takes in float32, and what it says is looked at while it is in
+the cache. Sums of integers have no rounding and no order, so every machine finds the same.
 
 LLVM does not find this instruction for a loop in Python, so the tile is written in its intermediate language; elsewhere
 a plain loop computes the same numbers.
@@ -34,15 +34,15 @@ TOGETHER = 4
 """Dimensions that one instruction takes."""
 SHIFT = 128
 """The instruction wants one side without sign."""
-WIDE = 1 << 16
-"""Dimensions from which on a sum might not fit 32 bits."""
+WIDEST = 1 << 16
+"""Dimensions up to which a sum fits 32 bits."""
 
 FAST = "+avx512vnni" in cpu_target.target_context.codegen().magic_tuple()[2].split(",")
 """Whether code is compiled for a processor that has the instruction."""
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _tile(_typing: Any, left: Any, top: Any, bottom: Any, panel: Any, out: Any) -> Any:
+@intrinsic
+def _tile(_typing: Any, left: Any, top: Any, bottom: Any, panel: Any, out: Any) -> Any:  # noqa: ARG001 - their types
     """Multiply ``ROWS`` words from ``top`` on, those from ``bottom`` on left out, with a panel: writes ``out``.
 
     int8 [n, d], int, int, uint8 [d / 4, 64, 4] -> int32 [6, 64].
@@ -106,6 +106,9 @@ def _plain_tile(left: Int8, top: int, bottom: int, panel: UInt8, out: Int32) -> 
             out[r, c] = total
 
 
+multiply = _tile if FAST else _plain_tile
+
+
 @called
 def _pack(values: Int8, first: int, last: int, panel: UInt8) -> None:
     """Lay words out as the columns of a tile."""
@@ -156,10 +159,7 @@ def offer_pair(
             weight[lane] = weights[first + lane] if there else np.float32(np.inf)
             limit[lane] = limits[first + lane] if there and left != right else np.float32(-np.inf)
         for top in range(left, bottom, ROWS):
-            if FAST:
-                _tile(values, top, bottom, panel, products)
-            else:
-                _plain_tile(values, top, bottom, panel, products)
+            multiply(values, top, bottom, panel, products)
             for r in range(min(ROWS, bottom - top)):
                 i = top + r
                 twice = np.float32(2) * scales[i]

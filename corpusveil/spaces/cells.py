@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from corpusveil.spaces.nominations import Float32, Float64, Int64, squared_distance
+from corpusveil.spaces.byte_products import Float32, Int64
+from corpusveil.spaces.nominations import Float64, squared_distance
 
 LOOKED_AT, TIMES = 4096, 32
 """Words that a direction is taken from, evenly spaced, and steps of its power iteration."""

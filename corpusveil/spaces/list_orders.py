@@ -3,7 +3,7 @@
 ``greedy`` is Algorithm 1 of 1-Diffractor (Meisenbacher et al. 2024): from the last word go to the nearest of *all*
 unused words. The distance is Euclidean; its square is summed in float64, dimension by dimension, and equal distances go
 to the lowest id. The result is exact on every machine: ``nominations.py`` only spares distances that cannot matter.
-Cost: half a matrix product of all words with all words, then a walk that rarely looks beyond its nominees.
+Cost: half the products of all words with all words, then a walk that rarely looks beyond its nominees.
 ``improved`` goes on from there (``tour_improvement.py``).
 """
 
@@ -17,12 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from corpusveil.spaces.byte_products import Float32, Int32, Int64
 from corpusveil.spaces.cells import cells_of, nearest_of
 from corpusveil.spaces.nominations import (
     Bool,
-    Float32,
-    Int32,
-    Int64,
     Nominations,
     Points,
     bounds,
@@ -78,16 +76,16 @@ def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improv
     if not len(starts):
         return orders
     lowest = _lowest_equal(vectors)
-    distinct, group = np.unique(lowest, return_inverse=True)
-    whole = vectors if len(distinct) == len(vectors) else vectors[distinct]
-    neighbored = improved and len(whole) >= SMALLEST
-    parts = Parts.of(whole, cell, kept=len(starts) > 1, neighbored=neighbored)
+    ids, group = np.unique(lowest, return_inverse=True)
+    neighbored = improved and len(ids) >= SMALLEST
+    parts = Parts.of(vectors, ids, cell, kept=len(starts) > 1, neighbored=neighbored)
+    whole = vectors if len(ids) == len(vectors) or not neighbored else vectors[ids]
     for order, start in zip(orders, starts, strict=True):
         tour = parts.tour(int(group[start]))
         if neighbored:
             tour = improve(whole, tour, parts.near)
-        rank = np.empty(len(whole), np.int64)
-        rank[tour] = np.arange(len(whole))
+        rank = np.empty(len(ids), np.int64)
+        rank[tour] = np.arange(len(ids))
         order[:] = np.argsort(rank[group], kind="stable")
         if not improved:
             at = int(np.flatnonzero(order == start)[0])
@@ -97,18 +95,20 @@ def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improv
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The words that are ordered together: all of them, or cells.
+    """The D different vectors, and which of them are ordered together: all, or cells.
 
     Attributes:
-        vectors: float32 [V, d], all different.
-        cells: int64 [n] each, ascending ids; all words are in one of them.
-        near: int32 [V, K], the nearest words of each in its cell, where the order is improved; its rows are of the
-            cells that a tour has been through.
+        vectors: float32 [V, d].
+        ids: int64 [D], ascending; what follows numbers the different vectors from 0.
+        cells: int64 [n] each, ascending; each vector is in one of them.
+        near: int32 [D, K], the nearest of each in its cell, where the order is improved; its rows are of the cells that
+            a tour has been through.
         made: what is known of each cell so far; empty unless it is kept for further tours.
         kept, neighbored: whether there will be further tours, and whether ``near`` is wanted.
     """
 
     vectors: Float32
+    ids: Int64
     cells: list[Int64]
     near: Int32
     made: dict[int, tuple[Points, Nominations]]
@@ -116,35 +116,36 @@ class Parts:
     neighbored: bool
 
     @classmethod
-    def of(cls, vectors: Float32, cell: int | None, *, kept: bool, neighbored: bool) -> Self:
-        ids = np.arange(len(vectors))
+    def of(cls, vectors: Float32, ids: Int64, cell: int | None, *, kept: bool, neighbored: bool) -> Self:
         cells = [ids] if cell is None else cells_of(vectors, ids, cell)
-        neighbors = min(NEIGHBORS, min(len(ids) for ids in cells) - 1) if neighbored else 0
-        return cls(vectors, cells, np.empty((len(vectors), neighbors), np.int32), {}, kept, neighbored)
+        neighbors = min(NEIGHBORS, min(map(len, cells)) - 1) if neighbored else 0
+        near = np.empty((len(ids), neighbors), np.int32)
+        return cls(vectors, ids, [np.searchsorted(ids, some) for some in cells], near, {}, kept, neighbored)
 
     def tour(self, start: int) -> Int32:
-        """Return the tour of all words from ``start``: a cell to its end, then the nearest word of those left."""
+        """Return the tour of all vectors from ``start``: a cell to its end, then the nearest vector of those left."""
         left = set(range(len(self.cells)))
         number = next(n for n in left if start in self.cells[n])
-        done = []
+        done: list[Int64] = []
         while True:
             left.remove(number)
-            ids = self.cells[number]
+            some = self.cells[number]
             points, nominations = self._prepared(number)
-            done.append(ids[_tour(points, nominations, int(np.searchsorted(ids, start)))[0]])
+            done.append(some[_tour(points, nominations, int(np.searchsorted(some, start)))[0]])
             if not left:
                 return np.concatenate(done).astype(np.int32)
-            last = int(done[-1][-1])
-            _, start, number = min((*nearest_of(self.vectors, self.cells[n], last), n) for n in left)
+            last = int(self.ids[done[-1][-1]])
+            _, id, number = min((*nearest_of(self.vectors, self.ids[self.cells[n]], last), n) for n in left)
+            start = int(np.searchsorted(self.ids, id))
 
     def _prepared(self, number: int) -> tuple[Points, Nominations]:
         if number in self.made:
             return self.made[number]
-        ids = self.cells[number]
-        points = points_of(self.vectors if len(ids) == len(self.vectors) else self.vectors[ids])
+        some = self.cells[number]
+        points = points_of(self.vectors if len(some) == len(self.vectors) else self.vectors[self.ids[some]])
         found = points, nominate(points, NOMINEES)
         if self.neighbored:
-            self.near[ids] = ids[neighbors_among(self.near.shape[1], *found)]
+            self.near[some] = some[neighbors_among(self.near.shape[1], *found)]
         if self.kept:
             self.made[number] = found
         return found

@@ -16,8 +16,8 @@ The product of integers has no rounding (``byte_products.py``); ``SLACK`` of ``|
 operations in float32 and float64 round it. t is near twice the usual ratio of l to ``|c|``, where the bound is best: it
 then costs 3 % of ``|c|**2`` with 300 dimensions.
 
-*Floats*, where no processor helps with bytes and where points lie closer together than bytes can tell. With ``c`` rounded
-to float32, N their squared norms and g a computed product of two,
+*Floats*, where no processor helps with bytes and where points lie closer together than bytes can tell. With ``c``
+rounded to float32, N their squared norms and g a computed product of two,
 
     D  >=  N_i + N_j - 2 g - eta (N_i + N_j),     eta = 1.01 (d + 16) u,
 
@@ -47,6 +47,8 @@ from corpusveil.spaces.byte_products import bounds as byte_bounds
 Bool = npt.NDArray[np.bool_]
 Float64 = npt.NDArray[np.float64]
 
+BYTES = byte_products.FAST
+"""Whether products of bytes are tried first."""
 TINY = 2.0**-120
 SLACK = 2.0**-18
 TILE = 1024
@@ -185,7 +187,7 @@ def _round(points: Float64, largest: int, values: Int8, scales: Float32, squares
 
 def nominate(points: Points, k: int) -> Nominations:
     """Nominate, for each of the n points, the ``min(k, n)`` points of the least lower bounds."""
-    if byte_products.FAST:
+    if BYTES and points.rounded.values.shape[1] <= byte_products.WIDEST:
         found = nominate_by_bytes(points, k)
         if unsure(points, found) <= UNSURE:
             return found
@@ -196,13 +198,12 @@ def nominate_by_bytes(points: Points, k: int) -> Nominations:
     """Nominate by products of bytes; two blocks at a time that no other thread has."""
     rounded, buffers = points.rounded, Buffers.of(len(points.ids), k)
     blocks = range(0, len(points.ids), PAIRED)
-    words = rounded.values, rounded.scales, rounded.weights, rounded.sums
+    words: tuple[Any, ...] = (rounded.values, rounded.scales, rounded.weights, rounded.sums)
+    kept: tuple[Any, ...] = buffers.arrays
+    offer: Callable[..., None] = offer_pair
     with ThreadPoolExecutor(_threads()) as pool:
         for pairs in rounds(len(blocks)):
-            waiting = [
-                pool.submit(offer_pair, *words, blocks[left], blocks[right], PAIRED, *buffers.arrays)
-                for left, right in pairs
-            ]
+            waiting = [pool.submit(offer, *words, blocks[left], blocks[right], PAIRED, *kept) for left, right in pairs]
             for pair in waiting:
                 pair.result()
         _in_slices(pool, len(points.ids), settle, *buffers.arrays, buffers.k)
@@ -280,7 +281,7 @@ def unsure(points: Points, nominations: Nominations) -> float:
     """Return the share of points, of a few, whose nearest other point is not surely among their nominees."""
     some = np.unique(np.linspace(0, len(points.ids) - 1, LOOKED_AT).astype(np.int64))
     rows, floors = nominations.rows[some], nominations.floors[some]
-    return _unsure(points.vectors, points.ids, some, rows, floors, points.scale) / len(some)
+    return int(_unsure(points.vectors, points.ids, some, rows, floors, points.scale)) / len(some)
 
 
 @njit(nogil=True, cache=True)

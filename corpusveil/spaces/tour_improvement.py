@@ -16,12 +16,10 @@ import numpy as np
 from numba import njit
 
 from corpusveil.compiled import called
+from corpusveil.spaces.byte_products import Float32, Int32, Int64
 from corpusveil.spaces.nominations import (
     Bool,
-    Float32,
     Float64,
-    Int32,
-    Int64,
     Nominations,
     Points,
     bounds,

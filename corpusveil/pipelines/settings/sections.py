@@ -129,6 +129,9 @@ class SpaceSettings(Section):
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
         "How lists are ordered; default: improved where they are balanced, or greedy.", None)
+    cell: int | None = key(
+        "Order lists of more words in cells of at most so many, 250000 for millions of words: nearer words in another "
+        "cell are missed. Default: one exact order, whatever their number.", None, ge=16)
     union: bool = key("Keep words that only some of the embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
