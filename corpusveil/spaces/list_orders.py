@@ -129,14 +129,19 @@ class Parts:
         done: list[Int64] = []
         while True:
             left.remove(number)
-            some = self.cells[number]
-            points, nominations = self._prepared(number)
-            done.append(some[_tour(points, nominations, int(np.searchsorted(some, start)))[0]])
+            done.append(self._through(number, start))
             if not left:
                 return np.concatenate(done).astype(np.int32)
             last = int(self.ids[done[-1][-1]])
             _, id, number = min((*nearest_of(self.vectors, self.ids[self.cells[n]], last), n) for n in left)
             start = int(np.searchsorted(self.ids, id))
+
+    def _through(self, number: int, start: int) -> Int64:
+        """Return the tour of a cell; what it took is let go before the next."""
+        some = self.cells[number]
+        points, nominations = self._prepared(number)
+        tour: Int64 = some[_tour(points, nominations, int(np.searchsorted(some, start)))[0]]
+        return tour
 
     def _prepared(self, number: int) -> tuple[Points, Nominations]:
         if number in self.made:
