@@ -51,8 +51,8 @@ BYTES = byte_products.FAST
 """Whether products of bytes are tried first."""
 TINY = 2.0**-120
 SLACK = 2.0**-18
-TILE = 1024
-"""Points on each side of a tile of float32 products, which takes 4 MiB."""
+TILE = 2048
+"""Points on each side of a tile of float32 products, which takes 16 MiB."""
 PAIRED = 4096
 """Points of a block for products of bytes."""
 LANES = 64
