@@ -19,6 +19,9 @@ from corpusveil.storage import files, lease
 if TYPE_CHECKING:
     from corpusveil.spaces import Space
 
+MANY = 1_000_000
+"""Words from which on an exact order is worth a warning."""
+
 
 def build(settings: Settings, watch: Watch) -> Space:
     """Build the space of the given vectors, or of those that the embeddings of these settings are."""
@@ -45,12 +48,17 @@ def build(settings: Settings, watch: Watch) -> Space:
             watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
     how: dict[str, Any] = {
         "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order, "union": chosen.union,
-        "only": only, "balance": chosen.balance,
+        "only": only, "balance": chosen.balance, "cell": chosen.cell,
     }  # fmt: skip
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
         if is_made(output, call_of(read, **how)):
             built = load_space(output)
         else:
+            if chosen.cell is None and chosen.lists and size > MANY:
+                watch.warn(
+                    f"{size:,} words: an exact order takes time that grows with the square of their number; a cell of "
+                    "250000 orders them in parts, at a loss that docs/spaces.md states"
+                )
             with watch.working(f"ordering {size:,} words (time grows with their square)"):
                 built = build_space(read, **how, numbers=numbers)
             built = built.save(output)
@@ -71,6 +79,8 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         f"{'' if len(built.lists) == 1 else 's'}, {seconds:.1f} s\nsha256 {built.digest}"
     )
     watch.say(built.info["made"].get("balance_note", "Balance 0, as asked."))
+    if "cell_note" in built.info["made"]:
+        watch.warn(built.info["made"]["cell_note"])
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
     if joined:
         watch.say(f"{joined:,} words are collocations, which the tokenizers gst, mst and optimal look up.")

@@ -24,7 +24,8 @@ import numpy.typing as npt
 
 from corpusveil.errors import BadValueError, DataError, UnsetError
 from corpusveil.sampling.weights import ln
-from corpusveil.spaces.nominations import centre, squared_distance
+from corpusveil.spaces.nominations import points_of
+from corpusveil.spaces.tour_improvement import nearest
 from corpusveil.spaces.vectors import Vectors
 
 OF_LISTS = 1.0
@@ -32,8 +33,6 @@ OF_LISTS = 1.0
 LARGEST = 1024.0
 LOOKED_AT = 1024
 """Words whose nearest neighbor is searched for; evenly spaced ids where there are more."""
-NOMINEES = 32
-TILE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +110,8 @@ def _logarithms(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
 
 
 def median_spacing(vectors: npt.NDArray[np.float32]) -> float:
-    """Return the median Euclidean distance of words from their nearest other word, of ``LOOKED_AT`` words.
-
-    A product in float32 nominates; the distances are summed in float64, dimension by dimension.
-    """
-    centred = centre(np.ascontiguousarray(vectors, np.float32))
-    size = len(vectors)
-    rows = np.unique(np.linspace(0, size - 1, min(size, LOOKED_AT)).astype(np.int64))
-    nominees = min(NOMINEES, size)
-    nearest = []
-    for first in range(0, rows.size, TILE):
-        some = rows[first : first + TILE]
-        bounds = centred.weights - 2 * (centred.points[some] @ centred.points.T)
-        found = np.argpartition(bounds, nominees - 1, axis=1)[:, :nominees]
-        for row, others in zip(some.tolist(), found.tolist(), strict=True):
-            nearest.append(min(squared_distance(vectors, row, other) for other in others if other != row))
-    return float(np.median(np.sqrt(nearest)))
+    """Return the median Euclidean distance of words from their nearest other word, of ``LOOKED_AT`` words."""
+    points = points_of(np.ascontiguousarray(vectors, np.float32))
+    rows = np.unique(np.linspace(0, len(vectors) - 1, min(len(vectors), LOOKED_AT)).astype(np.int64))
+    squares = [nearest(points, row, 1)[1][0] for row in rows.tolist()]
+    return float(np.median(np.sqrt(squares)))

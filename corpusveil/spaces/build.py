@@ -23,6 +23,7 @@ from corpusveil.errors import (
 )
 from corpusveil.spaces import vocabulary_maps
 from corpusveil.spaces.balance import Balance, balanced, settled
+from corpusveil.spaces.cells import SMALLEST_CELL
 from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
@@ -40,6 +41,7 @@ def build_space(
     union: bool = False,
     only: Collection[str] | None = None,
     balance: float | None = 0.0,
+    cell: int | None = None,
     numbers: Numbers | None = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
@@ -59,6 +61,8 @@ def build_space(
         only: keep none but these words.
         balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
+        cell: order the lists of an embedding of more words in cells of at most so many (``cells.py``), at least
+            ``SMALLEST_CELL``: for millions of words. None: one exact order whatever their number.
         numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:
@@ -68,12 +72,13 @@ def build_space(
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
         raise BadTypeError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
-    _check(embeddings, seed, order)
+    _check(embeddings, seed, order, cell)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(embeddings, lists, public, order, union, balance)
     call = call_of(
-        embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only, balance=balance
-    )
+        embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only, balance=balance,
+        cell=cell,
+    )  # fmt: skip
     if only is not None:
         embeddings, public = _restricted(embeddings, public, only)
     if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
@@ -81,8 +86,8 @@ def build_space(
             raise ConflictError(
                 "balance: public counts have only the words that all embeddings share; leave union or balance out."
             )
-        united = replace(_united(embeddings, public, lists, seed, chosen.order, call), numbers=numbers)
-        united.info["made"] |= _note(balance, chosen)
+        united = replace(_united(embeddings, public, lists, seed, chosen.order, cell, call), numbers=numbers)
+        united.info["made"] |= _note(balance, chosen) | _cells(embeddings, lists, cell)
         return united
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
@@ -104,13 +109,13 @@ def build_space(
         else:
             ordered, scales = [one.vectors for one, _ in made], [scale for _, scale in made]
             restricted = restricted if chosen.alone else ordered
-    orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
+    orders = np.concatenate([ORDERS[chosen.order](v, s, cell) for v, s in zip(ordered, starts, strict=True)])
     digest = content_digest(vocabulary, restricted[0], orders)
     names = [[words[start] for start in ids] for ids in starts]
     info = _info(embeddings, names, chosen.order, seed, digest, restricted[0], orders, call, counted=public is not None)
     if scales is not None:
         info["made"] |= {"balance": chosen.weight, "scales": scales}
-    info["made"] |= _note(balance, chosen)
+    info["made"] |= _note(balance, chosen) | _cells(embeddings, lists, cell, len(words))
     return Space(vocabulary, restricted[0], orders, digest, None, info, numbers=numbers)
 
 
@@ -124,11 +129,22 @@ def call_of(
     union: bool,
     only: Collection[str] | None,
     balance: float | None = 0.0,
+    cell: int | None = None,
 ) -> str:
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
     chosen = _balance(embeddings, lists, _public_counts(embeddings[0], counts), order, union, balance)
-    decided = [VERSION, lists, seed, chosen.order, union, None if only is None else sorted(only), *chosen.decides]
+    decided: list[Any] = [
+        VERSION,
+        lists,
+        seed,
+        chosen.order,
+        union,
+        None if only is None else sorted(only),
+        *chosen.decides,
+    ]
+    if cell is not None and max(len(embedding) for embedding in embeddings) > cell:
+        decided.append({"cell": cell})
     for part in (decided, *(embedding.words for embedding in embeddings)):
         sha.update(json.dumps(part).encode() + b"\n")
     for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):
@@ -155,6 +171,18 @@ def _balance(
 def _note(balance: float | None, chosen: Balance) -> dict[str, str]:
     """Return what a description says of the balance; without one that is asked for, nothing, as ever."""
     return {} if balance == 0 else {"balance_note": chosen.sentence()}
+
+
+def _cells(embeddings: Sequence[Vectors], lists: int, cell: int | None, words: int | None = None) -> dict[str, Any]:
+    """Return what a description says of cells, and of what they cost; nothing where none was needed."""
+    longest = max(len(e) for e in embeddings) if words is None else words
+    if cell is None or not lists or longest <= cell:
+        return {}
+    why = (
+        f"Lists of more than {cell:,} words are ordered in cells of at most so many: nearer words in another cell are "
+        "missed. Guarantees are in distances on the list, and hold as they are."
+    )
+    return {"cell": cell, "cell_note": why}
 
 
 def _info(
@@ -236,8 +264,9 @@ def _restricted(
 
 
 def _united(
-    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, lists: int, seed: int, order: str, call: str
-) -> Space:
+    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, lists: int, seed: int, order: str,
+    cell: int | None, call: str,
+) -> Space:  # fmt: skip
     """Build a space of every word that an embedding has."""
     smallest = min(len(e) for e in embeddings)
     if not 1 <= lists <= smallest:
@@ -254,7 +283,7 @@ def _united(
         ids = np.empty(len(embedding), np.int32)  # row -> id
         own = np.flatnonzero(rows[number] >= 0)
         ids[rows[number][own]] = own
-        orders += [ids[row] for row in ORDERS[order](embedding.vectors, chosen)]
+        orders += [ids[row] for row in ORDERS[order](embedding.vectors, chosen, cell)]
         standing += [vocabulary_maps.stand_ins(embeddings, rows, number)] * lists
     table = vocabulary_maps.padded(orders, len(words))
     places = vocabulary_maps.places(table, standing)
@@ -282,13 +311,15 @@ def _united(
     return Space(vocabulary, vectors, table, digest, None, info, places)
 
 
-def _check(embeddings: Sequence[Vectors], seed: int, order: str | None) -> None:
+def _check(embeddings: Sequence[Vectors], seed: int, order: str | None, cell: int | None) -> None:
     if not embeddings:
         raise UnsetError("There is no embedding; give at least one.")
     if order is not None and order not in ORDERS:
         raise BadValueError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
     if seed < 0:
         raise BadValueError(f"seed={seed}: give 0 or more.")
+    if cell is not None and cell < SMALLEST_CELL:
+        raise BadValueError(f"cell={cell}: give {SMALLEST_CELL} or more; 250,000 suits millions of words.")
 
 
 def _public_counts(first: Vectors, other: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:

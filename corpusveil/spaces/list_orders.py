@@ -3,29 +3,29 @@
 ``greedy`` is Algorithm 1 of 1-Diffractor (Meisenbacher et al. 2024): from the last word go to the nearest of *all*
 unused words. The distance is Euclidean; its square is summed in float64, dimension by dimension, and equal distances go
 to the lowest id. The result is exact on every machine: ``nominations.py`` only spares distances that cannot matter.
-Cost: half a matrix product of all words with all words, then a walk that rarely looks beyond its nominees.
+Cost: half the products of all words with all words, then a walk that rarely looks beyond its nominees.
 ``improved`` goes on from there (``tour_improvement.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from corpusveil.spaces.byte_products import Float32, Int32, Int64
+from corpusveil.spaces.cells import cells_of, nearest_of
 from corpusveil.spaces.nominations import (
     Bool,
-    Centred,
-    Float32,
-    Int32,
-    Int64,
     Nominations,
-    centre,
+    Points,
+    bounds,
     nominate,
+    points_of,
     squared_distance,
 )
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
@@ -37,23 +37,6 @@ NOMINEES = 64
 SHRUNK = 0.8
 SCANS = 1 / 64
 BLOCK = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Unused words, and some that were used since: what a full scan looks at.
-
-    Attributes:
-        ids: int32 [n], ascending.
-        centred: their points.
-    """
-
-    ids: Int32
-    centred: Centred
-
-    @classmethod
-    def of(cls, ids: Int32, centred: Centred) -> Self:
-        return cls(ids, centred.take(ids) if len(ids) < len(centred.points) else centred)
 
 
 def greedy_order(vectors: Float32, start: int) -> Int32:
@@ -71,35 +54,38 @@ def greedy_order(vectors: Float32, start: int) -> Int32:
     return order
 
 
-def greedy_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
-    """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations."""
-    return _orders(vectors, starts, improved=False)
+def greedy_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
+    """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations.
+
+    More than ``cell`` different vectors are ordered in cells (``cells.py``).
+    """
+    return _orders(vectors, starts, cell, improved=False)
 
 
-def improved_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
-    """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V]."""
-    return _orders(vectors, starts, improved=True)
+def improved_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
+    """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V].
+
+    With cells, moves join words that are near in their cell.
+    """
+    return _orders(vectors, starts, cell, improved=True)
 
 
-def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32:
+def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improved: bool) -> Int32:
     vectors = np.ascontiguousarray(vectors, np.float32)
     orders = np.empty((len(starts), len(vectors)), np.int32)
     if not len(starts):
         return orders
     lowest = _lowest_equal(vectors)
-    distinct, group = np.unique(lowest, return_inverse=True)
-    whole = vectors if len(distinct) == len(vectors) else vectors[distinct]
-    centred = centre(whole)
-    nominations = nominate(centred, NOMINEES)
-    near = None
-    if improved and len(whole) >= SMALLEST:
-        near = neighbors_among(whole, NEIGHBORS, centred, nominations)
+    ids, group = np.unique(lowest, return_inverse=True)
+    neighbored = improved and len(ids) >= SMALLEST
+    parts = Parts.of(vectors, ids, cell, kept=len(starts) > 1, neighbored=neighbored)
+    whole = vectors if len(ids) == len(vectors) or not neighbored else vectors[ids]
     for order, start in zip(orders, starts, strict=True):
-        tour = _tour(whole, centred, nominations, int(group[start]))[0]
-        if near is not None:
-            tour = improve(whole, tour, near)
-        rank = np.empty(len(whole), np.int64)
-        rank[tour] = np.arange(len(whole))
+        tour = parts.tour(int(group[start]))
+        if neighbored:
+            tour = improve(whole, tour, parts.near)
+        rank = np.empty(len(ids), np.int64)
+        rank[tour] = np.arange(len(ids))
         order[:] = np.argsort(rank[group], kind="stable")
         if not improved:
             at = int(np.flatnonzero(order == start)[0])
@@ -107,11 +93,80 @@ def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32
     return orders
 
 
-ORDERS: Mapping[str, Callable[[Float32, Sequence[int]], Int32]] = {
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The D different vectors, and which of them are ordered together: all, or cells.
+
+    Attributes:
+        vectors: float32 [V, d].
+        ids: int64 [D], ascending; what follows numbers the different vectors from 0.
+        cells: int64 [n] each, ascending; each vector is in one of them.
+        near: int32 [D, K], the nearest of each in its cell, where the order is improved; its rows are of the cells that
+            a tour has been through.
+        made: what is known of each cell so far; empty unless it is kept for further tours.
+        kept, neighbored: whether there will be further tours, and whether ``near`` is wanted.
+    """
+
+    vectors: Float32
+    ids: Int64
+    cells: list[Int64]
+    near: Int32
+    made: dict[int, tuple[Points, Nominations]]
+    kept: bool
+    neighbored: bool
+
+    @classmethod
+    def of(cls, vectors: Float32, ids: Int64, cell: int | None, *, kept: bool, neighbored: bool) -> Self:
+        cells = [ids] if cell is None else cells_of(vectors, ids, cell)
+        neighbors = min(NEIGHBORS, min(map(len, cells)) - 1) if neighbored else 0
+        near = np.empty((len(ids), neighbors), np.int32)
+        return cls(vectors, ids, [np.searchsorted(ids, some) for some in cells], near, {}, kept, neighbored)
+
+    def tour(self, start: int) -> Int32:
+        """Return the tour of all vectors from ``start``: a cell to its end, then the nearest vector of those left."""
+        left = set(range(len(self.cells)))
+        number = next(n for n in left if start in self.cells[n])
+        done: list[Int64] = []
+        while True:
+            left.remove(number)
+            done.append(self._through(number, start))
+            if not left:
+                return np.concatenate(done).astype(np.int32)
+            last = int(self.ids[done[-1][-1]])
+            _, id, number = min((*nearest_of(self.vectors, self.ids[self.cells[n]], last), n) for n in left)
+            start = int(np.searchsorted(self.ids, id))
+
+    def _through(self, number: int, start: int) -> Int64:
+        """Return the tour of a cell; what it took is let go before the next."""
+        some = self.cells[number]
+        points, nominations = self._prepared(number)
+        tour: Int64 = some[_tour(points, nominations, int(np.searchsorted(some, start)))[0]]
+        return tour
+
+    def _prepared(self, number: int) -> tuple[Points, Nominations]:
+        if number in self.made:
+            return self.made[number]
+        some = self.cells[number]
+        points = points_of(self.vectors if len(some) == len(self.vectors) else self.vectors[self.ids[some]])
+        found = points, nominate(points, NOMINEES)
+        if self.neighbored:
+            self.near[some] = some[neighbors_among(self.near.shape[1], *found)]
+        if self.kept:
+            self.made[number] = found
+        return found
+
+
+class Order(Protocol):
+    """Orders vectors, float32 [V, d], from start ids: int32 [L, V]; more than ``cell`` of them in cells."""
+
+    def __call__(self, vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32: ...
+
+
+ORDERS: Mapping[str, Order] = {
     "greedy": greedy_orders,
     "improved": improved_orders,
 }
-"""What ``order=`` may name: (vectors float32 [V, d], L start ids) -> int32 [L, V]."""
+"""What ``order=`` may name."""
 
 
 def _lowest_equal(vectors: Float32) -> Int64:
@@ -141,29 +196,30 @@ def _fingerprints(vectors: Float32) -> npt.NDArray[np.uint64]:
     return sums
 
 
-def _tour(vectors: Float32, centred: Centred, nominations: Nominations, start: int) -> tuple[Int32, int]:
-    """Return the tour of ``vectors`` from ``start``, and how many full scans it took."""
+def _tour(points: Points, nominations: Nominations, start: int) -> tuple[Int32, int]:
+    """Return the tour of all points from ``start``, and how many full scans it took."""
+    vectors = points.vectors
     order = np.empty(len(vectors), np.int32)
     order[0] = word = start
     used = np.zeros(len(vectors), np.bool_)
     used[start] = True
     rows, floors = nominations.rows.copy(), nominations.floors.copy()
-    pool = Pool.of(np.arange(len(vectors), dtype=np.int32), centred)
+    pool = points  # unused words, and some that were used since: what a full scan looks at
     at, scans, since, nominated = 1, 0, 0, len(vectors)
     while True:
-        at, word = _walk(vectors, rows, floors, centred.scale, used, order, at, word)
+        at, word = _walk(vectors, rows, floors, points.scale, used, order, at, word)
         left = len(order) - at
         if not left:
             return order, scans
         if left <= SHRUNK * len(pool.ids):
-            pool = Pool.of(np.flatnonzero(~used).astype(np.int32), centred)
+            pool = points.take(np.flatnonzero(~used).astype(np.int32))
         if since >= SCANS * left and left <= SHRUNK * nominated:
-            renewed = nominate(pool.centred, rows.shape[1])
+            renewed = nominate(pool, rows.shape[1])
             rows[pool.ids, : renewed.rows.shape[1]] = pool.ids[renewed.rows]
             rows[pool.ids, renewed.rows.shape[1] :] = pool.ids[renewed.rows[:, :1]]
             floors[pool.ids] = renewed.floors
             since, nominated = 0, left
-        word = _scan(vectors, pool, centred, used, word)
+        word = int(_nearest(vectors, pool.ids, bounds(points, pool, word), points.scale, used, word))
         used[word] = True
         order[at] = word
         at, scans, since = at + 1, scans + 1, since + 1
@@ -192,39 +248,21 @@ def _walk(
     return at, word
 
 
-def _scan(vectors: Float32, pool: Pool, centred: Centred, used: Bool, word: int) -> int:
-    """Return the unused word nearest to ``word``."""
-    products = pool.centred.points @ centred.points[word]
-    weight = centred.weights[word]
-    return int(_nearest(vectors, pool.ids, products, pool.centred.weights, weight, centred.scale, used, word))
-
-
 @njit(nogil=True, cache=True)
-def _nearest(
-    vectors: Float32,
-    ids: Int32,
-    products: Float32,
-    weights: Float32,
-    weight: float,
-    scale: float,
-    used: Bool,
-    word: int,
-) -> np.int64:
-    """Choose in float64 wherever the lower bound does not exclude a word."""
+def _nearest(vectors: Float32, ids: Int32, bounds: Float32, scale: float, used: Bool, word: int) -> np.int64:
+    """Return the unused word nearest to ``word``: in float64 wherever the lower bound does not exclude it."""
     least = np.float32(np.inf)
     likely = np.int64(-1)
     for j in range(len(ids)):
-        key = weights[j] - np.float32(2) * products[j]
-        if key < least and not used[ids[j]]:
-            least = key
+        if bounds[j] < least and not used[ids[j]]:
+            least = bounds[j]
             likely = np.int64(ids[j])
     best = squared_distance(vectors, word, likely)
     nearest = likely
     for j in range(len(ids)):
-        bound = weight + (weights[j] - np.float32(2) * products[j])
-        if bound <= best * scale and not used[ids[j]]:
+        if bounds[j] <= best * scale and not used[ids[j]]:
             squared = squared_distance(vectors, word, np.int64(ids[j]))
             if squared < best or (squared == best and ids[j] < nearest):
                 best = squared
-                nearest = ids[j]
+                nearest = np.int64(ids[j])
     return nearest

@@ -1,23 +1,36 @@
-"""Nominate the points that may be nearest to a point: float32 matrix products, which never have the last word.
+"""Nominate the points that may be nearest to a point: cheap products, which never have the last word.
 
-A product in float32 depends on the BLAS, on the block's shape and on the number of threads, so it must not decide
-anything. Here it only says which points *may* be nearest, by a lower bound that holds whatever the order of summation.
-What decides is the float64 distance, summed dimension by dimension (``mechanisms.md`` §14).
+They only say which points *may* be nearest, by a lower bound that holds whatever the order of summation. What decides
+is the float64 distance, summed dimension by dimension (``mechanisms.md`` §14).
 
-Notation: ``u = 2**-24``; ``c`` the vectors less their mean, times a power of two that brings the largest coordinate
-below 1, rounded to float32; ``N`` their squared norms; ``g`` a computed product of two of them. Then
+Let ``c`` be the vectors less their mean, times a power of two that brings the largest coordinate below 1, and
+``u = 2**-24``. There are two bounds of the squared distance D of i and j.
 
-    scaled squared distance of i and j  >=  N_i + N_j - 2 g - eta (N_i + N_j),     eta = 1.01 (d + 16) u,
+*Bytes.* Round each ``c`` to ``s q``, q integers of eight bits; l is the length of what is lost. The triangle inequality
+says ``sqrt(D) >= sqrt(E) - (l_i + l_j)``, with E the squared distance of the rounded vectors, and so, for any t in
+(0, 1) (``(a - b)**2 >= (1 - t) a**2 - (1/t - 1) b**2``, and ``(l_i + l_j)**2 <= 2 (l_i**2 + l_j**2)``),
+
+    D  >=  (1 - t) (W_i + W_j - 2 s_i s_j <q_i, q_j>),     W = |s q|**2 - (2/t) l**2.
+
+The product of integers has no rounding (``byte_products.py``); ``SLACK`` of ``|s q|**2`` and ``l**2`` covers the few
+operations in float32 and float64 round it. t is near twice the usual ratio of l to ``|c|``, where the bound is best: it
+then costs 3 % of ``|c|**2`` with 300 dimensions.
+
+*Floats*, where no processor helps with bytes and where points lie closer together than bytes can tell. With ``c``
+rounded to float32, N their squared norms and g a computed product of two,
+
+    D  >=  N_i + N_j - 2 g - eta (N_i + N_j),     eta = 1.01 (d + 16) u,
 
 because twice the product's error is at most ``2 d u sqrt(N_i N_j) <= d u (N_i + N_j)`` (Higham 2002, §3.1), rounding
-to ``c`` costs at most ``4 u (N_i + N_j)``, and the norms, the sums and the float64 distances a few ``u`` more. Products
-too small for float32 add less than ``TINY`` a dimension.
+to ``c`` costs at most ``4 u (N_i + N_j)``, and the norms, the sums and the float64 distances a few ``u`` more.
+
+Products too small for float32 add less than ``TINY`` a dimension.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,36 +40,88 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-Bool = npt.NDArray[np.bool_]
-Float32 = npt.NDArray[np.float32]
-Float64 = npt.NDArray[np.float64]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
+from corpusveil.spaces import byte_products
+from corpusveil.spaces.byte_products import TOGETHER, Float32, Int8, Int32, Int64, enter, offer_pair, settle
+from corpusveil.spaces.byte_products import bounds as byte_bounds
 
+Bool = npt.NDArray[np.bool_]
+Float64 = npt.NDArray[np.float64]
+
+BYTES = byte_products.FAST
+"""Whether products of bytes are tried first."""
 TINY = 2.0**-120
+SLACK = 2.0**-18
 TILE = 2048
-"""Points on each side of a tile of products, which takes 16 MiB."""
+"""Points on each side of a tile of float32 products, which takes 16 MiB."""
+PAIRED = 4096
+"""Points of a block for products of bytes."""
 LANES = 64
 """Products that are looked at together."""
 BLOCK = 8192  # rows of a float64 temporary
+LARGEST = 127
+LOOKED_AT, UNSURE = 1024, 1 / 8
+"""Points whose nominees by bytes are looked at, and the share of them without a sure nearest that is too much."""
 
 
-@dataclass(frozen=True, slots=True)
-class Centred:
-    """Points as their products are taken.
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """Points in bytes.
 
     Attributes:
-        points: float32 [n, d], centred and scaled.
-        weights: float32 [n], lower bounds of ``(1 - eta) N``.
-        scale: what a squared distance of the given vectors is multiplied by to be one of these points; a power of two.
+        values: int8 [n, d'], q; d' is d made up to a multiple of 4 by zeros.
+        scales: float32 [n], s.
+        weights: float32 [n], lower bounds of W.
+        sums: int32 [n], of the values.
+        share: at most ``1 - t``.
     """
 
-    points: Float32
+    values: Int8
+    scales: Float32
     weights: Float32
-    scale: float
+    sums: Int32
+    share: float
 
-    def take(self, rows: Int32) -> Centred:
-        return Centred(self.points[rows], self.weights[rows], self.scale)
+    def take(self, rows: Int32) -> Rounded:
+        return Rounded(self.values[rows], self.scales[rows], self.weights[rows], self.sums[rows], self.share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Some of the vectors, as their products are taken.
+
+    Attributes:
+        vectors: float32 [V, d], all of them, as given.
+        ids: int32 [n], which these are, ascending.
+        mean: float64 [d], of all.
+        exponent: of the power of two that they are multiplied by.
+        weights: float32 [n], lower bounds of ``(1 - eta) N``.
+        rounded: the same points in bytes.
+    """
+
+    vectors: Float32
+    ids: Int32
+    mean: Float64
+    exponent: int
+    weights: Float32
+    rounded: Rounded
+
+    @property
+    def scale(self) -> float:
+        """What a squared distance of the vectors is multiplied by to be one of these points; a power of two."""
+        return float(np.ldexp(1.0, 2 * self.exponent))
+
+    def take(self, rows: Int32) -> Points:
+        """Return some of all vectors."""
+        return Points(
+            self.vectors, self.ids[rows], self.mean, self.exponent, self.weights[rows], self.rounded.take(rows)
+        )  # fmt: skip
+
+    def floats(self) -> Float32:
+        """Return the points, float32 [n, d]."""
+        out = np.empty((len(self.ids), self.vectors.shape[1]), np.float32)
+        for i in range(0, len(out), BLOCK):
+            out[i : i + BLOCK] = np.ldexp(self.vectors[self.ids[i : i + BLOCK]] - self.mean, self.exponent)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,49 +138,179 @@ class Nominations:
     floors: Float32
 
 
-def centre(vectors: Float32) -> Centred:
-    """Centre and scale ``vectors`` (float32 [n, d], finite)."""
+def points_of(vectors: Float32) -> Points:
+    """Centre, scale and round ``vectors`` (float32 [n, d], finite)."""
     n, d = vectors.shape
     mean = vectors.mean(axis=0, dtype=np.float64)
     largest = max(float(np.abs(vectors[i : i + BLOCK] - mean).max()) for i in range(0, n, BLOCK))
     exponent = -int(np.frexp(largest)[1])
     eta = 1.01 * (d + 16) * 2.0**-24
-    points = np.empty((n, d), np.float32)
     weights = np.empty(n, np.float32)
+    values, scales = np.zeros((n, -(-d // TOGETHER) * TOGETHER), np.int8), np.empty(n, np.float32)
+    squares, lost = np.empty(n), np.empty(n)
     for i in range(0, n, BLOCK):
-        block = points[i : i + BLOCK]
-        block[:] = np.ldexp(vectors[i : i + BLOCK] - mean, exponent)
-        weights[i : i + BLOCK] = (1 - eta) * np.square(block, dtype=np.float64).sum(axis=1) - d * TINY
-    return Centred(points, weights, float(np.ldexp(1.0, 2 * exponent)))
+        strip = slice(i, i + BLOCK)
+        exact = np.ldexp(vectors[strip] - mean, exponent)
+        single = exact.astype(np.float32)
+        weights[strip] = (1 - eta) * np.square(single, dtype=np.float64).sum(axis=1) - d * TINY
+        _round(exact, LARGEST, values[strip], scales[strip], squares[strip], lost[strip])
+    lengths = np.sqrt(squares)
+    lost += SLACK**2 * (lengths + lost)
+    t = float(np.clip(2 * np.median(lost / np.maximum(lengths, TINY)), SLACK, 0.5))
+    bounds = (1 - SLACK) * squares - (1 + SLACK) * (2 / t) * np.square(lost) - d * TINY
+    sums = values.sum(axis=1, dtype=np.int32)
+    rounded = Rounded(values, scales, bounds.astype(np.float32), sums, (1 - t) * (1 - SLACK))
+    return Points(vectors, np.arange(n, dtype=np.int32), mean, exponent, weights, rounded)
 
 
-def nominate(centred: Centred, k: int) -> Nominations:
-    """Nominate, for each of the n points, the ``min(k, n)`` points of the least lower bounds.
+@njit(nogil=True, cache=True)
+def _round(points: Float64, largest: int, values: Int8, scales: Float32, squares: Float64, lost: Float64) -> None:
+    """Round points to bytes; the squared lengths of the rounded ones and the lengths of what is lost."""
+    for i in range(points.shape[0]):
+        greatest = 0.0
+        for k in range(points.shape[1]):
+            greatest = max(greatest, abs(points[i, k]))
+        scale = np.float64(np.float32(greatest / largest))
+        scales[i] = scale
+        inverse = 1.0 / scale if scale > 0 else 0.0
+        square = 0.0
+        gaps = 0.0
+        for k in range(points.shape[1]):
+            whole = min(max(np.rint(points[i, k] * inverse), -largest), largest)
+            values[i, k] = np.int8(whole)
+            gap = points[i, k] - scale * whole
+            square += whole * whole
+            gaps += gap * gap
+        squares[i] = scale * scale * square
+        lost[i] = np.sqrt(gaps)
+
+
+def nominate(points: Points, k: int) -> Nominations:
+    """Nominate, for each of the n points, the ``min(k, n)`` points of the least lower bounds."""
+    if BYTES and points.rounded.values.shape[1] <= byte_products.WIDEST:
+        found = nominate_by_bytes(points, k)
+        if unsure(points, found) <= UNSURE:
+            return found
+    return nominate_by_floats(points, k)
+
+
+def nominate_by_bytes(points: Points, k: int) -> Nominations:
+    """Nominate by products of bytes; two blocks at a time that no other thread has."""
+    rounded, buffers = points.rounded, Buffers.of(len(points.ids), k)
+    blocks = range(0, len(points.ids), PAIRED)
+    words: tuple[Any, ...] = (rounded.values, rounded.scales, rounded.weights, rounded.sums)
+    kept: tuple[Any, ...] = buffers.arrays
+    offer: Callable[..., None] = offer_pair
+    with ThreadPoolExecutor(_threads()) as pool:
+        for pairs in rounds(len(blocks)):
+            waiting = [pool.submit(offer, *words, blocks[left], blocks[right], PAIRED, *kept) for left, right in pairs]
+            for pair in waiting:
+                pair.result()
+        _in_slices(pool, len(points.ids), settle, *buffers.arrays, buffers.k)
+    return buffers.nominations(rounded.weights, rounded.share)
+
+
+def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield rounds in which each block meets at most one other; after all, each has met each, and itself."""
+    yield [(block, block) for block in range(blocks)]
+    circle = [*range(blocks), *([-1] if blocks % 2 else [])]
+    for _ in range(len(circle) - 1):
+        pairs = zip(circle[: len(circle) // 2], reversed(circle), strict=False)
+        yield [(left, right) for left, right in pairs if left >= 0 and right >= 0]
+        circle[1:] = [circle[-1], *circle[1:-1]]
+
+
+def nominate_by_floats(points: Points, k: int) -> Nominations:
+    """Nominate by products in float32.
 
     A product serves both of its points, so that each is computed once: tile by tile, those above the diagonal.
     """
-    n = len(centred.points)
-    k = min(k, n)
-    keys, rows = np.empty((n, 2 * k), np.float32), np.empty((n, 2 * k), np.int32)
-    counts, limits = np.zeros(n, np.int64), np.full(n, np.inf, np.float32)
+    n = len(points.ids)
+    buffers, whole = Buffers.of(n, k), points.floats()
     products = np.empty(min(n, TILE) ** 2, np.float32)
     with ThreadPoolExecutor(_threads()) as pool:
         for top in range(0, n, TILE):
             strip = slice(top, top + TILE)
-            left = centred.points[strip]
-            buffers = keys[strip], rows[strip], counts[strip], limits[strip]
+            left = whole[strip]
             for first in range(top, n, TILE):
                 others = slice(first, first + TILE)
-                right = centred.points[others]
+                right = whole[others]
                 tile = products[: len(left) * len(right)].reshape(len(left), len(right))
                 np.matmul(left, right.T, out=tile)
-                _in_slices(pool, len(left), _offer_columns, tile, centred.weights[others], first, *buffers)
+                _in_slices(pool, len(left), _offer_columns, tile, points.weights[others], first, *buffers.part(strip))
                 if first != top:
-                    theirs = keys[others], rows[others], counts[others], limits[others]
-                    _in_slices(pool, len(right), _offer_rows, tile, centred.weights[strip], top, *theirs)
-            _in_slices(pool, len(left), _settle, *buffers, k)
-    floors = np.full(n, np.inf, np.float32) if k == n else limits + centred.weights
-    return Nominations(rows[:, :k].copy(), floors)
+                    theirs = buffers.part(others)
+                    _in_slices(pool, len(right), _offer_rows, tile, points.weights[strip], top, *theirs)
+            _in_slices(pool, len(left), settle, *buffers.part(strip), buffers.k)
+    return buffers.nominations(points.weights, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffers:
+    """The least keys so far of n points, and of which points they are.
+
+    Attributes:
+        k: how many are kept.
+        arrays: keys float32 [n, 2 k], rows int32 [n, 2 k], counts int64 [n], limits float32 [n]: a key from there on
+            isn't among the least k.
+    """
+
+    k: int
+    arrays: tuple[Float32, Int32, Int64, Float32]
+
+    @classmethod
+    def of(cls, n: int, k: int) -> Buffers:
+        k = min(k, n)
+        shape = n, 2 * k
+        arrays = np.empty(shape, np.float32), np.empty(shape, np.int32), np.zeros(n, np.int64), np.full(n, np.inf)
+        return cls(k, (*arrays[:3], arrays[3].astype(np.float32)))
+
+    def part(self, rows: slice) -> tuple[Float32, Int32, Int64, Float32]:
+        keys, others, counts, limits = self.arrays
+        return keys[rows], others[rows], counts[rows], limits[rows]
+
+    def nominations(self, weights: Float32, share: float) -> Nominations:
+        """Return what is kept, after ``settle``."""
+        _, rows, _, limits = self.arrays
+        n = len(rows)
+        floors = np.full(n, np.inf, np.float32) if self.k == n else np.float32(share) * (limits + weights)
+        return Nominations(rows[:, : self.k].copy(), floors)
+
+
+def unsure(points: Points, nominations: Nominations) -> float:
+    """Return the share of points, of a few, whose nearest other point is not surely among their nominees."""
+    some = np.unique(np.linspace(0, len(points.ids) - 1, LOOKED_AT).astype(np.int64))
+    rows, floors = nominations.rows[some], nominations.floors[some]
+    return int(_unsure(points.vectors, points.ids, some, rows, floors, points.scale)) / len(some)
+
+
+@njit(nogil=True, cache=True)
+def _unsure(vectors: Float32, ids: Int32, some: Int64, rows: Int32, floors: Float32, scale: float) -> int:
+    count = 0
+    for r in range(len(some)):
+        best = np.inf
+        for other in rows[r]:
+            if other != some[r]:
+                best = min(best, squared_distance(vectors, np.int64(ids[some[r]]), np.int64(ids[other])))
+        count += not best * scale < floors[r]
+    return count
+
+
+def bounds(points: Points, of: Points, word: int) -> Float32:
+    """Return lower bounds of the scaled squared distances of some points from one of all; float32 [n].
+
+    Args:
+        points: all vectors.
+        of: some of them.
+        word: id.
+    """
+    whole, some = points.rounded, of.rounded
+    out = np.empty(len(of.ids), np.float32)
+    byte_bounds(
+        some.values, some.scales, some.weights, whole.values[word], whole.scales[word], whole.weights[word],
+        some.share, out,
+    )  # fmt: skip
+    return out
 
 
 def _threads() -> int:
@@ -156,11 +351,11 @@ def _offer_columns(
                 for j in range(start, start + LANES):
                     key = weights[j] - np.float32(2) * tile[r, j]
                     if key < limits[r]:
-                        _enter(key, first + j, keys, rows, counts, limits, r)
+                        enter(key, first + j, keys, rows, counts, limits, r)
         for j in range(groups, columns):
             key = weights[j] - np.float32(2) * tile[r, j]
             if key < limits[r]:
-                _enter(key, first + j, keys, rows, counts, limits, r)
+                enter(key, first + j, keys, rows, counts, limits, r)
 
 
 @njit(nogil=True, cache=True)
@@ -187,61 +382,11 @@ def _offer_rows(
                 for j in range(start, start + LANES):
                     key = weight - np.float32(2) * tile[r, j]
                     if key < limits[j]:
-                        _enter(key, first + r, keys, rows, counts, limits, j)
+                        enter(key, first + r, keys, rows, counts, limits, j)
         for j in range(groups, high):
             key = weight - np.float32(2) * tile[r, j]
             if key < limits[j]:
-                _enter(key, first + r, keys, rows, counts, limits, j)
-
-
-@njit(nogil=True, cache=True)
-def _enter(key: float, point: int, keys: Float32, rows: Int32, counts: Int64, limits: Float32, r: int) -> None:
-    """Enter a point into the buffer of r. A full one is cut to its least K, and the limit to the greatest of them."""
-    count = counts[r]
-    keys[r, count] = key
-    rows[r, count] = point
-    count += 1
-    k = keys.shape[1] // 2
-    if count == 2 * k:
-        limits[r] = _select(keys[r], rows[r], count, k)
-        count = k
-    counts[r] = count
-
-
-@njit(nogil=True, cache=True)
-def _settle(keys: Float32, rows: Int32, counts: Int64, limits: Float32, k: int, low: int, high: int) -> None:
-    """Cut every buffer to its least K for good; ``limits`` become the greatest keys kept."""
-    for r in range(low, high):
-        limits[r] = _select(keys[r], rows[r], counts[r], k)
-
-
-@njit(nogil=True, cache=True)
-def _select(keys: Float32, rows: Int32, n: int, k: int) -> np.float32:
-    """Bring the least k of the first n keys, and their rows, to the front; return the k-th (Hoare's selection)."""
-    low = 0
-    high = n - 1
-    while low < high:
-        pivot = keys[(low + high) >> 1]
-        i = low
-        j = high
-        while i <= j:
-            while keys[i] < pivot:
-                i += 1
-            while keys[j] > pivot:
-                j -= 1
-            if i <= j:
-                keys[i], keys[j] = keys[j], keys[i]
-                rows[i], rows[j] = rows[j], rows[i]
-                i += 1
-                j -= 1
-        if k - 1 <= j:
-            high = j
-        elif k - 1 >= i:
-            low = i
-        else:
-            break
-    kth: np.float32 = keys[k - 1]
-    return kth
+                enter(key, first + r, keys, rows, counts, limits, j)
 
 
 @njit(nogil=True, cache=True)

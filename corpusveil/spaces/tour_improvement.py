@@ -16,16 +16,15 @@ import numpy as np
 from numba import njit
 
 from corpusveil.compiled import called
+from corpusveil.spaces.byte_products import Float32, Int32, Int64
 from corpusveil.spaces.nominations import (
     Bool,
-    Centred,
-    Float32,
     Float64,
-    Int32,
-    Int64,
     Nominations,
-    centre,
+    Points,
+    bounds,
     nominate,
+    points_of,
     squared_distance,
 )
 
@@ -65,36 +64,35 @@ def neighbors(vectors: Float32, k: int) -> Int32:
 
     K is less than k when there are fewer words.
     """
-    vectors = np.ascontiguousarray(vectors, np.float32)
-    centred = centre(vectors)
-    return neighbors_among(vectors, k, centred, nominate(centred, max(NOMINEES, 4 * k)))
+    points = points_of(np.ascontiguousarray(vectors, np.float32))
+    return neighbors_among(k, points, nominate(points, max(NOMINEES, 4 * k)))
 
 
-def neighbors_among(vectors: Float32, k: int, centred: Centred, nominations: Nominations) -> Int32:
+def neighbors_among(k: int, points: Points, nominations: Nominations) -> Int32:
     """Return what ``neighbors`` does, from nominations that are there already.
 
     Exact whatever they are: where they leave a doubt, all words are looked at.
 
     Args:
-        vectors: float32 [V, d], C-contiguous, finite.
         k: how many, at least 1.
-        centred: the vectors, as ``centre`` gives them.
+        points: all vectors.
         nominations: of all of them among all of them; some more than k each.
     """
-    size = len(vectors)
+    vectors, size = points.vectors, len(points.ids)
     k = min(k, size - 1)
     near, squares = np.empty((size, k), np.int32), np.empty((size, k), np.float64)
     unsure = np.zeros(size, np.bool_)
-    _choose(vectors, nominations.rows, nominations.floors, centred.scale, near, squares, unsure)
-    _settle(vectors, centred, near, squares, unsure)
+    _choose(vectors, nominations.rows, nominations.floors, points.scale, near, squares, unsure)
+    for row in np.flatnonzero(unsure).tolist():
+        near[row] = nearest(points, row, k)[0]
     return near
 
 
-def _settle(vectors: Float32, centred: Centred, near: Int32, squares: Float64, unsure: Bool) -> None:
-    """Look at all words for those whose nominees don't certainly hold the nearest."""
-    for row in np.flatnonzero(unsure):
-        products = centred.points @ centred.points[row]
-        _scan_all(vectors, products, centred.weights, centred.scale, int(row), near[row], squares[row])
+def nearest(points: Points, row: int, k: int) -> tuple[Int32, Float64]:
+    """Return the k words nearest to one, nearest first, ties by id, and their squared distances; all are looked at."""
+    near, squares = np.empty(k, np.int32), np.empty(k, np.float64)
+    _scan_all(points.vectors, bounds(points, points, row), points.scale, row, near, squares)
+    return near, squares
 
 
 @njit(nogil=True, cache=True)
@@ -140,17 +138,14 @@ def _choose(
 
 
 @njit(nogil=True, cache=True)
-def _scan_all(
-    vectors: Float32, products: Float32, weights: Float32, scale: float, row: int, near: Int32, squares: Float64
-) -> None:
+def _scan_all(vectors: Float32, bounds: Float32, scale: float, row: int, near: Int32, squares: Float64) -> None:
     """Find the nearest of all words: in float64 wherever the lower bound does not exclude it."""
     used = np.int64(0)
     k = len(near)
-    for other in range(len(products)):
+    for other in range(len(bounds)):
         if other == row:
             continue
-        bound = weights[row] + (weights[other] - np.float32(2) * products[other])
-        if used < k or bound <= squares[k - 1] * scale:
+        if used < k or bounds[other] <= squares[k - 1] * scale:
             used = _insert(near, squares, used, other, squared_distance(vectors, row, other))
 
 

@@ -12,7 +12,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.spaces import Vectors, tour_improvement
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
-from corpusveil.spaces.nominations import centre, nominate
+from corpusveil.spaces.nominations import nominate, points_of
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT, length, neighbors, neighbors_among
 
 Points = npt.NDArray[np.float32]
@@ -102,8 +102,8 @@ def test_neighbours_are_exact(nominees: int) -> None:
         [points(300, 3), np.zeros((200, 3), np.float32), np.round(points(400, 2, 3) @ np.ones((2, 3)))]
     )
     vectors = vectors.astype(np.float32)
-    centred = centre(vectors)
-    got = neighbors_among(vectors, 6, centred, nominate(centred, nominees))
+    prepared = points_of(vectors)
+    got = neighbors_among(6, prepared, nominate(prepared, nominees))
     assert (got == neighbors(vectors, 6)).all()
     for word in range(0, len(vectors), 7):
         squares = ((vectors[word].astype(np.float64) - vectors.astype(np.float64)) ** 2).sum(axis=1)

@@ -85,8 +85,7 @@ def test_the_published_table_comes_from_the_command_line(
     whole: float, figures: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """mechanisms.md §18: every word one step apart, a token's share of the budget, δ = 1e-6 by default."""
-    space = make_space(400)
-    space.save(str(tmp_path / "space"))
+    make_space(tmp_path / "space")
     for words, stated in zip((52, 200, 1000), figures.split(), strict=True):
         told = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric"]
         told += ["--epsilon", repr(whole / words), "--document", str(words), "--output", str(tmp_path / "found.json")]
@@ -101,7 +100,7 @@ def test_the_published_table_comes_from_the_command_line(
     "wrong", [["--delta", "2"], ["--distance", "0"], ["--per", "word"], ["--curve"], ["--document", "0"]]
 )
 def test_calls_that_make_no_sense_are_refused(wrong: list[str], tmp_path: Path) -> None:
-    make_space(50).save(str(tmp_path / "space"))
+    make_space(tmp_path / "space")
     told = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric", "--epsilon", "1"]
     assert run([*told, "--document", "5", *wrong]) == 2
 

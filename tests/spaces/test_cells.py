@@ -1,0 +1,100 @@
+"""Lists in cells: every word once, each cell in its exact order, and said so; nothing changes without need."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from corpusveil.errors import BadValueError
+from corpusveil.spaces import Vectors, build_space
+from corpusveil.spaces.build import call_of
+from corpusveil.spaces.cells import cells_of
+from corpusveil.spaces.list_orders import greedy_orders, improved_orders
+from corpusveil.spaces.tour_improvement import length
+
+from .test_list_orders import brute_force
+
+CELL = 60
+
+
+def points(count: int, dimensions: int = 6) -> np.ndarray:
+    return np.random.default_rng(4).normal(size=(count, dimensions)).astype(np.float32)
+
+
+@pytest.mark.parametrize("count", [61, 200, 421])
+def test_cells_hold_every_word_once_and_none_too_many(count: int) -> None:
+    cells = cells_of(points(count), np.arange(count), CELL)
+    assert np.array_equal(np.sort(np.concatenate(cells)), np.arange(count))
+    sizes = [len(ids) for ids in cells]
+    assert max(sizes) <= CELL
+    assert max(sizes) - min(sizes) <= len(cells)
+    assert all((np.diff(ids) > 0).all() for ids in cells)
+
+
+def test_cells_cut_across_the_longest_direction() -> None:
+    """So near words are parted seldom; equal vectors, which have no direction, are cut all the same."""
+    vectors = points(200, 3) * np.float32([1, 9, 1])
+    lower, upper = cells_of(vectors, np.arange(200), 100)
+    side = {round(float(np.median(vectors[ids, 1])), 1) > 0 for ids in (lower, upper)}
+    assert side == {True, False}
+    assert min(np.abs(np.median(vectors[ids, 1])) for ids in (lower, upper)) > 4
+    assert [len(ids) for ids in cells_of(np.ones((200, 3), np.float32), np.arange(200), 100)] == [100, 100]
+
+
+@pytest.mark.parametrize("start", [0, 233])
+def test_each_cell_has_its_exact_order_and_the_nearest_cell_follows(start: int) -> None:
+    """Against a search word by word: greedy in the cell, then the nearest word of all cells that are left."""
+    vectors = points(300)
+    cells = [set(ids.tolist()) for ids in cells_of(vectors, np.arange(300), CELL)]
+    expected, word = [], start
+    while True:
+        (number,) = (n for n, ids in enumerate(cells) if word in ids)
+        ids = np.array(sorted(cells.pop(number)))
+        expected += ids[brute_force(vectors[ids], int(np.searchsorted(ids, word)))].tolist()
+        left = np.array(sorted(set().union(*cells)), int)
+        if not len(left):
+            break
+        word = int(left[((vectors[left].astype(float) - vectors[expected[-1]]) ** 2).sum(axis=1).argmin()])
+    for starts in ([start], [7, start]):  # alone, and after another tour through the same cells
+        assert greedy_orders(vectors, starts, CELL)[-1].tolist() == expected
+    assert (greedy_orders(vectors, [start])[0] != expected).any()
+
+
+def test_improved_lists_in_cells_are_shorter() -> None:
+    vectors = points(400)
+    greedy, improved = greedy_orders(vectors, [0], CELL)[0], improved_orders(vectors, [0], CELL)[0]
+    assert np.array_equal(np.sort(improved), np.arange(400))
+    assert length(vectors, improved) < length(vectors, greedy)
+
+
+def test_equal_words_stand_together_in_cells_too() -> None:
+    vectors = np.concatenate([points(150), np.zeros((100, 6), np.float32)])
+    places = np.flatnonzero(greedy_orders(vectors, [3], CELL)[0] >= 150)
+    assert np.ptp(places) == 99
+
+
+def test_a_space_that_needs_no_cells_is_the_same() -> None:
+    """Its content and its description, byte for byte."""
+    vectors = Vectors([f"w{i}" for i in range(80)], points(80))
+    plain, celled = build_space(vectors), build_space(vectors, cell=80)
+    assert plain.digest == celled.digest
+    assert plain.info == celled.info
+
+
+def test_a_space_says_that_its_lists_are_in_cells() -> None:
+    vectors = Vectors([f"w{i}" for i in range(80)], points(80))
+    plain, celled = build_space(vectors), build_space(vectors, cell=40)
+    assert plain.digest != celled.digest
+    assert celled.info["made"]["cell"] == 40
+    assert "nearer words in another cell are missed" in celled.info["made"]["cell_note"]
+    assert "cell" not in plain.info["made"]
+    how = {"lists": 1, "seed": 0, "counts": None, "order": None, "union": False, "only": None}
+    assert plain.info["call"] == call_of([vectors], **how)
+    assert celled.info["call"] == call_of([vectors], **how, cell=40)
+    assert plain.info["call"] != celled.info["call"]
+    assert "cell" not in build_space(vectors, lists=0, cell=40).info["made"]
+
+
+def test_cells_too_small_are_refused() -> None:
+    with pytest.raises(BadValueError, match="cell=15: a cell is of 16 words or more"):
+        build_space(Vectors(["a", "b"], points(2)), cell=15)
