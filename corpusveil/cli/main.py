@@ -156,6 +156,6 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     reason = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
-    hint = "" if debug else "Run it again with --debug to see where it failed (this can show private text)."
+    hint = "" if debug else " Run it again with --debug to see where it failed (this can show private text)."
     print(f"corpusveil: the work failed ({type(error).__name__}{reason}).{hint}", file=sys.stderr)
     return 1

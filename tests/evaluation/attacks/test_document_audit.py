@@ -133,7 +133,7 @@ class TestTheRelease:
         (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         planned = cv.plan([str(tmp_path / "in.jsonl")], release)
         assert planned.composed == release.document_figure(3)
-        assert "3 words: 9.26 (pure 9.26)" in repr(planned)
+        assert "3 words: 9.26 (pure 9.26)" in " ".join(repr(planned).split())
         assert cv.plan([str(tmp_path / "in.jsonl")], dataclasses.replace(release, delta=None)).composed is None
 
     def test_shows_both_in_manifest_and_on_the_page(self, space: Space, tmp_path: Path) -> None:

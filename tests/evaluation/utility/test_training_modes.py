@@ -203,7 +203,7 @@ def test_seeds_are_enough_and_paired() -> None:
 def test_models_say_what_they_lack(space: Space, tmp_path: Path) -> None:
     task = LabelledTexts(["a", "b"], ["x", "y"])
     for call, said in [
-        (lambda: model_of("vectors"), "give one"),
+        (lambda: model_of("vectors"), "give a space"),
         (lambda: Tfidf().fit(task.with_labels(["x", "x"]), 0), "1 label among 2 rows"),
         (lambda: model_of("bert"), "tfidf or vectors"),
         (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), "no word occurs in enough"),

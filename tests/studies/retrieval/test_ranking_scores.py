@@ -98,7 +98,7 @@ def test_documents_that_are_not_there_count_as_never_found() -> None:
 
 
 def test_queries_and_judgements_are_the_same_ones() -> None:
-    with pytest.raises(ShapeError, match="2 queries were searched, 1 are judged"):
+    with pytest.raises(ShapeError, match="2 queries were searched and 1 are judged"):
         score_ranking(ranking([1], [2]), Judgements([{1: 1}]))
     with pytest.raises(BadValueError, match="1 or more"):
         Judgements([{1: 1}], threshold=0)

@@ -66,8 +66,8 @@ def test_judgements_are_joined_by_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("c.tsv", b"1\tone\n\nno tab here\n", "c.tsv, line 3: an id, a tab and a text"),
-        ("c.tsv", b"1\tone\n \ttwo\n", "line 2: an id"),
+        ("c.tsv", b"1\tone\n\nno tab here\n", "c.tsv, line 3: this is not an id, a tab and a text"),
+        ("c.tsv", b"1\tone\n \ttwo\n", "line 2: this is not an id"),
         ("c.tsv", b"1\tone\n2\t\xff\xfe\n", "line 2: not valid UTF-8"),
         ("c.tsv", b"1\tone\n1\ttwo\n", "an id occurs twice"),
         ("c.tsv", b"\n\n", "no passages"),
