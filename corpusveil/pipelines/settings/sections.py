@@ -135,8 +135,8 @@ class SpaceSettings(Section):
     order: Literal["greedy", "improved"] | None = key(
         "How lists are ordered. Default: improved if they are balanced, otherwise greedy.", None)
     cell: int | None = key(
-        "Largest number of words in a cell. A longer list is ordered in cells, which is faster and misses near words of "
-        "other cells; 250000 suits millions of words. Default: one exact order.", None, ge=16)
+        "Largest number of words in a cell. A longer list is ordered in cells, which is faster and misses near words "
+        "of other cells; 250000 suits millions of words. Default: one exact order.", None, ge=16)
     union: bool = key("Keep words that only some embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
