@@ -84,7 +84,7 @@ def test_the_sentence_names_what_comes_out_unchanged(name: str) -> None:
     release = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1e-6), policy, cv.Key.for_tests())
     out = " ".join(cv.privatize([TEXT] * 3, release, ids=["a", "b", "c"]))
     said = cv.profile(name).in_the_clear()
-    assert said.count(".") == 2
+    assert 1 <= said.count(".") <= 2
     for token, words in (
         ("the", "stop words"), ("zzcanary", "words outside the vocabulary"), ("12", "numbers"),
         ("!", "punctuation"), ("\U0001f600", "emoji"), ("a@b.example", "e-mail addresses"),
