@@ -5,13 +5,14 @@ A vector x becomes s q, with q int8 in -127 ... 127 and s = max |x_j| / 127. By 
     |<x, y> - s t <q, r>|  <=  |x - s q| |y| + |s q| |y - t r|,
 
 and the lengths of what rounding takes away are computed, not estimated. The product <q, r> is a sum of integers: it
-has no rounding and no order, so a check of it has no tolerance. PyTorch computes it (the extra ``fast``), on a GPU or
-on a processor with instructions for it (VNNI, AMX). Where PyTorch is missing or slower, NumPy's float32 products do
-the work.
+has no rounding and no order, so a check of it has no tolerance. On a processor with AVX-512 VNNI our own loop computes
+it (``byte_products.py``). PyTorch (the extra ``fast``) computes it on a GPU, and on processors with AMX. The fastest on
+this machine is taken; where none is faster than NumPy's float32 products, these do the work.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import math
@@ -26,9 +27,10 @@ import numpy.typing as npt
 from numba import njit
 
 from corpusveil.errors import InstallationError
+from corpusveil.spaces import byte_products
 
 VARIABLE = "CORPUSVEIL_TORCH"
-"""``no``: NumPy computes all products, although PyTorch is installed."""
+"""``no``: PyTorch computes no products, although it is installed."""
 LARGEST = 127
 MULTIPLE = 32
 """Numbers of rows and of dimensions that GPUs want are multiples of 8 and above 16."""
@@ -103,19 +105,21 @@ def fastest() -> Maker | None:
 
     The choice changes the time that a search takes, never what it finds.
     """
-    if os.environ.get(VARIABLE) == "no" or importlib.util.find_spec("torch") is None:
+    makers: list[Maker] = [by_processor] if byte_products.FAST else []
+    if os.environ.get(VARIABLE) != "no" and importlib.util.find_spec("torch") is not None:
+        makers.append(by_torch)
+    if not makers:
         return None
     rng = np.random.default_rng(0)
     rows, columns, d = TRIED
     left, right = (rng.integers(-LARGEST, LARGEST + 1, (n, d), dtype=np.int8) for n in (rows, columns))
     whole, floats = np.empty((rows, columns), np.int32), np.empty((rows, columns), np.float32)
     a, b = left.astype(np.float32), right.astype(np.float32)
-    try:
-        multiply = by_torch(right)
-        ours = _seconds(lambda: multiply(left, 0, whole))
-    except (AttributeError, ImportError, NotImplementedError, RuntimeError):
-        return None
-    return by_torch if FASTER * ours <= _seconds(lambda: np.matmul(a, b.T, out=floats)) else None
+    took: dict[Maker | None, float] = {None: _seconds(lambda: np.matmul(a, b.T, out=floats)) / FASTER}
+    for make in makers:
+        with contextlib.suppress(AttributeError, ImportError, NotImplementedError, RuntimeError):
+            took[make] = _seconds(functools.partial(make(right), left, 0, whole))
+    return min(took, key=lambda make: took[make])
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -125,6 +129,30 @@ def _seconds(work: Callable[[], object]) -> float:
         work()
         took.append(time.perf_counter() - began)
     return min(took)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """Our own product: fast where the processor has the instruction, and right everywhere.
+
+    Attributes:
+        panels: uint8 [V / 64 rounded up, d' / 4, 64, 4], the words laid out for it.
+    """
+
+    panels: npt.NDArray[np.uint8]
+
+    def __call__(self, left: Int8, first: int, out: Int32) -> None:
+        """Multiply, see `Multiply`. A search rather looks at products where they are made (`offer_packed`)."""
+        byte_products.multiply_packed(left, left.sum(axis=1, dtype=np.int32), self.panels, first, out)
+
+
+def by_processor(words: Int8) -> Packed:
+    """Return our own product with the words."""
+    n, d = words.shape
+    shape = -(-n // byte_products.COLUMNS), d // byte_products.TOGETHER, byte_products.COLUMNS, byte_products.TOGETHER
+    panels = np.empty(shape, np.uint8)
+    byte_products.pack_all(words, panels)
+    return Packed(panels)
 
 
 def by_torch(words: Int8) -> Multiply:
@@ -172,6 +200,6 @@ def check(left: Int8, words: Int8, first: int, out: Int32, number: int) -> None:
     right = words[first : first + out.shape[1]].astype(np.float64)
     if not np.array_equal(out.astype(np.float64) @ signs, left.astype(np.float64) @ (right.T @ signs)):
         raise InstallationError(
-            "PyTorch multiplied integers wrongly on this machine, and nothing was written from the result. Set "
-            f"{VARIABLE}=no, or uninstall PyTorch, and run the command again."
+            "Integers were multiplied wrongly on this machine, and nothing was written from the result. If PyTorch is "
+            f"installed, set {VARIABLE}=no and run the command again; otherwise use another machine."
         )

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from corpusveil.spaces.byte_products import COLUMNS, ROWS, SHIFT, multiply
+
 LANES = 64
 UNDECIDED = -1
 
@@ -81,6 +83,75 @@ def offer(
                     r,
                 )
         _keep(tile[r], norms, scales, factor, step, first, groups, columns, 1, slack, least, keys, rows, counts, r)
+
+
+@njit(nogil=True, cache=True)
+def offer_packed(
+    left: Any,
+    sums: Any,
+    panels: Any,
+    norms: Any,
+    factors: Any,
+    steps: Any,
+    scales: Any,
+    slack: Any,
+    least: Any,
+    keys: Any,
+    rows: Any,
+    counts: Any,
+    low: int,
+    high: int,
+) -> None:
+    """Do what ``offer`` does for all words, with products of integers that never leave the cache.
+
+    ``left`` int8 [T, d'] are the points, ``sums`` int32 [T] the sums of their values, ``panels`` the words
+    (``byte_products.pack_all``); the rest is as in ``offer``.
+    """
+    last = least.shape[1] - 1
+    products = np.empty((ROWS, COLUMNS), np.int32)
+    line = np.empty(COLUMNS, np.int32)
+    close = np.zeros(COLUMNS, np.uint8)
+    groups = close.view(np.uint64)
+    norm, scale = np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS, np.float32)
+    for number in range(len(panels)):
+        first = COLUMNS * number
+        width = min(COLUMNS, len(norms) - first)
+        for c in range(width):
+            norm[c], scale[c] = norms[first + c], scales[first + c]
+        for top in range(low, high, ROWS):
+            multiply(left, top, high, panels[number], products)
+            for r in range(min(ROWS, high - top)):
+                i = top + r
+                factor, step = factors[i], steps[i]
+                bar = least[i, last] + slack[i]
+                shift = np.int32(SHIFT) * sums[i]
+                for c in range(COLUMNS):
+                    line[c] = products[r, c] - shift
+                    close[c] = factor * norm[c] - step * scale[c] * np.float32(line[c]) <= bar
+                for group in range(len(groups)):
+                    if not groups[group]:
+                        continue
+                    stop = min(8 * group + 8, width)
+                    for c in range(8 * group, stop):
+                        if close[c]:
+                            _lower(least[i], factor * norm[c] - step * scale[c] * np.float32(line[c]))
+                    _keep(
+                        line,
+                        norm,
+                        scale,
+                        factor,
+                        step,
+                        first,
+                        8 * group,
+                        stop,
+                        1,
+                        slack,
+                        least,
+                        keys,
+                        rows,
+                        counts,
+                        i,
+                    )
 
 
 @njit(nogil=True, cache=True)

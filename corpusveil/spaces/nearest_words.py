@@ -32,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import DataError
-from corpusveil.spaces.integer_products import CHECKED, Maker, Multiply, Quantized, check, fastest
-from corpusveil.spaces.nearest_word_kernels import UNDECIDED, decide, offer, squared_norms
+from corpusveil.spaces.integer_products import CHECKED, Maker, Multiply, Packed, Quantized, check, fastest
+from corpusveil.spaces.nearest_word_kernels import UNDECIDED, decide, offer, offer_packed, squared_norms
 from corpusveil.spaces.space import Space
 
 TILE_ROWS, TILE_COLUMNS = 1024, 4096  # 16 MiB of products at a time, whatever the numbers of points and words
@@ -150,21 +150,31 @@ class Search:
         lengths = np.sqrt(np.einsum("td,td->t", strip.points, strip.points)) * (1 + 2.0**-40)
         error = left.lost * words.largest + (lengths + left.lost) * words.lost
         strip.slack[:] = (2.0 * error + 4.04 * error_bound(points.shape[1])) * (1 + 2.0**-20)
+        if isinstance(words.multiply, Packed):
+            sums = left.values.sum(axis=1, dtype=np.int32)
+            there = self.norms, strip.factors, left.scales, words.scales
+            in_slices(len(points), offer_packed, left.values, sums, words.multiply.panels, *there, *strip.candidates)
+        else:
+            self._by_products(words, words.multiply, strip, left, products)
+        in_slices(len(points), decide, self.vectors, points, strip.doubts, *strip.candidates, False, out, compared)
+
+    def _by_products(
+        self, words: IntegerWords, multiply: Multiply, strip: Strip, left: Quantized, products: npt.NDArray[np.int32]
+    ) -> None:
         number, width = next(words.number), min(TILE_COLUMNS, len(self.vectors))
 
         def work(low: int, high: int) -> None:
             for first in range(0, len(self.vectors), TILE_COLUMNS):
                 last = min(first + TILE_COLUMNS, len(self.vectors))
                 tile = products[low * width :][: (high - low) * (last - first)].reshape(high - low, last - first)
-                words.multiply(left.values[low:high], first, tile)
+                multiply(left.values[low:high], first, tile)
                 if number % CHECKED == 0:
                     check(left.values[low:high], words.values, first, tile, number)
                 part = (array[low:high] for array in (strip.factors, left.scales))
                 there = self.norms[first:last], *part, words.scales[first:last], first
                 offer(tile, *there, *(array[low:high] for array in strip.candidates), 0, high - low)
 
-        in_slices(len(points), work)
-        in_slices(len(points), decide, self.vectors, points, strip.doubts, *strip.candidates, False, out, compared)
+        in_slices(len(left.values), work)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

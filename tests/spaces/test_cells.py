@@ -96,5 +96,5 @@ def test_a_space_says_that_its_lists_are_in_cells() -> None:
 
 
 def test_cells_too_small_are_refused() -> None:
-    with pytest.raises(BadValueError, match="cell=15: a cell is of 16 words or more"):
+    with pytest.raises(BadValueError, match="cell=15: give 16 or more"):
         build_space(Vectors(["a", "b"], points(2)), cell=15)

@@ -8,7 +8,7 @@ import pytest
 
 from corpusveil.errors import InstallationError
 from corpusveil.spaces import integer_products, nearest_words
-from corpusveil.spaces.integer_products import Int8, Int32, Quantized, by_torch, fastest
+from corpusveil.spaces.integer_products import Int8, Int32, Quantized, by_processor, by_torch, fastest
 from corpusveil.spaces.nearest_words import Search
 
 from .test_nearest_words import CASES, brute_force_order
@@ -45,8 +45,12 @@ def by_integers(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("largest", [127, 7])
 @pytest.mark.parametrize("room", [512, 2])
-def test_the_same_words_are_found(name: str, largest: int, room: int, by_integers: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("make", [by_numpy, by_processor])
+def test_the_same_words_are_found(
+    name: str, largest: int, room: int, make: integer_products.Maker, by_integers: pytest.MonkeyPatch
+) -> None:
     """Also with integers of four bits, whose error is sixteen times as large, and where float32 has to help out."""
+    by_integers.setattr(nearest_words, "fastest", lambda: make)
     by_integers.setattr(integer_products, "LARGEST", largest)
     by_integers.setattr(nearest_words, "INTEGER_NOMINEES", room)
     by_integers.setattr(nearest_words, "TILE_COLUMNS", 129)
@@ -58,8 +62,12 @@ def test_the_same_words_are_found(name: str, largest: int, room: int, by_integer
         assert np.array_equal(search.several(points, k), brute_force_order(vectors, points)[:, :k])
 
 
-def test_integers_without_their_bound_would_be_wrong(by_integers: pytest.MonkeyPatch) -> None:
-    """Control: where what rounding takes away is left out, other words are found."""
+@pytest.mark.parametrize("make", [by_numpy, by_processor])
+def test_integers_without_their_bound_would_be_wrong(
+    make: integer_products.Maker, by_integers: pytest.MonkeyPatch
+) -> None:
+    """Control: without the length of the rounding errors, other words are found."""
+    by_integers.setattr(nearest_words, "fastest", lambda: make)
 
     def forgetful(vectors: npt.NDArray[np.float64], offset: npt.NDArray[np.float64]) -> Quantized:
         exact = Quantized.of(vectors, offset)
@@ -111,21 +119,29 @@ def test_a_gpu_without_room_is_no_error(by_integers: pytest.MonkeyPatch) -> None
     assert np.array_equal(search.nearest(points), brute_force_order(vectors, points)[:, 0])
 
 
-def test_no_pytorch_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_pytorch_nor_the_instruction_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Float32 does the work; without PyTorch alone, so does our own product."""
     monkeypatch.setattr(integer_products.importlib.util, "find_spec", lambda _name: None)
+    fastest.cache_clear()
+    assert fastest() in (None, by_processor)
+    monkeypatch.setattr(integer_products.byte_products, "FAST", False)
     fastest.cache_clear()
     assert fastest() is None
     fastest.cache_clear()
 
 
-def test_pytorch_multiplies_as_numpy_does() -> None:
-    """With the extra ``fast``; as many rows as there are, also fewer than a GPU wants."""
-    pytest.importorskip("torch")
+@pytest.mark.parametrize("make", [by_processor, by_torch])
+def test_a_product_is_that_of_numpy(make: integer_products.Maker) -> None:
+    """Whatever rows and columns, also fewer than a GPU or a tile wants, and at the ends of the range."""
+    if make is by_torch:
+        pytest.importorskip("torch")
     rng = np.random.default_rng(1)
     words = rng.integers(-127, 128, (301, 96), dtype=np.int8)
+    words[5], words[6] = 127, -127
     for rows, first, columns in ((40, 0, 301), (33, 100, 201), (1, 300, 1)):
         left = rng.integers(-127, 128, (rows, 96), dtype=np.int8)
+        left[0] = 127
         found, expected = np.empty((rows, columns), np.int32), np.empty((rows, columns), np.int32)
-        by_torch(words)(left, first, found)
+        make(words)(left, first, found)
         by_numpy(words)(left, first, expected)
         assert np.array_equal(found, expected)
