@@ -63,7 +63,7 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     told = found.as_dict()
     if (found.kind, found.version) != (kind, VERSION):
         raise MismatchError(
-            f"{url}: this has {found.kind} of version {found.version}, and {kind} of version {VERSION} is needed; name "
+            f"{url}: this has {found.kind} of version {found.version}, not {kind} of version {VERSION}; name "
             "another folder, or make it again."
         )
     if told.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:

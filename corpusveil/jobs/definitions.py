@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from corpusveil.errors import BadValueError, UnsetError
 
 MARK = "Written by corpusveil schedule"
@@ -150,6 +148,8 @@ def kubernetes(call: Call) -> dict[str, str]:
         raise UnsetError(
             "--write kubernetes: name the container image with --image; the Dockerfile of the repository builds one."
         )
+    from corpusveil.jobs.yaml_text import yaml_of
+
     documents = (
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": call.name}},
         {
@@ -180,7 +180,7 @@ def kubernetes(call: Call) -> dict[str, str]:
         + "# Resources are a starting point: a worker takes about 1 GiB and one CPU.\n"
         "# Credentials of a store belong to the service account (workload identity).\n"
     )
-    return {f"{call.name}.yaml": how + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120)}
+    return {f"{call.name}.yaml": how + yaml_of(documents)}
 
 
 _CONFIGURATION = "schedule.toml"
@@ -243,23 +243,6 @@ def _pod(call: Call) -> dict[str, object]:
 
 _USER = 10001
 """The user of the image that the Dockerfile builds."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """YAML as people write it: items set in, texts of several lines as a block."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT002
-        super().increase_indent(flow, indentless=False)
-
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text)
 
 
 def airflow(call: Call) -> dict[str, str]:

@@ -179,7 +179,7 @@ class TestWritten:
         kept = remote.RemoteWriter(files.resolve("s3://")[0], f"{bucket}/a", "s3://a")
         kept.write(b"12345")
         kept._head.pop()  # the store loses a byte
-        with pytest.raises(WorkError, match=r"the store has 4 bytes of 5 written"):
+        with pytest.raises(WorkError, match=r"the store has 4 of the 5 bytes"):
             kept.commit()
 
 

@@ -325,17 +325,17 @@ class LengthSettings(Section):
     COMMANDS = SHOWING
 
     pad: int | None = key(
-        "Fill every document up with words drawn from public counts to a multiple of so many words, so that its length "
-        "is disclosed no finer.", None, metavar="WORDS", ge=1, le=1_000_000)
+        "Pad every document with words drawn from public counts, to a multiple of this number of words. The release "
+        "then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
     growth: float = key(
-        "For {length.pad}: let each size be at least so many times the one before, 1.01 or more; 1: all multiples.",
+        "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
         1.0, commands=dict.fromkeys(SHOWING, "pad_growth"), ge=1, le=100)
     noise: float | None = key(
-        "In place of {length.pad}: release every document with its number of words plus two-sided geometric noise of "
-        "this epsilon a word, 0.001 to 20; it is filled up or cut at its end.", None,
+        "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this epsilon "
+        "per word, 0.001 to 20. Documents are padded or cut at their end.", None,
         commands=dict.fromkeys(SHOWING, "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
-        "For {length.noise}: words more for every document, so that fewer are cut.", 0,
+        "For {length.noise}: words to add to every document, so that fewer documents are cut.", 0,
         commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:

@@ -178,9 +178,10 @@ def _example(one: Declared) -> str:
     if one.values:
         return value_of(one.values[0])
     is_share = any(hasattr(bound, "lt") for bound in one.info.metadata)
+    least = max([1, *(bound.ge for bound in one.info.metadata if hasattr(bound, "ge"))])
     text = f"path/of/{one.key}" if one.told.path else one.key
     examples: Mapping[Any, Callable[[], Any]] = {
-        float: lambda: 0.5 if is_share else 1.0, int: lambda: 1, list[str]: lambda: [text], list[int]: list,
+        float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
     }  # fmt: skip
     if one.place == "mechanism.name":
         return value_of("ring-geometric")
