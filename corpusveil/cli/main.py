@@ -8,6 +8,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -88,16 +89,28 @@ for _name, (_, _sentence) in COMMANDS.items():
     app.command(_name, short_help=_sentence)(lambda: None)
 
 
-def _version(*, show: bool) -> None:
+def _told(text: str, *, show: bool) -> None:
     if show:
-        print(f"corpusveil {corpusveil.__version__}")
+        print(text)
         raise typer.Exit
+
+
+VERSION = f"corpusveil {corpusveil.__version__}"
+SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")
 
 
 @app.callback()
 def _root(
     *,
-    version: bool = typer.Option(False, "--version", help="Print the version.", callback=lambda v: _version(show=v)),
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=lambda v: _told(VERSION, show=v)
+    ),
+    submit_file: bool = typer.Option(
+        False,
+        "--submit-file",
+        help="Print the path of the file that spark-submit runs.",
+        callback=lambda v: _told(SUBMIT_FILE, show=v),
+    ),
 ) -> None:
     """Privatize text corpora of any size with word-level metric differential privacy."""
 

@@ -23,7 +23,7 @@ from corpusveil.errors import InstallationError, PackageError, not_a_choice
 from corpusveil.jobs.environment import installed, requirement
 from corpusveil.jobs.wheel import build_wheel
 
-ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
+ENVIRONMENT, SUBMIT, LOGGING = "corpusveil.pex", "submit.py", "log4j2.properties"
 EXTRAS = ("s3", "gcs", "azure")
 LEFT_OUT = ("pyspark", "apache-beam", "corpusveil")
 FORM = ("--venv", "--sh-boot", "--non-hermetic-venv-scripts")
@@ -31,7 +31,7 @@ FORM = ("--venv", "--sh-boot", "--non-hermetic-venv-scripts")
 
 
 def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
-    """Write the environment and the script to submit into a folder; return both.
+    """Write the environment, the script to submit and the driver's logging into a folder; return all three.
 
     Raises UserError without pex, for an unknown extra, and when the folder has such files that are not files; WorkError
     with pex's last line when it fails, as it does without the package index, and where the loops can't be compiled.
@@ -55,8 +55,9 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
             last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
             raise InstallationError(f"pex could not build {ENVIRONMENT}: {last}")
         made.replace(folder / ENVIRONMENT)
-    shutil.copyfile(Path(__file__).with_name(SUBMIT), folder / SUBMIT)
-    return [folder / ENVIRONMENT, folder / SUBMIT]
+    for name in (SUBMIT, LOGGING):
+        shutil.copyfile(Path(__file__).with_name(name), folder / name)
+    return [folder / ENVIRONMENT, folder / SUBMIT, folder / LOGGING]
 
 
 def commands(folder: str) -> dict[str, str]:
@@ -66,6 +67,7 @@ def commands(folder: str) -> dict[str, str]:
     end = f"{folder}/{SUBMIT} privatize … --engine spark"
     return {
         "standalone": f"spark-submit --master spark://HOST:7077 {sent} {python} "
+        f"--driver-java-options -Dlog4j2.configurationFile={folder}/{LOGGING} "
         f"--conf spark.pyspark.driver.python={folder}/{ENVIRONMENT} {end}",
         "YARN": f"spark-submit --master yarn --deploy-mode cluster {sent} {python} {end}",
         "Kubernetes": "spark-submit --master k8s://https://HOST:6443 --deploy-mode cluster "

@@ -122,6 +122,13 @@ def test_commands_name_the_files() -> None:
         assert words[0] == "spark-submit"
         assert "packed/corpusveil.pex" in words
         assert "packed/submit.py" in words
+    assert "-Dlog4j2.configurationFile=packed/log4j2.properties" in commands("packed")["standalone"]
+
+
+def test_the_file_to_submit_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where corpusveil is installed, wherever that is."""
+    assert run(["--submit-file"]) == 0
+    assert Path(capsys.readouterr().out.strip()).samefile(Path(package.__file__).with_name("submit.py"))
 
 
 @pytest.mark.packaged
