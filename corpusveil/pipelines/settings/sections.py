@@ -325,8 +325,8 @@ class LengthSettings(Section):
     COMMANDS = SHOWING
 
     pad: int | None = key(
-        "Pad every document with words drawn from public counts, to a multiple of this number of words. The release "
-        "then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
+        "Pad every document with words drawn from public counts, to a multiple of this number of words. The "
+        "token count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
     growth: float = key(
         "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
         1.0, commands=dict.fromkeys(SHOWING, "pad_growth"), ge=1, le=100)
