@@ -94,7 +94,8 @@ class LengthNoise:
     """Release documents with their number of words, plus ``extra``, plus two-sided geometric noise of ``epsilon``.
 
     Where the sum is larger than the document, fillers follow; where it is smaller, the document is cut at its end.
-    ``extra`` words make cuts rarer: one document in ``2 e^(epsilon extra)`` is cut, about. Raises UserError for values
+    ``extra`` words make cuts rarer: a document is cut with probability
+    ``e^(-epsilon (extra + 1)) / (1 + e^-epsilon)``. Raises UserError for values
     out of range.
     """
 

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 GRACE_SECONDS = 4.0
 _CHILDREN_SECONDS = 3.0
 _SENTENCES = {
-    signal.SIGINT: b"corpusveil: interrupted; run the same command again to go on.\n",
-    signal.SIGTERM: b"corpusveil: ended by SIGTERM; run the same command again to go on.\n",
+    signal.SIGINT: b"corpusveil: interrupted; run the same command again to continue.\n",
+    signal.SIGTERM: b"corpusveil: ended by SIGTERM; run the same command again to continue.\n",
 }
 
 

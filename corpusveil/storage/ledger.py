@@ -432,9 +432,9 @@ def _about_of(address: str, schema: pa.Schema) -> dict[str, Any]:
             raise BadRecordError(damaged)
         if found.version not in (VERSION, WITH_LENGTH):
             raise VersionError(
-                f"{address}: this entry has version {found.version} of the ledger, and this corpusveil reads version "
-                f"{VERSION}; start another ledger. Lower its caps by the spending that 'ledger show' reports with "
-                "the corpusveil that wrote this entry."
+                f"{address}: this entry has version {found.version} of the ledger, and this corpusveil reads versions "
+                f"{VERSION} and {WITH_LENGTH}; start another ledger. Lower its caps by the spending "
+                "that 'ledger show' reports with the corpusveil that wrote this entry."
             )
         about = About.of(data)
         if about is None:

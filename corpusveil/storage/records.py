@@ -79,6 +79,7 @@ class Counted(Record):
     input_bytes: int
     quarantined: int
     dropped: int
+    fillers: int = 0
     tokens: dict[str, int]
 
 

@@ -26,10 +26,12 @@ class Counts:
     input_bytes: int = 0
     quarantined: int = 0
     dropped: int = 0
+    fillers: int = 0
+    """Known words that a length policy added and the mechanism replaced; not in ``privatized``."""
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ROLE_NAMES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
-        for name in (*NUMBERS, "roles"):
+        for name in (*NUMBERS, "fillers", "roles"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
@@ -40,6 +42,8 @@ class Counts:
     def private(self) -> Counted:
         """Return everything, for the records."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
+        if self.fillers:
+            numbers["fillers"] = self.fillers
         tokens = dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True))
         return Counted(**numbers, changed=self.privatized - self.unchanged, tokens=tokens)
 

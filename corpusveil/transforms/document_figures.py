@@ -27,9 +27,9 @@ class DocumentFigure:
     """The guarantee of a document of ``words`` replaced words: ``pure``, and ``epsilon`` at ``delta``.
 
     It holds between documents of one skeleton in which each word differs by at most ``distance``, in the metric of the
-    mechanism. An infinite distance means any two words. With a length policy, ``words`` are the released words: both
-    documents are compared as their fillers continue them. ``length_epsilon`` is included; it is the cost of one word
-    more or less, and None without a policy.
+    mechanism. An infinite distance means any two words. With a length policy, ``words`` are the released words, and
+    ``length_epsilon`` is included: the cost of one word more or less, None without a policy. Only at an infinite
+    distance may the two documents have different lengths, because a word is then compared with a filler.
     """
 
     words: int
@@ -109,5 +109,7 @@ def neighbors(one: DocumentFigure) -> str:
     apart = "by any distance" if math.isinf(one.distance) else f"by a distance of at most {one.distance:g}"
     if one.length_epsilon is None:
         return f"documents of as many tokens in which each known word differs {apart}"
-    ends = "ends at most one word earlier or later" if one.length_epsilon else "is released with as many words"
-    return f"one that {ends} and in which each known word differs {apart}, fillers being words of both"
+    if not math.isinf(one.distance):  # a filler can be any word, at any distance
+        return f"documents with as many words of their own in which each known word differs {apart}"
+    ends = "end at most one word earlier or later" if one.length_epsilon else "are released with as many words"
+    return f"documents of known words only, which may all differ, that {ends}"

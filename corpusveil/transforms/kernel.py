@@ -380,6 +380,7 @@ class Kernel:
             size += bytes_of(out, longest)
             own = slice(None) if self.length is None else tokens.ends[known] > tokens.starts[known]  # no fillers
             counts.privatized += ids[own].size
+            counts.fillers += ids.size - ids[own].size
             counts.unchanged += int(np.count_nonzero((out == ids)[own]))
         return drawn, size
 

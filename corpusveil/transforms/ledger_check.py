@@ -68,7 +68,7 @@ def _uncovered(where: str, record: Shard, held: Mapping[str, tuple[int, int]]) -
     if missing:
         return
     found = tuple(sum(held[name][place] for name in names) for place in (0, 1))
-    expected = record.counts.documents, record.counts.privatized
+    expected = record.counts.documents, record.counts.privatized + record.counts.fillers
     if found != expected:
         yield Difference(
             f"{where}: {expected[0]:,} documents and {expected[1]:,} tokens were privatized; the ledger has "

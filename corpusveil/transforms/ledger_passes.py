@@ -288,7 +288,7 @@ def _there(source: Source) -> list[pa.Table]:
     try:
         return list(source.tables())
     except Exception:
-        if source.is_gone():
+        if source.is_gone() and not source.planned:
             return []
         raise
 

@@ -63,7 +63,10 @@ def _of_length(release: Release, token: Guarantee) -> list[str]:
     length = release.length
     if length is None:
         return []
-    beyond = f"against a filler at most {rounded_up(token.plain_ldp)} nats, whatever the word"
+    beyond = (
+        f"against a filler at most {rounded_up(token.plain_ldp)} nats if the word is known; another token has the "
+        "bound of tokens that are drawn from public counts"
+    )
     fillers = (
         "Fillers are drawn from public counts, and replaced like words of the text; they follow the text, m counts "
         "them, and a document and its fillers are compared as one."

@@ -32,7 +32,7 @@ def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: p
     assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6"]) == 0
     told = capsys.readouterr().out
     assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in told
-    assert "released with as many words" in told
+    assert "with as many words of their own" in told
     (file,) = (tmp_path / "out" / "data").iterdir()
     assert [len(json.loads(line)["text"].split()) for line in file.open()] == [8, 8, 16, 24]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
@@ -58,7 +58,9 @@ def test_the_ledger_has_the_noise_of_each_release(
     (entry,) = Ledger.existing(str(tmp_path / "ledger")).entries()
     assert (entry.about["length_epsilon"], entry.about["version"]) == (6.0, 3)
     assert min(entry.table["total"].to_pylist()) > 6.0
+    capsys.readouterr()
     assert run(["ledger", "verify", str(tmp_path / "ledger"), "--records", str(tmp_path / "out.records")]) == 0
+    assert "tokens were privatized" not in capsys.readouterr().out
     again = [*noise, "--output", str(tmp_path / "again"), "--length-extra", "1"]
     capsys.readouterr()
     assert run([*call, *again, "--cap", "8", "--cap-delta", "1e-6"]) == 2

@@ -71,9 +71,9 @@ SAID = {
     "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11, PySpark cannot "
     "run with different minor versions.": "A worker runs Python 3.9, ",
     'Job aborted due to stage failure: Lost task 0.0: java.io.IOException: Cannot run program "/opt/none/python": '
-    "error=2, No such file or directory\n\tat java.base/java.lang.ProcessBuilder": "no program /opt/none/python, ",
+    "error=2, No such file or directory\n\tat java.base/java.lang.ProcessBuilder": "the program /opt/none/python, ",
     "org.apache.spark.SparkException: \nError from python worker:\n  Traceback (most recent call last):\n    File "
-    "\"/opt/x/lib/python3.8/runpy.py\", line 185\n  TypeError: 'type' object": "A worker runs Python 3.8 that ",
+    "\"/opt/x/lib/python3.8/runpy.py\", line 185\n  TypeError: 'type' object": "A worker runs Python 3.8 in which ",
 }
 """What Spark 4 says when a worker's Python is another one, is not there, and is too old for PySpark, cut short."""
 

@@ -270,7 +270,9 @@ class TestOtherVersions:
         (tmp_path / ENTRIES).mkdir(exist_ok=True)
         pq.write_table(old, tmp_path / ENTRIES / name)
         for call in (lambda: list(ledger.entries()), lambda: ledger.enter([entry], lambda _: None)):
-            with pytest.raises(UserError, match="version 1 of the ledger, and this corpusveil reads version 2; start"):
+            with pytest.raises(
+                UserError, match="version 1 of the ledger, and this corpusveil reads versions 2 and 3; start"
+            ):
                 call()
         assert ledger.names() == [name]
         assert [one.too_low for one in differences(ledger, [])] == [True]

@@ -184,10 +184,10 @@ class TestEntriesInFiles:
         first, _ = held = list(ledger.entries())
         data = path_of(first).read_bytes()
         path_of(first).write_bytes(data[:30] + bytes(200) + data[230:])
-        with pytest.raises(UserError, match="this entry of the ledger is damaged; restore it"):
+        with pytest.raises(UserError, match="this entry of the ledger is damaged, and spending"):
             refuse_over(Caps(total=1e9), held, many(0)[1])
         path_of(first).write_bytes(data[:-30])
-        with pytest.raises(UserError, match="this entry of the ledger is damaged; restore it"):
+        with pytest.raises(UserError, match="this entry of the ledger is damaged, and spending"):
             list(ledger.entries())
 
     def test_that_are_taken_back_meanwhile_are_none(self, ledger: Ledger) -> None:

@@ -217,6 +217,7 @@ VARIATIONS: dict[str, tuple[bool, dict[str, Any]]] = {
     "debug": (False, {"debug": True}),
     "spending": (False, {"spending": Caps(total=1e6)}),
     "watch": (False, {}),
+    "begun": (False, {"begun": lambda: None}),
 }
 """By what is varied, as ``privatize_corpus`` has it: whether noise is fresh then, and how it is varied."""
 

@@ -94,7 +94,7 @@ class DocumentAudit(Shown):
         reasons = [f"{one.stated.words:,} words: {reason}" for one in self.checks for reason in one.reasons]
         apart = "by any distance" if math.isinf(first.distance) else f"by at most {first.distance:g}"
         compared = f"documents of as many words, in which each word differs {apart}"
-        fields = [("between", compared if self.length is None else f"a document and {neighbors(first)}")]
+        fields = [("between", compared if self.length is None else neighbors(first))]
         fields += [] if self.length is None else [("length", self.length.disclosed)]
         fields += [("REFUTED", reason) for reason in reasons]
         return Card(f"Documents by {self.mechanism}", fields, [Table(heads, rows)])
