@@ -49,6 +49,14 @@ def test_a_plan_says_how_many_words_there_are_before(call: list[str], capsys: py
     assert "before documents are filled up or cut they have about 29 words" in capsys.readouterr().out
 
 
+def test_any_two_words_may_differ(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """``--distance inf``, as the help has it; between documents of one size, whatever their own lengths."""
+    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "nan"]) == 2
+    assert "--distance nan: give a number above 0" in capsys.readouterr().err
+    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "inf"]) == 0
+    assert "documents of known words only, which may all differ, that are released with as" in capsys.readouterr().out
+
+
 def test_the_ledger_has_the_noise_of_each_release(
     call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

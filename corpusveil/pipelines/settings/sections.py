@@ -273,7 +273,7 @@ class BudgetSettings(Section):
         ge=1e-10, lt=1)
     distance: float = key(
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
-        "mechanism. inf: any two words.", 1.0, gt=0)
+        "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
     allocation: Literal[Allocation, "dataset"] = key(
         "How a document's budget is shared among its words. dataset: uniform, with epsilon times "
         "{budget.average_words}.", "uniform")
