@@ -2,10 +2,11 @@
 # PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=4 runs the tests in four processes, SECONDS=60 fuzzes each
 # reader for a minute, OUT=new.json says where figures are written.
 BIN := .venv/bin
-WORKERS ?= 2
+WORKERS ?= 3
 SECONDS ?= 110
 READERS ?= all
 CHECKED := api budget cli contracts golden mechanisms sampling spaces text transforms
+PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
@@ -21,11 +22,11 @@ demo: setup ## run the whole flow on bundled text and say where the report is
 	@$(BIN)/corpusveil demo
 
 check: lint ## lint, then the quick tests of the rooms that need no Java, cluster, store or browser; about two minutes
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "$(TESTED) and not slow and not spark and not browser" \
+	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
 	  tests/test_frame.py $(CHECKED:%=tests/%)
 
 test: lint ## lint, then everything that continuous integration runs
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m "$(TESTED)"
+	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED)"
 
 docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
 	@sh scripts/group.sh docs
@@ -33,7 +34,7 @@ docs: setup ## build the documentation into build/site, strictly, and run its no
 	$(BIN)/python -m pytest -q -m site tests/test_site.py tests/test_notebooks.py
 
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m nightly
+	$(BIN)/python -m pytest $(PARALLEL) -m nightly
 
 faults: setup ## harm runs at every moment on every engine, compare, and write docs/faults.md; as root, half an hour
 	@rm -f .tools/faults.jsonl

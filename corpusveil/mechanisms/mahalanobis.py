@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from scipy import linalg
 
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import check_fraction
@@ -79,6 +78,8 @@ class Mahalanobis(OnVectors):
         )
 
     def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - the same at any
+        from scipy import linalg  # loaded late, as in ``on_vectors``
+
         word = self.check_id(word)
         gaps = self.space.vectors.astype(np.float64) - self.space.vectors[word]
         solved = linalg.solve_triangular(self.shape().columns.T, gaps.T, lower=True)

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from corpusveil.compiled import compiled
 from corpusveil.errors import NoClosedForm
@@ -115,13 +114,17 @@ class OnVectors(Mechanism):
         It is a mean over 1,024 words with one direction each (``spaces/cell_boundaries.py``), the same in every run;
         ``retention_error`` says how far off it may be.
         """
-        shares = special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits())
-        return float(self.mixed(shares.mean()))
+        return float(self.mixed(self._returns(epsilon).mean()))
 
     def retention_error(self, epsilon: float) -> float:
         """Return the standard error of ``retention``; 0 where that is exact."""
-        shares = special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits())
-        return float(shares.std() / math.sqrt(RAYS))
+        return float(self._returns(epsilon).std() / math.sqrt(RAYS))
+
+    def _returns(self, epsilon: float) -> npt.NDArray[np.float64]:
+        """Return the probability that a ray's word comes back unchanged; float64 [``RAYS``]."""
+        from scipy import special  # loaded late: it takes longer than NumPy, and mechanisms on lists do without
+
+        return np.asarray(special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits()))
 
     def diameter(self) -> float:
         """Return what no distance of two words exceeds."""

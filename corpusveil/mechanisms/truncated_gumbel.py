@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, nothing_holds
@@ -84,6 +83,8 @@ def floor_of(n: int, least: float) -> float:
 
 def scale_of(n: int, epsilon: float, least: float, most: float) -> float:
     """Return b."""
+    from scipy import special  # loaded late, as in ``on_vectors``
+
     alpha = (epsilon - 2 * (1 + math.log(n)) / least) / 3
     return float(2 * most / min(float(special.lambertw(2 * alpha * most).real), math.log(alpha * least)))
 
@@ -91,6 +92,8 @@ def scale_of(n: int, epsilon: float, least: float, most: float) -> float:
 @functools.lru_cache(maxsize=16)
 def counts_law(n: int) -> npt.NDArray[np.float64]:
     """Return the law of K; float64 [n], that of k at k - 1."""
+    from scipy import special
+
     law = np.exp(special.xlogy(np.arange(1, n + 1), math.log(n)) - special.gammaln(np.arange(2.0, n + 2)) - math.log(n))
     law[-1] = 1 - law[:-1].sum()
     return np.asarray(law)

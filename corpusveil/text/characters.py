@@ -28,9 +28,17 @@ TABLE_END = 0xE0200
 
 UNICODE_VERSION = unicodedata.unidata_version
 
-_BY_MAJOR = {"L": LETTER, "M": MARK, "N": DIGIT, "P": PUNCTUATION}
+_BY_MAJOR = {"L": LETTER, "M": MARK, "N": DIGIT, "P": PUNCTUATION, "Z": SPACE}
+_KIND_OF = {
+    major + minor: _BY_MAJOR.get(major, OTHER) | (UPPER if major + minor in {"Lu", "Lt"} else 0)
+    for major in "CLMNPSZ"
+    for minor in "acdefiklmnopstu"
+}
+"""The table's byte for each general category, and for some that do not exist."""
+
 _ASCII_SYMBOLS = "$+<=>^`|~"
-_SEPARATOR_CONTROLS = range(0x1C, 0x20)
+_SPACE_CONTROLS = [0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x85]
+"""Control characters that ``str.isspace`` takes for spaces, less U+001C to U+001F."""
 _JOINERS = (0x200C, 0x200D)
 _EMPTY_PLANES = range(0x40000, 0xE0000)
 
@@ -39,13 +47,9 @@ _EMPTY_PLANES = range(0x40000, 0xE0000)
 def character_table() -> npt.NDArray[np.uint8]:
     """Return kind and upper-case bit of every code point below ``TABLE_END``; uint8 [TABLE_END], read-only."""
     table = np.zeros(TABLE_END, dtype=np.uint8)
-    category = unicodedata.category
-    for code in (*range(_EMPTY_PLANES.start), *range(_EMPTY_PLANES.stop, TABLE_END)):
-        name = category(chr(code))
-        kind = _BY_MAJOR.get(name[0], OTHER)
-        table[code] = kind | UPPER if name in {"Lu", "Lt"} else kind
-        if name[0] in "ZC" and chr(code).isspace() and code not in _SEPARATOR_CONTROLS:
-            table[code] = SPACE
+    for codes in (range(_EMPTY_PLANES.start), range(_EMPTY_PLANES.stop, TABLE_END)):
+        table[codes.start : codes.stop] = list(map(_KIND_OF.__getitem__, map(unicodedata.category, map(chr, codes))))
+    table[_SPACE_CONTROLS] = SPACE
     table[[ord(symbol) for symbol in _ASCII_SYMBOLS]] = PUNCTUATION
     table[list(_JOINERS)] = MARK
     table.flags.writeable = False
@@ -64,8 +68,7 @@ def lower_table() -> npt.NDArray[np.int32]:
     both. A final capital sigma becomes a final small sigma there, too.
     """
     table = np.arange(LOWER_END, dtype=np.int32)
-    for code in range(LOWER_END):
-        lowered = chr(code).lower()
+    for code, lowered in enumerate(map(str.lower, map(chr, range(LOWER_END)))):
         if len(lowered) == 1:
             table[code] = ord(lowered)
     table.flags.writeable = False

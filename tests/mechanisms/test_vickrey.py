@@ -65,18 +65,22 @@ def law_of(
     k = points.shape[1]
     lengths = special.gammaincinv(k, (np.arange(fine) + 0.5) / fine) / epsilon
     law = np.zeros(len(points))
+    rows = np.arange(fine)
     for ray in angles(fine) if k == 2 else np.array([[-1.0], [1.0]]):
         noisy = points[word] + lengths[:, None] * ray
-        apart = np.linalg.norm(noisy[:, None] - points[None], axis=2)
+        apart = np.sqrt(sum(np.square(noisy[:, [one]] - points[:, one]) for one in range(k)))
         if leaves_out == "input":
             apart[:, word] = np.inf
         elif leaves_out == "input when nearest":
             apart[apart.argmin(axis=1) == word, word] = np.inf
-        order = np.argsort(apart, axis=1, kind="stable")[:, :2]
-        first, second = (np.take_along_axis(apart, order[:, [one]], axis=1)[:, 0] for one in (0, 1))
+        nearest = apart.argmin(axis=1)
+        first = apart[rows, nearest]
+        apart[rows, nearest] = np.inf
+        next_one = apart.argmin(axis=1)
+        second = apart[rows, next_one]
         chance = (1 - t) * second / (t * first + (1 - t) * second)
-        law += np.bincount(order[:, 0], chance, minlength=len(points))
-        law += np.bincount(order[:, 1], 1 - chance, minlength=len(points))
+        law += np.bincount(nearest, chance, minlength=len(points))
+        law += np.bincount(next_one, 1 - chance, minlength=len(points))
     return np.asarray(law / law.sum())
 
 

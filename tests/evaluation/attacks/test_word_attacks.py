@@ -25,6 +25,8 @@ from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
 
 ON_LISTS = ("ring-geometric", "diffractor-geometric", "diffractor-exponential")
+SLOWER = ("custext", "cmp", "diffractor-exponential")
+"""Of these one epsilon a day."""
 CHAIN = ("words guessed by the released word", "words guessed one by one", "words guessed from context")
 
 
@@ -50,7 +52,7 @@ def space(texts: list[str]) -> Space:
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     [
-        pytest.param(name, epsilon, marks=[pytest.mark.nightly] if name == "custext" and epsilon != 2.0 else [])
+        pytest.param(name, epsilon, marks=[pytest.mark.nightly] if name in SLOWER and epsilon != 2.0 else [])
         for name in [*ON_LISTS, "custext", "cmp"]
         for epsilon in (1.0, 2.0, 5.0)
     ],
