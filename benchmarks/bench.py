@@ -211,8 +211,8 @@ def table(run: Run) -> Table:
              "" if row.ours.instructions is None else show(row.ours.instructions))
         )  # fmt: skip
     made.notes.append(
-        "By processor time, one thread; 2 local processes by wall time, the start of the second included. The start of "
-        "a process is apart, but for instructions, which are those of a whole process, all its turns."
+        "Processor time of one thread; for 2 local processes, wall time, including the start of the second. Otherwise "
+        "the start of a process is not included. Instructions are those of a whole process, in all its turns."
     )
     if run.no_instructions:
         made.notes.append(f"No instruction counts: {run.no_instructions}.")

@@ -105,7 +105,8 @@ def passages() -> list[dict[str, Any]]:
 
 def as_released(found: Findings) -> Table:
     table = Table(
-        "As released, ring-geometric at epsilon 1", ("figure", "value", "floor", "less original, points", "by")
+        "As released, ring-geometric at epsilon 1",
+        ("figure", "value", "floor", "difference from original, points", "by"),
     )
     for one in found.measures:
         if one.epsilon is None:

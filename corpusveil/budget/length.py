@@ -36,14 +36,14 @@ SLACK = 2.0**-20
 
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_STEP:
-        raise BadValueError(f"{name} = {value}: it is a whole number of words from {least} to {LARGEST_STEP:,}.")
+        raise BadValueError(f"{name} = {value}: give a whole number of words from {least} to {LARGEST_STEP:,}.")
 
 
 def _check_number(name: str, value: Any, least: float, most: float, also: float | None = None) -> None:
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not good or not (least <= value <= most or value == also):
         said = f"a number from {least:g} to {most:g}" + ("" if also is None else f", or {also:g}")
-        raise BadValueError(f"{name} = {value}: it is {said}.")
+        raise BadValueError(f"{name} = {value}: give {said}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
             beam.append(word)
             continue
         if name in values:
-            raise ConflictError(f"Parameter {name}: it is given twice; leave either out.")
+            raise ConflictError(f"Parameter {name}: it is given twice; leave one of the two out.")
         if not equals and not words:
             raise UnsetError(f"Parameter {name}: its value is missing; add it.")
         values[name] = value if equals else words.pop(0)

@@ -84,5 +84,5 @@ def verify(
     for difference in found.differences:
         print(difference.sentence)
     if found.too_low:
-        raise LedgerDiffersError(f"{url}: by {found.too_low} differences, more was spent than the ledger says.")
+        raise LedgerDiffersError(f"{url}: in {found.too_low} differences, more was spent than the ledger says.")
     print(found.verdict)

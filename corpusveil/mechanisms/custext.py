@@ -99,7 +99,7 @@ class CusText(OnSets):
             metric=self.distance,
             plain_ldp=self.plain_ldp(epsilon),
             neighbors="any two words of one group; between groups, only the bound for any two words holds",
-            disclosed=("the group of near words that a word is in (only the smoothing hides it)",),
+            disclosed=("the group of near words to which a word belongs (only the smoothing hides it)",),
             assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
             claim="epsilon-LDP for any two words (not true: it holds within a group of a fixed partition)",
             notes=("The group of near words that a word belongs to is practically disclosed.",),

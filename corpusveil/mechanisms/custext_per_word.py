@@ -60,5 +60,5 @@ class CusTextPerWord(OnSets):
             self,
             "epsilon-LDP for any two words",
             "The published claim is false. Each word has its own set of possible outputs, so an output that is "
-            "possible for a word and impossible for another distinguishes the two with certainty.",
+            "possible for one word and impossible for another distinguishes the two with certainty.",
         )

@@ -222,7 +222,7 @@ class DiffractorExponential(OnLists):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         tables = {n: self.table(epsilon, n) for n in self.sizes}
-        notes = ["Away from the ends of the list, only half of epsilon is realised."]
+        notes = ["Away from the ends of the list, only half of epsilon is realized."]
         for table in tables.values():
             notes += self._nearly_uniform(table, epsilon)
         gammas = {n: table.gamma for n, table in tables.items()}

@@ -25,7 +25,7 @@ from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.cell_boundaries import RAYS
 from corpusveil.spaces.nearest_words import search_of
 
-SUMMARY = "of the two words nearest to the noisy vector, at times the second"
+SUMMARY = "of the two words nearest to the noisy vector, sometimes the second"
 
 
 class TwoNearest:

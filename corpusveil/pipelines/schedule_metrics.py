@@ -87,7 +87,7 @@ def prometheus(state: Records) -> str:
             (
                 "last_status",
                 "gauge",
-                "Exit status of the last start: 0 success, 1 failure, 2 wrong call or input.",
+                "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input.",
                 lines[-1].status,
             ),
             ("last_duration_seconds", "gauge", "Duration of the last start in seconds.", lines[-1].seconds),

@@ -94,7 +94,11 @@ def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: fl
     deviation = math.sqrt(math.fsum((logarithms - mean) ** 2) / logarithms.size)
     spacing = median_spacing(vectors.vectors)
     if not deviation or not spacing:
-        why = "all words have the same public count" if not deviation else "most words share their vector with another"
+        why = (
+            "all words have the same public count"
+            if not deviation
+            else "most words share their vector with another word"
+        )
         raise DataError(f"{vectors.source}: balance {balance:g} has no effect, since {why}; leave it out.")
     scale = spacing / deviation
     frequency = (balance * scale * (logarithms - mean)).astype(np.float32)

@@ -105,7 +105,7 @@ def build_space(
         except (UnsetError, DataError):
             if not chosen.alone:
                 raise
-            chosen = settled(None, order, "the words have all the same public count, or the same vector")
+            chosen = settled(None, order, "all words have the same public count, or the same vector")
         else:
             ordered, scales = [one.vectors for one, _ in made], [scale for _, scale in made]
             restricted = restricted if chosen.alone else ordered
@@ -164,7 +164,7 @@ def _balance(
     elif not lists:
         obstacle = "there are no lists"
     elif union and len(embeddings) > 1:
-        obstacle = "counts are not of the words of all embeddings"
+        obstacle = "counts do not cover the words of all embeddings"
     return settled(balance, order, obstacle)
 
 
@@ -179,8 +179,8 @@ def _cells(embeddings: Sequence[Vectors], lists: int, cell: int | None, words: i
     if cell is None or not lists or longest <= cell:
         return {}
     why = (
-        f"Lists of more than {cell:,} words are ordered in cells of at most so many: nearer words in another cell are "
-        "missed. Guarantees are in distances on the list, and hold as they are."
+        f"Lists of more than {cell:,} words are ordered in cells of at most this size, which misses nearer words in "
+        "other cells. Guarantees are stated in distances on the list and are not affected."
     )
     return {"cell": cell, "cell_note": why}
 

@@ -66,7 +66,7 @@ class CollocationGrid(Grid):
     def _another(cls, also: tuple[GridMechanism, ...], info: ValidationInfo) -> tuple[GridMechanism, ...]:
         own = info.data.get("mechanism")
         if own is not None and own.name in [mechanism.name for mechanism in also]:
-            raise ValueError(f"{own.name} is already the mechanism of the whole grid; leave it out here")
+            raise ValueError(f"{own.name} is already the mechanism of the whole grid; do not name it here")
         return also
 
 
@@ -166,7 +166,7 @@ class Collocated(Study):
         averages = [f"{name} {grid.average_words.get(name, 0):g}" for name in results.where("task").options("task")]
         notes = [
             f"Budget of a document: base times average words, {', '.join(averages)}.",
-            "Of pairs only the first text is perturbed.",
+            "In pairs, only the first text is perturbed.",
             "A text's topic is a constructed label (clusters of averaged vectors), and so is relative gain.",
         ]
         return Account(tables, tuple(_checks(results, grid, data)), charts, tuple(notes))
@@ -189,7 +189,7 @@ def _corpus(data: StudyData) -> Table:
     totals = counted(data)
     number = read_artifact(data.address("collocations"), "collocations")["collocations"]
     rows = [(totals["documents"], totals["sentences"], totals["words"], number.get("2", 0), number.get("3", 0))]
-    note = "The paper: 2.5 million C4 texts, 3.02 million bigrams, 1.31 million trigrams, with no least count stated."
+    note = "The paper: 2.5 million C4 texts, 3.02 million bigrams, 1.31 million trigrams; it states no least count."
     return Table("The public corpus", ("documents", "sentences", "words", "bigrams", "trigrams"), rows, (note,))
 
 
@@ -252,10 +252,13 @@ def _of_attacks(results: Results) -> Table:
         "static, denoised first", "adaptive, denoised first", "best attacker",
     )  # fmt: skip
     notes = (
-        "A relative gain no better than that of constant classifiers is no success; it is of the adaptive attacker.",
-        "Denoised first: by the published law and the language model of the corpus.",
-        "A dash: what this strategy spends on a word depends on what a reader does not see.",
-        "Best attacker: of the four and the constant one, by their means over seeds.",
+        (
+            "Relative gain is that of the adaptive attacker. It is a success only above the relative gain of constant "
+            "classifiers."
+        ),
+        "Denoised first: with the published law and the language model of the corpus.",
+        "A dash: the share of a word under this strategy depends on something that a reader does not see.",
+        "Best attacker: the best of these four and the constant one, by the means over seeds.",
     )
     return Table("Attackers and utility together, macro F1", columns, rows, notes)
 

@@ -122,10 +122,16 @@ class Comparative(Study):
             _regression(results, grid, tasks),
         )
         notes = (
-            "Texts beforehand: lower case, words only, without stop words but 'not'; not lemmatised. All percentages.",
-            "English words: share of the words that the space has; what a mechanism over it writes is in it.",
-            f"Given in no order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
-            "PP of these: the share of words that are not among a text's private terms, each as often as it is there.",
+            (
+                "Preprocessing: lower case, words only, no stop words except 'not', not lemmatized. All figures are "
+                "percentages."
+            ),
+            (
+                "English words: the share of words that the space contains. A mechanism over this space writes only "
+                "such words."
+            ),
+            f"Texts without word order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
+            "PP of these: the share of words that are not among a text's private terms, counted with repetitions.",
         )
         return Account(tables, tuple(_checks(results, grid, data)), tuple(_charts(results, grid, tasks)), notes)
 
@@ -312,7 +318,7 @@ def _checks(results: Results, grid: ComparativeGrid, data: StudyData) -> Iterato
                 f"{name}, {size} dimensions: PP falls with epsilon {readings.side_by_side(shared, 0)}",
                 f"{readings.side_by_side((quoted[int(epsilon)] for epsilon in shared), 1)} at 300",
                 readings.side_by_side(percent, 1), readings.is_rising(percent[::-1]),
-                f"{differs}; how far an epsilon goes depends on the scale of the vectors",
+                f"{differs}; the effect of an epsilon depends on the scale of the vectors",
             )  # fmt: skip
     for task in tasks:
         whole = results.where("baseline", task=task).mean("original-original:accuracy")

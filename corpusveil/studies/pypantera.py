@@ -209,32 +209,33 @@ def found_with(of: SearchCollection, variants: Variants, depth: int) -> dict[str
 
 def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
     yield from profile("pypantera").lines()
-    yield "Texts and queries are prepared before they are privatized, so here, too, terms with a digit are taken out."
+    yield "Texts and queries are preprocessed before they are privatized, so terms with a digit are removed here, too."
     stand_in = ", ".join(data.names(grid.tasks, grid.bundled))
     yield (
-        f"{stand_in} stands in for the tweets, {data.model.name} for Twitter-roBERTa; of the accuracies we know no "
-        "figure of the paper, so none is compared."
+        f"{stand_in} stands in for the tweets, {data.model.name} for Twitter-roBERTa; we know no accuracy from the "
+        "paper, so none is compared."
     )
     yield (
-        f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word they promise "
-        f"{grid.variants} e together, the column r ε. Their number and {grid.depth} results each are our choice."
+        f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word, their "
+        f"guarantee together is {grid.variants} e, the column r ε. The number of variants and of results "
+        f"({grid.depth} each) are our choice."
     )
     if grid.read_first:
         text = "--corpus" if data.sources.corpus else "the text that the dependencies ship"
         yield (
             f"Denoised before the search: variants of {', '.join(grid.read_first)}, by a language model of {text}. "
-            "Bundled passages are of that text, so that there the model has read what is searched."
+            "Bundled passages come from that text, so the model has read the passages that are searched."
         )
     if set(_collections(grid, data)) <= {JUDGED}:
         return
     yield (
-        "Known-item search stands in for DL'19, whose passages and judgements are not here (--collection, --queries, "
+        "Known-item search replaces DL'19, whose passages and judgments were not given (--collection, --queries, "
         f"--qrels): {grid.queries} queries of {grid.terms} terms from first halves of texts, over the second halves. "
-        "Only words of the space are asked for, since others are not privatized."
+        "Queries contain only words of the space, since other words are not privatized."
     )
     yield (
-        f"A variant has {grid.known_item_depth} results there, not {grid.depth}: the documents are so few that the "
-        "pools would be all of them, with random words too. The rows 'random words' are the floor."
+        f"There, a variant has {grid.known_item_depth} results, not {grid.depth}: with so few documents, the pools "
+        "would contain all of them, even for random words. The rows 'random words' are the floor."
     )
 
 

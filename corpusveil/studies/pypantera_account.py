@@ -95,9 +95,9 @@ def _search(results: Results, grid: Any, collection: str, search: str) -> Table:
     first, _, client = search.partition("-")
     whole = known.mean(f"{search}:whole")
     sentence = (
-        f"Searched by {first}, ranked again by {client or first}; {known.mean('queries') or 0:.0f} queries, "
-        f"{known.mean('documents') or 0:,.0f} documents, {grid.variants} variants, {grid.depth_of(collection)} results "
-        f"of each. Of the queries' words {100 * (known.mean('known_words') or 0):.0f} % are in the space."
+        f"Searched by {first}, re-ranked by {client or first}; {known.mean('queries') or 0:.0f} queries, "
+        f"{known.mean('documents') or 0:,.0f} documents, {grid.variants} variants, {grid.depth_of(collection)} "
+        f"results of each. Of the queries' words {100 * (known.mean('known_words') or 0):.0f} % are in the space."
     )
     notes = [sentence, f"The plain query's recall@100 without a pool: {'-' if whole is None else f'{whole:.3f}'}."]
     if missing := known.mean("missing"):
@@ -119,9 +119,12 @@ def _read(results: Results, grid: Any, collection: str) -> Table:
     titles = [title if measure in ("jaccard", "cosine") else f"nDCG@10, {title}" for measure, title in measures.items()]
     columns = ("queries", "ε", "r ε", *(f"{title}{kind}" for title in titles for kind in ("", ", read", ", together")))
     notes = (
-        "Read: the engine denoises every variant by the published law and public text, and searches with that.",
-        "nDCG@10 is of what the client ranks by the original query: what the engine brought into R decides it.",
-        "Together: of a query's variants it makes one text, by the product of their laws, and searches with that.",
+        "Read: the engine denoises every variant with the published law and public text, and searches with the result.",
+        "nDCG@10 is that of the client's ranking by the original query, so it depends on the documents in R.",
+        (
+            "Together: the engine merges the variants of a query into one text, by the product of their laws, and "
+            "searches with it."
+        ),
     )
     return Table(f"Read after denoising, {title_of(collection)}", columns, rows, notes)
 
@@ -173,7 +176,7 @@ def _differs(data: StudyData, collection: str, search: str) -> str:
     vectors = "given vectors" if data.sources.vectors else "word2vec of public text"
     engine = f"{data.encoder.label} for Contriever" if search == "dense" else f"{search} for Contriever"
     meant = f"{data.encoder.label} for MiniLM in the cosine"
-    return f"{texts}; {engine}; {meant}; {vectors} for GloVe: how far an epsilon goes depends on their scale"
+    return f"{texts}; {engine}; {meant}; {vectors} for GloVe: the effect of an epsilon depends on their scale"
 
 
 def _of_each(of: Results, known: Results, grid: Any, names: Sequence[str], differs: str) -> Iterator[Check]:
@@ -199,7 +202,7 @@ def _of_each(of: Results, known: Results, grid: Any, names: Sequence[str], diffe
         if 1 in grid.epsilons and None not in (*found_low, *floors):
             pairs = list(zip(found_low, floors, strict=True))
             yield Check(
-                f"{name} at epsilon 1 finds what random words find: recall of R, nDCG@10", "0.000 0.000",
+                f"{name} at epsilon 1 finds as much as random words: recall of R, nDCG@10", "0.000 0.000",
                 f"{readings.side_by_side(found_low, 3)} (random {readings.side_by_side(floors, 3)})",
                 all(one - floor <= FLOOR_SLACK for one, floor in pairs if one is not None and floor is not None),
                 differs,
@@ -221,7 +224,7 @@ def _between(of: Results, known: Results, grid: Any, names: Sequence[str], diffe
         yield Check(
             "At epsilon 1 custext finds more than cmp: recall of R",
             f"{PAPER['custext'][1][0]:.3f} {PAPER['cmp'][1][0]:.3f}", readings.side_by_side(pair, 3), pair[0] > pair[1],
-            f"equal epsilon is no equal promise: their metrics differ; {differs}",
+            f"equal epsilons are not equal guarantees, since the metrics differ; {differs}",
         )  # fmt: skip
     from_5 = [epsilon for epsilon in grid.epsilons if epsilon >= 5]
     means = [of.where(mechanism="tem", epsilon=epsilon).mean("jaccard") for epsilon in from_5]

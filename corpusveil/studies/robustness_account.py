@@ -47,8 +47,10 @@ def _curves(words: Results, grid: Any) -> Table:
             rows.append((of["task"], of["mechanism"], _written(of["mechanism"], result["epsilon"]), *figures))
     columns = ("words of", "mechanism", "at", "N_w", "deviation", "S_w", "deviation of S_w")
     note = f"{grid.runs:,} runs of each of {grid.words} random words; deviations are over the words."
-    floors = "Truncated Gumbel is not defined below a floor, which depends on the space: the least ln epsilon stands "
-    return Table("N_w and S_w over epsilon", columns, rows, (note, floors + "for it, as the study's 4.67 does."))
+    floors = (
+        "Truncated Gumbel is not defined below a floor, which depends on the space: the smallest ln epsilon is used "
+    )
+    return Table("N_w and S_w over epsilon", columns, rows, (note, floors + "instead, as 4.67 in the study."))
 
 
 def _written(mechanism: str, epsilon: float) -> str:
@@ -104,7 +106,11 @@ def _raised(attacks: Results) -> str:
             epsilon = attacks.where(task=task, at=at).mean("epsilon")
             if epsilon is not None and math.log(epsilon) > at + ROUNDING:
                 sentences.append(f"{at:g} is {math.log(epsilon):.2f} in {task}")
-    return f"Of ln ε {', '.join(sentences)}: the least there is in the space." if sentences else ""
+    return (
+        f"Of ln ε {', '.join(sentences)}: the smallest at which the mechanism is defined in the space."
+        if sentences
+        else ""
+    )
 
 
 def _clean(attacks: Results, grid: Any) -> Table:
@@ -119,8 +125,8 @@ def _clean(attacks: Results, grid: Any) -> Table:
     more = () if whole else (f"within {grid.reach:g} of the boxes",)
     columns = ("task", "trained", "original", "certified", *more, "constant", "paper, IMDb")
     certain = f"Certified: no allowed substitution (up to {grid.substitutes} nearest words) changes the answer. It "
-    certain += "says nothing of words that a mechanism draws beyond them."
-    notes = (certain, f"Variants of the augmented network are those of {mechanism} at {at:g}.")
+    certain += "says nothing about words that a mechanism draws beyond these."
+    notes = (certain, f"The augmented network is trained on variants by {mechanism} at {at:g}.")
     return Table("Original texts, and what is certified", columns, rows, notes)
 
 
@@ -148,13 +154,14 @@ def _charts(results: Results, mechanism: str) -> Iterator[Chart]:
 
 
 def _notes(grid: Any) -> Iterator[str]:
-    yield "Vocabularies are the words of each task's texts, as in the study. That is for measuring only."
+    yield "Vocabularies are the words of each task's texts, as in the study. This is for measurement only."
     yield "Words without a vector are left out of texts, and the noise replaces words only."
     if grid.reach < 1 or grid.closeness < 1:
         yield (
-            f"Worst-case training has boxes of {grid.reach:g} of their size, of substitutes within {grid.closeness:g} "
-            "times the median distance of the last. Nearest words of ordinary vectors are often opposites (good, bad), "
-            "and whole boxes of them leave a network nothing to tell apart."
+            f"Worst-case training uses boxes of {grid.reach:g} of their size, of substitutes within "
+            f"{grid.closeness:g} times the median distance of the last substitute. The nearest words of ordinary "
+            "vectors are often opposites (good, bad), and with whole boxes a network has nothing left to "
+            "distinguish."
         )
 
 
@@ -227,7 +234,7 @@ def _beside(some: Results, mechanism: str, slack: float, differs: str) -> Iterat
         return
     known, places = PAPER[mechanism], some.options("at")
     useless = _given_up(pairs[0])
-    remark = "; ibp has learnt nothing here" if useless else ""
+    remark = "; ibp learned nothing here" if useless else ""
     half, place = half_standing(known), half_standing(_standing(pairs[1], places), pairs[1].mean("clean"))
     means = [None if place is None else pair.where(at=place).mean("adversarial") for pair in pairs]
     yield Check(

@@ -163,9 +163,9 @@ def costs(results: Results, wall: float | None = None) -> Table:
         by_kind[record["kind"]].append(record)
     rows = [(kind, *_cost(some)) for kind, some in by_kind.items()]
     rows.append(("all", *_cost(results.records)))
-    notes = [f"On {CLUSTER} cores: as many cells at once, each on one core; at least as long as the longest cell."]
+    notes = [f"On {CLUSTER} cores: as many cells in parallel, each on one core; at least the time of the longest cell."]
     if wall is not None:
-        notes.append(f"Wall time of this run, without what was prepared: {wall:.0f} s.")
+        notes.append(f"Wall time of this run, without preparation: {wall:.0f} s.")
     columns = ("cells", "number", "seconds a cell", "longest, s", "sum, s", "CPU s", "peak MiB", f"{CLUSTER} cores, s")
     return Table("What it took", columns, rows, tuple(notes))
 
@@ -196,6 +196,6 @@ def plan_lines(prepared: PreparedStudy) -> Iterator[str]:
             seconds += many * float(np.mean(took[kind]))
             yield f"{kind}: {many:,} left, {np.mean(took[kind]):.1f} s for each finished cell."
         else:
-            yield f"{kind}: {many:,} left; none is done, so their time is not known."
+            yield f"{kind}: {many:,} left; none is finished, so their time is not known."
     if seconds:
         yield f"About {seconds:,.0f} core-seconds for the known kinds; divide by the cores of a cluster."

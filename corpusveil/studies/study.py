@@ -25,7 +25,7 @@ STUDIES = {
 """Study -> module."""
 SLOW_LAWS = ("truncated-gumbel",)
 """Mechanisms whose exact law takes seconds to minutes a word: N_w and S_w are sampled."""
-UNQUOTED = "expected; no figure of the paper at hand"
+UNQUOTED = "expected; we have no figure from the paper"
 """What stands for the paper where only the direction is known."""
 
 WHICH_CELLS = {

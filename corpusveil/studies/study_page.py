@@ -21,7 +21,7 @@ from corpusveil.transforms.pages import environment
 
 TABLES = "tables"
 BESIDE = "Beside the paper"
-SAME = {True: "yes", False: "no", None: "not told by this run"}
+SAME = {True: "yes", False: "no", None: "not shown by this run"}
 
 
 def write_account(

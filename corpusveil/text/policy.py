@@ -23,7 +23,8 @@ ROLE_NAMES = ("words", "unknown_words", "stop_words", "numbers", "punctuation", 
 MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact]", "[other]")
 
 DOCUMENT_LENGTH = "how many tokens a document has"
-"""What no text policy and no mechanism hides: a token comes out for each that goes in, unless it is dropped."""
+"""Disclosed under every text policy and mechanism: each input token becomes one output token, or is dropped."""
+COLLOCATION_PLACES = "where collocations were, as far as their replacements show it"
 
 NUMBER_SHAPES = (
     "where numbers are and their shape: the number and places of their digits and letters, their marks, and letters "
@@ -109,7 +110,7 @@ class TextPolicy:
         """Name everything that a reader of the output sees unprotected, in words."""
         shown = [DOCUMENT_LENGTH, "where sentences end, as far as kept punctuation shows it"]
         if self.tokenizer != "word":
-            shown.append("where collocations were, as far as their replacements show it")
+            shown.append(COLLOCATION_PLACES)
         for name, words in _LEFT_IN_THE_CLEAR.items():
             value = getattr(self, name)
             if value == "keep":

@@ -188,9 +188,9 @@ class Copies:
     def sentence(self) -> str:
         """Return the counts in words."""
         return (
-            f"{self.documents:,} documents, of which {self.copies:,} are copies of an earlier document; at most "
-            f"{self.most:,} are equal. With duplicates = independent, such a document spends {self.most:,} times "
-            "as much"
+            f"{self.documents:,} documents, of which {self.copies:,} are copies of an earlier document; the most "
+            f"frequent text occurs {self.most:,} times. With duplicates = independent, such a document spends "
+            f"{self.most:,} times as much"
         )
 
 

@@ -41,7 +41,7 @@ from corpusveil.transforms.risk import risk_of
 WORK = ".work"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
-SPENDS = "nothing: it was computed from a release and public data alone, and no ledger counts it"
+SPENDS = "nothing: it was computed from a release and public data alone, and is in no ledger"
 
 
 class _Here:
@@ -181,8 +181,8 @@ def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
 def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[str, Any]:
     """Return the manifest as far as the shards do not decide it: the release's own words, and what was done to it."""
     said = (
-        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone. The "
-        "guarantee of that release, stated below, holds for this release, too; nothing more was spent."
+        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone. That "
+        "release's guarantee, stated below, also holds for this release; nothing more was spent."
     )
     kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
     return {

@@ -108,8 +108,10 @@ def neighbors(one: DocumentFigure) -> str:
     """Say which documents a figure compares with."""
     apart = "by any distance" if math.isinf(one.distance) else f"by a distance of at most {one.distance:g}"
     if one.length_epsilon is None:
-        return f"documents of as many tokens in which each known word differs {apart}"
+        return f"documents with the same number of tokens in which each known word differs {apart}"
     if not math.isinf(one.distance):  # a filler can be any word, at any distance
-        return f"documents with as many words of their own in which each known word differs {apart}"
-    ends = "end at most one word earlier or later" if one.length_epsilon else "are released with as many words"
+        return f"documents with the same number of words of their own in which each known word differs {apart}"
+    ends = (
+        "end at most one word earlier or later" if one.length_epsilon else "are released with the same number of words"
+    )
     return f"documents of known words only, which may all differ, that {ends}"

@@ -24,7 +24,7 @@ from corpusveil.transforms.spent_documents import Question
 
 S = TypeVar("S", bound="LedgerSummary")
 
-READING_NAMES = {"total": "sum of epsilons", "largest": "epsilon of its dearest token", "ldp": "nats of plain LDP"}
+READING_NAMES = {"total": "sum of epsilons", "largest": "epsilon of its costliest token", "ldp": "nats of plain LDP"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Ledger:
     """The ledger at ``url`` (any fsspec URL), confidential like the input; made by the first release that uses it.
 
     ``cap`` is the most that a document may spend, summed over tokens and releases, within one metric: another
-    mechanism, parameter or space is another metric. ``cap_token`` is the same for its dearest token. ``cap_ldp`` holds
-    over all metrics, in nats of plain LDP. With ``cap_delta`` the ``cap`` is an epsilon at this delta, composed over
-    tokens, releases and metrics, between documents whose words differ by a distance of at most 1.
+    mechanism, parameter or space is another metric. ``cap_token`` is the same for its costliest token. ``cap_ldp``
+    holds over all metrics, in nats of plain LDP. With ``cap_delta`` the ``cap`` is an epsilon at this delta, composed
+    over tokens, releases and metrics, between documents whose words differ by a distance of at most 1.
 
     A release that would take a document further is refused before anything is
     drawn. Raises UserError for a cap that is not above 0.
@@ -119,7 +119,7 @@ class LedgerSummary(Shown):
         return {"ledger": self.url, "releases": list(self.releases), "worst": most, **told}
 
     def card(self) -> Card:
-        """Return a row a release, and what the worst document has spent."""
+        """Return a row a release, and the most that a document has spent."""
         columns = ("date", "corpus", "release", "column", "metric", "documents", "tokens", *READING_NAMES)
         shown = {"total": "epsilons of a document", "largest": "of a token", "ldp": "nats of plain LDP"}
         rows = [
@@ -193,8 +193,8 @@ class LedgerCheck(Shown):
         """What the check found, in a line."""
         if self.differences:
             return (
-                f"{self.url}: {len(self.differences)} differences; by {self.too_low} of them more was spent than "
-                "the ledger says."
+                f"{self.url}: {len(self.differences)} differences; in {self.too_low} of them, more was spent than the "
+                "ledger says."
             )
         return f"{self.url}: all {self.entries:,} entries are undamaged" + (
             ", and the records agree." if self.records else "."

@@ -310,7 +310,7 @@ def _asked(question: Question, sources: Sequence[Source], tolds: tuple[Told, ...
             made += record.made
             gone = [hidden[number] for number in record.gone]
         if any(source.planned for source in gone):
-            raise UnfinishedError(f"{folder}: what was noted of the corpus is gone; run again.")
+            raise UnfinishedError(f"{folder}: temporary files of this run were removed; run again.")
         by_key = tuple(tuple(made[number :: len(KEYS)]) for number in range(len(KEYS)))
         look = Look(folder, "", count, BUCKET_ROWS, by_key, question, tolds)
         tasks = [PartTask(part, count * len(KEYS)) for part in range(count * len(KEYS))]

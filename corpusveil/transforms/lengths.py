@@ -18,7 +18,7 @@ from corpusveil.sampling.draws import FILLER, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
-from corpusveil.text.policy import DOCUMENT_LENGTH, DROP, KNOWN_WORD, ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import COLLOCATION_PLACES, DOCUMENT_LENGTH, DROP, KNOWN_WORD, ROLE_NAMES, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokens
 
@@ -37,15 +37,15 @@ def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | 
         raise ConflictError(
             f"fillers are words, so {', '.join(shown)} would show where the text ends; choose drop or resample."
         )
-    for name, value in (("layout", "normalize"), ("case", "lower")):
+    for name, value, what in (("layout", "normalize", "line breaks"), ("case", "lower", "capitals")):
         if getattr(policy, name) != value:
             raise ConflictError(
-                f"fillers have none of it, so {name} = {getattr(policy, name)} would show where the text ends; choose "
+                f"fillers have no {what}, so {name} = {getattr(policy, name)} would show where the text ends; choose "
                 f"{value}."
             )
     if allocation in UNSOUND_SHARES:
         raise ConflictError(
-            f"allocation = {allocation} divides by the words that the text itself has, so that the noise would "
+            f"allocation = {allocation} divides epsilon by the number of words in the text, so the noise would "
             "disclose its length; choose uniform or position."
         )
 
@@ -54,7 +54,7 @@ def disclosed(policy: TextPolicy, length: Length | None) -> tuple[str, ...]:
     """Name everything that a reader of the output sees unprotected, in words."""
     if length is None:
         return policy.disclosed()
-    units = () if policy.tokenizer == "word" else ("where collocations stood, as far as what replaces them shows it",)
+    units = () if policy.tokenizer == "word" else (COLLOCATION_PLACES,)
     return (length.disclosed, *units)
 
 

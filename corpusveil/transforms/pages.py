@@ -87,15 +87,15 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
     privatized, unchanged = totals.privatized, totals.unchanged
     facts = [
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
-        ("Of these came back unchanged", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
+        ("Of these, unchanged in the output", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
         ("Rows set aside", f"{totals.quarantined:,}"),
         ("Copies", _copies(manifest, totals)),
         ("Input", f"{totals.input_bytes:,} bytes of text"),
-        ("Time at work", f"{totals.seconds:,.1f} s, over all processes"),
+        ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
     if "length" in manifest["configuration"]:
         own = sum(tokens[name] for name in ROLE_NAMES if policy.get(name) != "drop")
-        facts.insert(2, ("Words before documents were filled up or cut", f"{own:,}"))
+        facts.insert(2, ("Words before documents were padded or cut", f"{own:,}"))
     slowest = sorted(shards, key=lambda one: -one.seconds)[:SHOWN_SHARDS]
     rows = [
         {
@@ -116,9 +116,9 @@ def _copies(manifest: dict[str, Any], totals: Totals) -> str:
     found = totals.copies
     told = f"{found['copies']:,} of {found['documents']:,} documents repeat an earlier one"
     if found["one_in"] > 1:
-        told += f" (of one document in {found['one_in']:,}, picked by content)"
+        told += f" (in a sample of one document in {found['one_in']:,}, chosen by content)"
     if found["most"] > 1:
-        told += f"; one is there {found['most']:,} times"
+        told += f"; the most frequent text occurs {found['most']:,} times"
         if manifest["configuration"].get("duplicates", "independent") == "independent":
             told += ", and spent that many budgets"
     return told

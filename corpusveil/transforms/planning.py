@@ -85,16 +85,16 @@ class Forecast(Shown):
             f"about {self.documents:,} documents, {self.tokens:,} tokens, {self.bytes_written / MIB:,.1f} MiB written",
         ]
         if self.own_words is not None:
-            told.append(f"before documents are filled up or cut they have about {self.own_words:,} words")
+            told.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         each = f"{self.cpu_seconds / workers:,.1f} s on {workers} processes of {self.memory / MIB:,.0f} MiB"
         told.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
-        names = {"total": "epsilons in all", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
+        names = {"total": "epsilons in total", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():
             told.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
         if self.composed is not None:
-            told += sentences([self.composed], "of the dearest document in the sample")
+            told += sentences([self.composed], "of the costliest document in the sample")
         for place, value in self.spent.items():
-            told.append(f"the worst document in the ledger has spent {figure(value)} {place}")
+            told.append(f"the most that a document in the ledger has spent: {figure(value)} {place}")
         if self.refused is not None:
             told.append(f"the ledger would refuse this release: {self.refused}")
         if self.copies is not None:

@@ -76,7 +76,7 @@ class Profile:
         yield f"It follows {self.study}: {self.source}; its epsilon is per {self.unit}."
         yield from self.open
         ours = [name for name in _POLICIES if name not in self.text]
-        yield f"Not stated in the study, and so our choice unless you set it: {', '.join(ours) or 'no text policy'}."
+        yield f"Not stated in the study; our choice unless you set it: {', '.join(ours) or 'no text policy'}."
 
 
 _AS_IT_WAS = ", as in the input"
@@ -123,7 +123,7 @@ _STUDIES = (
     Profile(
         name="comparative-mldp",
         study="the comparative analysis (Meisenbacher, Nandakumar, Klymenko, Matthes 2024)",
-        source="its settings, and its preprocessing as shown by its examples",
+        source="its settings, and its preprocessing as its examples show it",
         per="token",
         epsilons=(1, 5, 10),
         text={"stop_words": "drop", "numbers": "drop", "punctuation": "drop", "case": "lower"},
@@ -157,11 +157,11 @@ _STUDIES = (
     Profile(
         name="adversarial-robustness",
         study="adversarial robustness by truncated Gumbel (Xu, Feyisetan, Aggarwal, Xu, Teissier 2021)",
-        source="its settings; its mechanisms have no parameter but epsilon",
+        source="its settings; its mechanisms have no parameter except epsilon",
         per="token",
         epsilons=(1, 5, 9, 20, 40, 60, 80, 100, 150, 200),
         text={"stop_words": "privatize"},
-        open=("The epsilons are those of CMP; for Gumbel it gives ln epsilon: 4.52, 4.67, 10, 14, 17, 23, 38 to 86.",),
+        open=(("The epsilons are those of CMP; for Gumbel, it has ln epsilon: 4.52, 4.67, 10, 14, 17, 23, 38 to 86."),),
     ),
 )
 

@@ -30,14 +30,14 @@ class Spends(Shown):
     def card(self) -> Card:
         """Return what is spent, and by which release, in words."""
         if self.source is None:
-            spent = f"what a ledger says of release {self.name}, in metric {self.metric}"
+            spent = f"what a ledger shows for release {self.name}, in metric {self.metric}"
             return Card(f"Release {self.url}", [("spends", spent)])
         return Card(
             f"Denoised release {self.url}",
             [
-                ("spends", "nothing: no ledger has an entry of it"),
+                ("spends", "nothing: no ledger has an entry for it"),
                 ("made of", f"release {self.source}, and public data"),
-                ("promises", f"those of that release; a ledger says what it spent under {self.name}"),
+                ("promises", f"those of that release; a ledger shows its spending as {self.name}"),
             ],
         )
 
@@ -57,6 +57,6 @@ def refuse_denoised(shards: Sequence[InputShard]) -> None:
         found = spends_of(folder) if folder else None
         if found is not None and found.source is not None:
             raise MismatchError(
-                f"{folder}: this is a denoised release, made from release {found.source[:16]}…. It spends nothing, "
-                "and a ledger takes no entry of it; privatize the original, or leave the ledger out."
+                f"{folder}: this is a denoised release, made from release {found.source[:16]}…. It spends nothing, so "
+                "a ledger has no entry for it; privatize the original, or leave the ledger out."
             )

@@ -212,5 +212,6 @@ def test_every_place_below_the_mechanisms_floor_is_said_and_no_other() -> None:
         for at in (4.67, 10.0, 14.0)
     ]
     said = told._raised(Results(records))
-    assert said == "Of ln ε 4.67 is 12.00 in sst2, 10 is 12.00 in sst2: the least there is in the space."
+    where = "the smallest at which the mechanism is defined in the space."
+    assert said == f"Of ln ε 4.67 is 12.00 in sst2, 10 is 12.00 in sst2: {where}"
     assert told._raised(Results(records[2:])) == ""

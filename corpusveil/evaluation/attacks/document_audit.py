@@ -93,7 +93,7 @@ class DocumentAudit(Shown):
         ]  # fmt: skip
         reasons = [f"{one.stated.words:,} words: {reason}" for one in self.checks for reason in one.reasons]
         apart = "by any distance" if math.isinf(first.distance) else f"by at most {first.distance:g}"
-        compared = f"documents of as many words, in which each word differs {apart}"
+        compared = f"documents with the same number of words, in which each word differs {apart}"
         fields = [("between", compared if self.length is None else neighbors(first))]
         fields += [] if self.length is None else [("length", self.length.disclosed)]
         fields += [("REFUTED", reason) for reason in reasons]
@@ -153,7 +153,7 @@ def _check(release: Release, words: int, delta: float, distance: float, level: f
         release = dataclasses.replace(release, length=None)
     needed = _needed(mechanism, pair, shares, delta)
     if needed is not None and needed > stated.epsilon * (1 + TOLERANCE) + TOLERANCE:
-        reasons.append(f"{needed:.6g} is needed at delta = {delta:g}, and {stated.epsilon:.6g} is stated")
+        reasons.append(f"{needed:.6g} is needed at delta = {delta:g}, but {stated.epsilon:.6g} is stated")
     shown, counted = _shown(release, pair, words, delta, distance, level)
     if shown > delta:
         reasons.append(f"at epsilon {counted:.6g}, by what is counted, samples show a delta of {shown:.3g}")

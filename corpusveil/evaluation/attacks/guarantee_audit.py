@@ -155,7 +155,7 @@ def audit(
     if excess > tolerance:
         reasons.append(f"a log-ratio exceeds epsilon times the distance by {excess:.4g}")
     if plain is not None and largest > plain + tolerance:
-        reasons.append(f"a log-ratio is {largest:.6g}, and {plain:.6g} is promised for any two words")
+        reasons.append(f"a log-ratio is {largest:.6g}, but {plain:.6g} is promised for any two words")
     promised = guarantee.claim if checked == "claim" else f"epsilon times {guarantee.metric}"
     named = None if worst is None else tuple(mechanism.space.word(word) for word in worst)
     return Audit(

@@ -54,7 +54,9 @@ def _of_key(
     rows = spread(len(matched.originals), REPLAYED)
     column = str(manifest["configuration"].get("columns", {}).get("text", "text"))
     confirmed, identities = _best(matched, rows, release, key, column)
-    note = f"{len(rows):,} documents, all guessed right; the release was {('' if own else 'not ')}made with this key"
+    note = (
+        f"{len(rows):,} documents, all guessed correctly; the release was {('' if own else 'not ')}made with this key"
+    )
     yield DOCUMENTS.measure(Reading(confirmed.share, name, note), floor=confirmed.by_chance)
     lengths = [len(matched.originals[row].split()) for row in rows]
     recovered = sum(size for size, at in zip(lengths, confirmed.confirmed, strict=True) if at >= 0)
@@ -106,8 +108,8 @@ def _one_word(
     )
     within = sum(matched.originals[row] in guess for row, guess in zip(some, guesses, strict=True))
     note = (
-        f"all others known; {len(candidates):,} frequent words are tried, which include {within:,} of {len(some):,}; "
-        "floor: the most frequent word"
+        f"all other words are known; {len(candidates):,} frequent words are tried, which include {within:,} of "
+        f"{len(some):,}; floor: the most frequent word"
     )
     yield UNKNOWN_WORD.measure(Reading(right / len(some), name, note), floor=prior.guess)
 

@@ -135,11 +135,11 @@ def _of_fillers(release: Release, first: _Sample, second: _Sample, level: float)
     size = len(release.mechanism.space)
     reasons = []
     if _apart(first.fillers, second.fillers, size, level / 2):
-        reasons.append("what stands behind the text depends on its words")
+        reasons.append("the fillers depend on the words of the text")
     share = _share(release, first)
     fillers = np.concatenate([first.fillers, second.fillers])
     if share is not None and _apart(fillers, _public(release, fillers.size, share), size, level / 2):
-        reasons.append("what stands behind the text are no words of the public counts, replaced at the stated epsilon")
+        reasons.append("the fillers are not words drawn from the public counts and replaced at the stated epsilon")
     return reasons
 
 

@@ -65,7 +65,7 @@ def _combine(by: Score, released: Mapping[str, Figure]) -> Iterator[Reading]:
     learnt, known = (released.get(f"{attack}, {name}") for name in ("adaptive", "from original texts"))
     if private and original and learnt and known and original.value > 0 and known.value > 0:
         floors = relative_gain(private.floor or 0.0, original.value, learnt.floor or 0.0, known.value)
-        note = f"utility kept less attack kept, by {useful}; constant classifiers have {floors:.3g}"
+        note = f"utility kept minus attack kept, by {useful}; constant classifiers have {floors:.3g}"
         yield Reading(relative_gain(private.value, original.value, learnt.value, known.value), private.model, note)
 
 

@@ -91,7 +91,7 @@ def attack_words(
 
 def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
     """Yield what each attacker recovers of sentences; who knows more has at least what who knows less has."""
-    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that are released again"
+    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that were privatized again"
     yield RELEASED_WORD.measure(Reading(recovery.unchanged, note=note))
     alone = {
         f"{law} and word frequencies": recovery.by_law,
@@ -103,8 +103,8 @@ def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
     yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {told}"))
     searched = recovery.given_back >= 0
     note = (
-        f"the best of all attackers: the search over sentences, as denoise does, {recovery.by_search:.1%}, gives back "
-        f"{recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
+        f"the best of all attackers; a search over sentences, as in denoise, guesses {recovery.by_search:.1%}, and "
+        f"gives back {recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
         + ("" if searched else "; guesses one by one are better")
     )
     best = f"{law} and Kneser-Ney, lattice search" if searched else model

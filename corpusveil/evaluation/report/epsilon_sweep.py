@@ -100,7 +100,7 @@ def _promise(mechanism: Mechanism, epsilon: float) -> str:
     except UserError as error:
         return f"{mechanism.name}: {error}"
     if not guarantee.holds:
-        return f"{mechanism.name} promises nothing: {' '.join(guarantee.notes)}"
+        return f"{mechanism.name} has no guarantee: {' '.join(guarantee.notes)}"
     return f"{mechanism.name} promises epsilon times the distance, the distance being {guarantee.metric}."
 
 

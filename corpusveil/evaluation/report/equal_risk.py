@@ -24,8 +24,8 @@ OURS = ("ring-geometric", "tight-exponential")
 """Drawn on balanced spaces and denoised; all others as they were published."""
 OTHER_SCALE = "Do not compare its height with the lines: similarity depends on the texts and on the vectors."
 CAVEATS = (
-    "A dash is a mechanism that was measured at one risk only. Denoising raises the others too; the risk of cmp is a "
-    "lower bound."
+    "A dash is a mechanism that was measured at one risk only. Denoising raises the other mechanisms, too; the risk "
+    "of cmp is a lower bound."
 )
 
 
@@ -84,8 +84,8 @@ class EqualRisk:
         mark, told = _own_place(released)
         note = (
             f"The lines and dashes were measured by the benchmark on {self.task}, not on this corpus. Each mechanism "
-            "has the epsilons at which an attacker who reads context guesses the same share of words of public text; "
-            f"similarity is that of {self.texts:,} texts of {self.task}, by {self.similarity} (a space of "
+            "has the epsilons at which an attacker who uses context guesses the same share of words of public text; "
+            f"similarity is measured on {self.texts:,} texts of {self.task}, by {self.similarity} (a space of "
             f"{self.words:,} words, means of {self.keys} keys, {self.measured}). {CAVEATS}"
         )
         lines = self.lines()
@@ -104,8 +104,10 @@ def _own_place(released: Mapping[str, Figure]) -> tuple[Mark | None, str]:
     risk, similar = released.get(FROM_CONTEXT.name), released.get(CS.name)
     if risk is None:
         return None, f"This release is not marked: this report has no figure of {FROM_CONTEXT.name}."
-    told = f"Upright line: this release, at its {FROM_CONTEXT.name} ({risk}), measured on its own text."
+    told = f"Vertical line: this release, at its {FROM_CONTEXT.name} ({risk}), measured on its own text."
     if similar is None or not similar.model or similar.model.endswith(FLATTERS):
-        return Mark("this release", risk.value), f"{told} It has no height: no independent vectors measured it here."
+        return Mark(
+            "this release", risk.value
+        ), f"{told} It has no height, because no independent vectors measured its similarity."
     circle = f"Circle: its {CS.name} ({similar}), by {similar.model}. {OTHER_SCALE}"
     return Mark("this release", risk.value, (similar.value,)), f"{told} {circle}"

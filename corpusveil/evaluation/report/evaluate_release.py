@@ -147,13 +147,13 @@ def _reader(
 ) -> tuple[Readable | None, list[str]]:
     """Return what an attacker makes of the release before he learns from it, None where he can't; and why not."""
     if manifest is None or options.space is None:
-        return None, ["Attackers of the attribute did not denoise first: that takes the release's manifest and space."]
+        return None, ["Attackers of the attribute did not denoise first: this needs the release's manifest and space."]
     if options.counts is None:
-        return None, ["Attackers of the attribute did not denoise first: that takes public counts or a public model."]
+        return None, ["Attackers of the attribute did not denoise first: this needs public counts or a public model."]
     if "denoised" in manifest:
         return None, []  # it is what attackers would make of the release
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
-        return None, ["Attackers of the attribute did not denoise first: that takes the release's collocations."]
+        return None, ["Attackers of the attribute did not denoise first: this needs the release's collocations."]
     release = release_of(manifest, options)
     try:
         return Denoiser(
@@ -170,12 +170,10 @@ def _replayable(
     if not (matched.places or matched.ids):
         return None, []
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
-        return None, ["Keys were not tried: that takes the release's collocations."]
+        return None, ["Keys were not tried: this needs the release's collocations."]
     release = release_of(manifest, options)
     if release.digest != manifest.get("release"):
-        return None, [
-            "Keys were not tried: this version of corpusveil would not make the release that the manifest names."
-        ]
+        return None, ["Keys were not tried: this version of corpusveil would make a release other than the manifest's."]
     return release, []
 
 
@@ -221,7 +219,7 @@ def _language(matched: Matched, options: EvaluationOptions) -> tuple[KneserNey, 
 
 
 def _about(language: KneserNey, options: EvaluationOptions) -> str:
-    source = "public counts" if options.counts else "every other original, and measured on the others"
+    source = "public counts" if options.counts else "every second original, and measured on the rest"
     return f"Language model: interpolated Kneser-Ney of three words, {language.unknown:,} words, made of {source}."
 
 
@@ -233,14 +231,14 @@ def _how(
         names = ", ".join(classifier.name for classifier in options.classifiers())
         yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {options.seeds} splits by seed."
     if tasks and len(options.models) > 1 and options.epsilons:
-        yield "Figures at further epsilons are of the first classifier."
+        yield "Figures at further epsilons use the first classifier."
     if options.second is not None:
         how = (
-            "private, a release of their own: what both promise adds up"
+            "private, in a separate release; the bounds of both releases add up"
             if matched.seconds is not None
             else "as in the original, and kept in the clear by the release"
             if published
-            else "as in the original, and no part of the release: who classifies has them, an attacker has not"
+            else "as in the original, but not in the release: the classifier has them, an attacker does not"
         )
         yield f"Second texts ({options.second}): {how}."
 

@@ -64,7 +64,7 @@ class Findings(Shown):
             ]
             for figure in self.measures
         ]
-        columns = ("figure", "value", "less original", "epsilon", "mechanism", "model")
+        columns = ("figure", "value", "difference from original", "epsilon", "mechanism", "model")
         title = f"{self.title} ({'private: figures of original text' if self.private else 'publishable'})"
         return Card(title, [("promise", self.guarantee)] if self.guarantee else [], [Table(columns, rows)])
 

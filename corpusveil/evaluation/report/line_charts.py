@@ -30,7 +30,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A named place of its own: an upright line at ``x``, and on it a circle at each of ``ys``."""
+    """A named mark: a vertical line at ``x``, and on it a circle at each of ``ys``."""
 
     name: str
     x: float

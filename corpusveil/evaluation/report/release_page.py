@@ -21,7 +21,7 @@ from corpusveil.storage import files
 from corpusveil.transforms.illustration import Guess
 from corpusveil.transforms.pages import environment
 
-BARS = "Bars: standard deviations over seeds. Each point is a privatization of its own, by a key thrown away."
+BARS = "Bars: standard deviations over seeds. Each point is a separate release, under a throwaway key."
 
 THIS = "this release"
 SIDES = ("released", "denoised")
@@ -169,7 +169,10 @@ def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
     if len(names) > 1:
         for name in (useful_name, *(figure.name for figure in by_rank if figure.group == "attack")):
             points = [(figure.mechanism, figure) for figure in swept if figure.name == name]
-            note = f"{BARS} An epsilon is in the metric of its mechanism, so equal ones do not promise the same."
+            note = (
+                f"{BARS} Each mechanism states epsilon in its own metric, so equal epsilons do not give equal "
+                "guarantees."
+            )
             charts.append(_chart(f"{str(name).capitalize()}, by mechanism", note, points, release, [str(name)]))
     risks = {
         (figure.mechanism, figure.epsilon): figure.value
@@ -182,8 +185,9 @@ def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
         if figure.name == useful_name and (figure.mechanism, figure.epsilon) in risks
     ]
     note = (
-        "To the right an attacker who knows the mechanism guesses more words; further up more is kept. So mechanisms "
-        "compare at equal risk, whatever their epsilons mean. Those without an exact law have no line."
+        "Further right, an attacker who knows the mechanism guesses more words; further up, more is kept. This "
+        "compares mechanisms at equal risk, whatever their epsilons mean. Mechanisms without an exact law have no "
+        "line."
     )
     title = f"{str(useful_name).capitalize()}, by what can be guessed"
     charts.append(_chart(title, note, points, release, [str(useful_name)], risks))
@@ -231,9 +235,10 @@ def _tables(measures: Sequence[Figure]) -> list[_Table]:
     over = [figure for figure in swept if figure.group != EQUAL]
     equal = [figure for figure in swept if figure.group == EQUAL]
     tables = [
-        _table("At other epsilons", "Means ± deviations over seeds, each with a key of its own.", "ε", over,
+        _table("At other epsilons", "Means ± standard deviations over seeds; each seed has its own key.", "ε", over,
                [figure.epsilon for figure in over]),
-        _table("At equal risk", "Where the best attacker guesses so many words; between two epsilons that were tried.",
+        _table("At equal risk",
+               "At the epsilon where the best attacker guesses this share of words, interpolated between two epsilons.",
                "risk", equal, [figure.risk for figure in equal]),
     ]  # fmt: skip
     return [figure for figure in tables if figure.rows]

@@ -83,7 +83,7 @@ def _known(evidence: Evidence) -> ChangedShare | None:
 def _unchanged(evidence: Evidence) -> Iterator[Reading]:
     if (changed := evidence.once(_all)) is not None:
         note = f"; {changed.left_out:,} documents are left out, since their words cannot be paired"
-        note = f"of all {changed.words:,} words, known and unknown{note if changed.left_out else ''}"
+        note = f"of {changed.words:,} words, known and unknown{note if changed.left_out else ''}"
         yield Reading(1 - changed.share, note=note)
 
 

@@ -30,7 +30,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _needs(other: str) -> str:
-    return f"this key needs {other}; add that, or leave this key out"
+    return f"this key needs {other}; add it, or leave this key out"
 
 
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -76,7 +76,7 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
         needs = "takes no" if flow.tokenizer == "word" else "needs a"
         yield "collocations.table", f"{{collocations.tokenizer}} {flow.tokenizer} {needs} collocation table"
     if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):
-        yield "embeddings.trainer", "spark runs on Spark; leave {engine.name} out"
+        yield "embeddings.trainer", "the trainer spark runs on Spark, whatever the engine; leave {engine.name} out"
 
 
 def _key(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -163,11 +163,11 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
     if length.pad is not None and length.noise is not None:
-        yield "length.noise", "it stands in place of {length.pad}; leave one of the two out"
+        yield "length.noise", "{length.pad} and {length.noise} exclude each other; leave one of them out"
     if length.pad is None and length.growth != 1:
-        yield "length.growth", "it is for {length.pad}; add that or leave this out"
+        yield "length.growth", _needs("{length.pad}")
     if length.noise is None and length.extra:
-        yield "length.extra", "it is for {length.noise}; add that or leave this out"
+        yield "length.extra", _needs("{length.noise}")
     if length.pad is None and length.noise is None:
         return
     from corpusveil.text.policy import TextPolicy
