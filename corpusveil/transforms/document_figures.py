@@ -1,4 +1,4 @@
-"""What whole documents are promised in (ε, δ), beside the pure figure: for some lengths, before any text is read."""
+"""The guarantee of whole documents in (ε, δ) and the pure bound, for some lengths, before any text is read."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def document_figure(
     distance: float = 1.0,
     length: Length | None = None,
 ) -> DocumentFigure:
-    """Return what a document of so many replaced words is promised; with a length policy, of so many released words.
+    """Return the guarantee of a document of ``words`` replaced words; with a length policy, of released words.
 
-    Raises UserError for a mechanism that promises nothing, and for numbers out of range.
+    Raises UserError for a mechanism without a guarantee, and for numbers out of range.
     """
     return figure_of(mechanism, budget.of_words(words), delta, distance, length)
 
@@ -76,7 +76,7 @@ def document_figure(
 def figure_of(
     mechanism: Mechanism, epsilons: Mapping[float, int], delta: float, distance: float, length: Length | None = None
 ) -> DocumentFigure:
-    """Return what a document is promised whose tokens have these epsilons, each so many of them."""
+    """Return the guarantee of a document whose tokens have these epsilons; values are numbers of tokens."""
     change = None if math.isinf(check_distance(distance)) else distance
     parts: list[tuple[PrivacyLoss, int]] = []
     for epsilon, count in epsilons.items():
@@ -95,7 +95,7 @@ def figure_of(
 
 
 def sentences(figures: Sequence[DocumentFigure], by: str) -> list[str]:
-    """Say what some figures of one δ and distance promise, and between which documents; nothing without figures."""
+    """Say what figures of one δ and distance guarantee, and between which documents; nothing without figures."""
     if not figures:
         return []
     delta = figures[0].delta
@@ -105,7 +105,7 @@ def sentences(figures: Sequence[DocumentFigure], by: str) -> list[str]:
 
 
 def neighbors(one: DocumentFigure) -> str:
-    """Say which documents a figure compares with."""
+    """Say which documents a figure compares."""
     apart = "by any distance" if math.isinf(one.distance) else f"by a distance of at most {one.distance:g}"
     if one.length_epsilon is None:
         return f"documents with the same number of tokens in which each known word differs {apart}"

@@ -76,7 +76,8 @@ def page(cells: list[Cell]) -> str:
     return (
         HEAD
         + "\n".join(lines)
-        + f"\n\n{len(found)} cells were run for this table. An empty cell was not run, or the engine has no such process.\n"
+        + f"\n\n{len(found)} cells were run for this table. "
+        + "An empty cell was not run, or the engine has no such process.\n"
     )
 
 
