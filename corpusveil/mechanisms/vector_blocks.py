@@ -1,4 +1,4 @@
-"""Vectors in chunks of 32 words, and what is computed of them in one order everywhere: distances, exponentials."""
+"""Vectors in chunks of 32 words, and their distances and exponentials, computed in a fixed order."""
 
 from __future__ import annotations
 

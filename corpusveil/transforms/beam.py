@@ -32,12 +32,12 @@ class PrivatizeDocuments(beam.PTransform):
     A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
     text get the same output, in any bundle, window or run under the same release. No ledger counts the spending of
-    these documents, and no cap applies.
+    these documents, and no cap applies: if you need a ledger, write the documents and run ``corpusveil privatize
+    --ledger``.
 
-    If you need a ledger, write the documents and run ``corpusveil privatize --ledger``. Raises UserError, when the
-    pipeline is built, without ``id`` or when the collection's schema lacks a field; in the worker, for a document
-    without these fields or without an id, or whose text is not a string. A streaming runner retries such a bundle
-    forever, so filter out such documents first.
+    Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
+    worker, for a document without these fields or without an id, or whose text is not a string. A streaming runner
+    retries such a bundle forever, so filter out such documents first.
     """
 
     def __init__(self, release: Release, text: str = "text", id: str | None = None) -> None:

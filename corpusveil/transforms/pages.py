@@ -1,4 +1,4 @@
-"""Two pages about a release: a public one beside it, of manifest and space, and a private one in the records."""
+"""Two pages about a release: a public page beside it, from manifest and space, and a private page in the records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def public_page(output: str) -> str:
 
 
 def write_pages(output: str, records: Records, picture: Callable[[], Illustration | None] = lambda: None) -> None:
-    """Write both pages of a finished release, unless they are there; ``picture`` is what the public one begins with."""
+    """Write both pages of a finished release, unless they exist; the public page begins with ``picture``."""
     if files.exists(public_page(output)) and files.exists(records.address(PRIVATE)):
         return
     manifest = read_manifest(output)
@@ -45,7 +45,7 @@ def write_pages(output: str, records: Records, picture: Callable[[], Illustratio
 
 
 def _rendered(where: str, render: Callable[[], str]) -> bytes:
-    """Return a page. Raises UserError when what it is made of was changed so that it can't be."""
+    """Return a page. Raises UserError if its data were changed so that it cannot be made."""
     try:
         return render().encode()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError):
@@ -71,7 +71,7 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
 
 
 def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]) -> str:
-    """Return the page of what was counted in the input; it quotes no text, and is as private as the input."""
+    """Return the page of counts from the input; it quotes no text, and is as private as the input."""
     tokens, policy = totals.tokens, manifest["configuration"]["text"]
     whole = max(sum(tokens.values()), 1)
     classes = [
@@ -129,7 +129,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def percent(share: float, exact: bool = True) -> str:  # noqa: FBT002 - a filter of templates
-    """Write a probability: one that is not quite 0 or 1 does not look like it, and a sampled one is rounded."""
+    """Write a probability. Values near 0 or 1 are not rounded to 0 or 1; sampled values are rounded."""
     if not exact:
         return f"{100 * share:.0f} %"
     if 0 < share < 0.001 or 0.999 < share < 1:

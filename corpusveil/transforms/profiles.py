@@ -1,9 +1,8 @@
 """Profiles: the settings of each published study for ``privatize``, as data.
 
-A profile sets only what its study, or the study's public package, is known to have done. Everything else stays at this
-package's default or at what the user says, and the profile names it as ours. A profile is a way to write settings down,
-not a setting: the same settings without it have the same release digest and give the same bytes, and its name is in no
-manifest.
+A profile sets only what its study, or the study's public package, is known to have done. All other settings keep this
+package's default or the user's value, and the profile names them as ours. A profile is a shorthand for settings, not a
+setting: the same settings without it give the same release digest and bytes, and no manifest contains its name.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Profile:
         return TextPolicy(**{**others, **self.text})
 
     def in_the_clear(self, policy: TextPolicy | None = None) -> str:
-        """Say in one sentence what a reader of the output sees as it was in the input."""
+        """Say in one sentence which tokens the output shows unchanged."""
         disclosed = (policy or self.policy()).disclosed()
         kept = [line.removesuffix(_AS_IT_WAS) for line in disclosed if line.endswith(_AS_IT_WAS)]
         if not kept:
@@ -71,7 +70,7 @@ class Profile:
         )
 
     def lines(self, policy: TextPolicy | None = None) -> Iterator[str]:
-        """Give out what to read before a run: what is left in the clear, and what is not the study's."""
+        """Yield notes to read before a run: what is left in the clear, and what is not from the study."""
         yield self.in_the_clear(policy)
         yield f"It follows {self.study}: {self.source}; its epsilon is per {self.unit}."
         yield from self.open

@@ -1,4 +1,4 @@
-"""What a finished release spends, by its own manifest: itself, or nothing, where it was denoised from another one."""
+"""The spending of a finished release, by its own manifest: its own, or nothing if it was denoised from another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from corpusveil.transforms.manifest import MANIFEST, read_manifest
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Spends(Shown):
-    """What the release at ``url`` spends.
+    """The spending of the release at ``url``.
 
     ``release`` is its digest, ``name`` what a ledger calls the release that spent; ``source`` is the digest of the
     release that it was denoised from, and then it spends nothing itself; None where it spends.
@@ -28,7 +28,7 @@ class Spends(Shown):
     source: str | None
 
     def card(self) -> Card:
-        """Return what is spent, and by which release, in words."""
+        """Return the spending, and the release that spent it, in words."""
         if self.source is None:
             spent = f"what a ledger shows for release {self.name}, in metric {self.metric}"
             return Card(f"Release {self.url}", [("spends", spent)])
@@ -43,7 +43,7 @@ class Spends(Shown):
 
 
 def spends_of(url: str) -> Spends | None:
-    """Return what a finished release spends; None where there is none. Raises UserError for a damaged manifest."""
+    """Return the spending of a finished release; None if there is none. Raises UserError for a damaged manifest."""
     if not files.exists(files.join(url, MANIFEST)):
         return None
     told = read_manifest(url)
@@ -52,7 +52,7 @@ def spends_of(url: str) -> Spends | None:
 
 
 def refuse_denoised(shards: Sequence[InputShard]) -> None:
-    """Raise UserError where an input is a denoised release, which no ledger counts."""
+    """Raise UserError if an input is a denoised release, which no ledger counts."""
     for folder in dict.fromkeys(posixpath.dirname(posixpath.dirname(shard.url)) for shard in shards):
         found = spends_of(folder) if folder else None
         if found is not None and found.source is not None:

@@ -1,4 +1,4 @@
-"""What a release promises, in fields and in words: what Python, the command line, the manifest and its page all say."""
+"""The guarantee of a release, in fields and in words, for Python, the command line, the manifest and its page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def statement(release: Release) -> dict[str, Any]:
 
 
 def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
-    """Return the promise of a release in two sentences; the notes of the guarantee have its conditions.
+    """Return the guarantee of a release in two sentences; the notes of the guarantee have its conditions.
 
     ``plain_ldp`` (nats) is that of the guarantee; ``epsilon`` and ``per`` are those of the budget.
     """
@@ -51,14 +51,14 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
 
 
 def documents_in_words(release: Release) -> list[str]:
-    """Return what documents are promised in (epsilon, delta), in a sentence; nothing for a release without a delta."""
+    """Return the guarantee of documents in (epsilon, delta), in a sentence; nothing for a release without a delta."""
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
     which = "replaced" if release.length is None else "released"
     return sentences(release.document_figures(), f"by the number of {which} words{shares}")
 
 
 def _of_length(release: Release, token: Guarantee) -> list[str]:
-    """Say what the length policy promises, and what a word costs that only one of two documents has."""
+    """Say what the length policy guarantees, and the cost of a word that only one of two documents has."""
     length = release.length
     if length is None:
         return []
@@ -92,13 +92,15 @@ def _points(length: LengthGrid) -> str:
 
 
 def guarantee_of(release: Release) -> Guarantee:
-    """Return what holds for a release as a whole, ``notes`` being the words that are printed.
+    """Return the guarantee of a release as a whole, with the printed sentences as ``notes``.
 
-    These are: what a token and a document are promised, under which conditions, and the bound of unknown words.
+    They state the guarantee of a token and of a document, its conditions, and the bound of unknown words.
     """
     mechanism, budget, policy = release.mechanism, release.budget, release.policy
     token = mechanism.guarantee(budget.epsilon)
-    if budget.per == "document" and token.holds:  # shares differ by document, so only what holds at any share is said
+    if (
+        budget.per == "document" and token.holds
+    ):  # shares differ by document, so only statements that hold at any share are made
         token = dataclasses.replace(
             token,
             metric=f"the largest over a document's words of: {mechanism.distance}",

@@ -68,7 +68,7 @@ def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = 
 def _drawn(
     release: Release, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], draws: Draws
 ) -> npt.NDArray[np.int32]:
-    """Return the term that each output stands for: of its document, by frequency; int32 [T]."""
+    """Return the term that each output represents: a term of its document, by frequency; int32 [T]."""
     ids, starts = release.kernel().known(data, offsets)
     lanes = draws.uint64(TERM)
     out = WeightTable(public_weights(release.mechanism.space)).cells(lanes)

@@ -17,7 +17,7 @@ from corpusveil.evaluation.utility.training_modes import SCORE_NAMES, Score, Sum
 
 
 def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
-    """Return U_p / U_o - P_p / P_o: the share of utility kept less that of the (adaptive) attacker's success."""
+    """Return U_p / U_o - P_p / P_o: the share of utility kept minus that of the (adaptive) attacker's success."""
     if not (U_o > 0 and P_o > 0):
         raise BadValueError(f"U_o = {U_o}, P_o = {P_o}: relative gain divides by both; give numbers above 0.")
     return U_p / U_o - P_p / P_o
@@ -27,7 +27,7 @@ def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
 class Gain:
     """Relative gain, one value a seed.
 
-    ``floor`` is that of texts which tell nothing, where both classifiers are constant: a gain there is no success.
+    ``floor`` is the gain for texts without information, where both classifiers are constant: such a gain is no success.
     ``useful`` is False unless utility exceeds its constant classifier by more than seeds differ (paired t, 95 %).
     """
 
