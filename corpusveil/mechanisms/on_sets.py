@@ -4,7 +4,8 @@ Word w has candidates C_w, itself first. Their scores are ``s = -(d - d_min)/(d_
 vectors and its bounds over C_w (all 0 where they are equal), and ``P[w, u]`` is proportional to ``exp(epsilon s / 2)``
 on C_w. In addition, each word of the vocabulary can have a weight, the same for all inputs. As integers: every word has
 ``added`` of 2^64; a candidate other than w has ``floor(room exp(epsilon s / 2) / Z) + 1`` of the ``room = 2^64
-- n added`` that is left; w has the rest. A draw below ``n added`` is the uniform word, any other falls in the row.
+- n added`` that remains; w has the rest. A draw below ``n added`` selects the uniform word; any other selects from the
+  row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Similarity of mechanisms at equal contextual risk, as the benchmark measured it, and a release's own place beside it.
+"""Similarity of mechanisms at equal contextual risk, measured by the benchmark, and the place of a release.
 
 ``equal_risk.json`` is written by ``python -m benchmarks utility --chart``, which draws the chart of the documentation
 from the same values.
@@ -21,7 +21,7 @@ from corpusveil.evaluation.statistics.similarity import CS
 
 FILE = "equal_risk.json"
 OURS = ("ring-geometric", "tight-exponential")
-"""Drawn on balanced spaces and denoised; all others as they were published."""
+"""Mechanisms shown on balanced spaces and denoised; all others are shown as published."""
 OTHER_SCALE = "Do not compare its height with the lines: similarity depends on the texts and on the vectors."
 CAVEATS = (
     "A dash is a mechanism that was measured at one risk only. Denoising raises the other mechanisms, too; the risk "
@@ -41,7 +41,7 @@ class EqualRiskPoint:
 
     @property
     def line(self) -> str | None:
-        """The line of the chart that this is a point of; None where the chart leaves it out."""
+        """The line of the chart to which the point belongs; None if the chart leaves it out."""
         ours = self.mechanism in OURS
         if (self.space, self.text) != (("balanced", "denoised") if ours else ("plain", "drawn")):
             return None
@@ -50,7 +50,7 @@ class EqualRiskPoint:
 
 @dataclass(frozen=True, slots=True)
 class EqualRisk:
-    """What was measured: on which task and texts, when (ISO date), by which vectors, and all points."""
+    """The measurement: its task and texts, date (ISO), vectors, and all points."""
 
     task: str
     texts: int
@@ -100,7 +100,7 @@ def read_equal_risk() -> EqualRisk:
 
 
 def _own_place(released: Mapping[str, Figure]) -> tuple[Mark | None, str]:
-    """Return where a release stands, without a height where nothing independent measured it; and what that means."""
+    """Return the place of a release, without a height unless independent vectors measured it, and a note on it."""
     risk, similar = released.get(FROM_CONTEXT.name), released.get(CS.name)
     if risk is None:
         return None, f"This release is not marked: this report has no figure of {FROM_CONTEXT.name}."
