@@ -116,7 +116,7 @@ class SentenceEncoder:
 
 
 def made_of(space: Space, vectors: Vectors) -> bool:
-    """Say whether a space is made of these vectors: by most words' directions, or, of several, by their name."""
+    """Say whether a space is made from these vectors: by most words' directions or, for several embeddings, by name."""
     try:
         sources = [str(source["name"]) for source in space.info["made"]["sources"]]
     except (LookupError, TypeError):
