@@ -72,7 +72,7 @@ def audit_command(
         ),
     ] = None,
 ) -> None:
-    """Check a guarantee: on exact laws where there are some, else on samples. Exit status 1 when it is refuted.
+    """Check a guarantee, on exact laws if there are any, otherwise on samples. Exit status 1 if it is refuted.
 
     Example: corpusveil audit --space spaces/glove --mechanism santext --epsilon 5
 

@@ -1,4 +1,4 @@
-"""``corpusveil evaluate``: what a release gives away and is still good for, and the published studies."""
+"""``corpusveil evaluate``: what a release discloses and how useful it still is, and the published studies."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def release(
         bool, typer.Option("--publishable", help="Leave out all texts and all figures that were counted in the input.")
     ] = False,
 ) -> None:
-    """Hold a release against its original: a page, JSON and CSV. They show original text: private, unless publishable.
+    """Compare a release with its original: a page, JSON and CSV. They show original text, so they are private.
 
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
@@ -154,7 +154,7 @@ def release(
             raise OverlapError(
                 f"--output {output}: this is in {folder}, which the report is not part of; choose another folder."
             )
-    files.check_folder(output)  # what can't be written is told now, and not after all the work
+    files.check_folder(output)  # report an unwritable output now, not after all the work
     found = evaluate_release(
         original, private, text=text, private_text=private_text, id=id, label=label, attribute=attribute, second=second,
         second_private=second_private, space=None if space is None else opened_space(space, Shown("auto")),
@@ -172,7 +172,7 @@ def release(
 
 
 def _line(one: Figure, of: str) -> str:
-    """Return a figure as the terminal shows it; ``of`` says what words it is a share of."""
+    """Return a figure as the terminal shows it; ``of`` names the words of which it is a share."""
     where = [
         f" ({of})" if of else "",
         "" if one.epsilon is None else f" at epsilon {one.epsilon:.4g}",

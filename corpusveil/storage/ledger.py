@@ -387,7 +387,7 @@ def _of(about: Mapping[str, Any]) -> pa.Schema:
 
 
 def digest_of(address: str, secret: bytes) -> tuple[str, int]:
-    """Return the digest of the entry at an address, and how many documents it has, without holding it whole."""
+    """Return the digest and the number of documents of the entry at an address, without holding it in memory."""
     schema, rows = read_rows(address, _damaged(address))
     if rows <= _ROWS_AT_ONCE:
         return read_entry(address).digest(secret), rows
