@@ -1,4 +1,4 @@
-"""``corpusveil compile``: what depends on the space and epsilon only, built once for all processes of this machine."""
+"""``corpusveil compile``: tables that depend only on space and epsilon, built once for all processes of a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters of the Dataflow Flex Template, made of the settings of ``privatize``, and what its launcher does."""
+"""The parameters of the Dataflow Flex Template, made from the settings of ``privatize``, and its launcher."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ POLL_SECONDS = 0.5
 LINE_SECONDS = 5.0
 _WORDS = ("words", "unknown_words", "stop_words")
 _RESTS = 20
-"""Between two looks at the records pass so many times as long as the last one took: there may be 100,000 of them."""
+"""The time between two readings of the records (there may be 100,000), in multiples of the last reading's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ Shards = Callable[[Records, Sequence[ShardTask], str], contextlib.AbstractContex
 
 
 def watcher(how: str) -> Shards | None:
-    """Return what shows progress in the manner ``how`` (auto, bar, lines, none) on standard error, and in the log."""
+    """Return the display of progress, ``how`` being auto, bar, lines or none, on standard error and in the log."""
     if how == "auto":
         how = "bar" if sys.stderr.isatty() else "lines"
     if how == "none":

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from corpusveil.spaces import Space
 
 NAME = "demo"
-"""Their name on the command line, in place of an address."""
+"""What stands for their addresses on the command line."""
 RECIPE = "1"
-"""Increased when another space or model would be made; earlier ones stay in the cache under their number."""
+"""Goes up when another space or model would be made; earlier ones stay in the cache under their own number."""
 MADE_OF = "bundled text (once, up to a minute)"
 
 
 def demo_space() -> Space:
     """Return a space of 14,424 words of news and encyclopedia articles that gensim ships.
 
-    The first call makes it (20 s, or a minute if loops are compiled for the first time) and keeps it in the user's
+    The first call makes it (20 s, or a minute where loops are compiled for the first time) and keeps it in the user's
     cache folder; later calls open it. It has 50 dimensions, public counts and one balanced list, so every mechanism
-    works on it. It is small: for real work, build a space from more text, or from published vectors.
+    works on it. It is small: for work that counts, build a space of more text, or of published vectors.
 
-    Raises UserError if other users may write to the cache folder.
+    Raises UserError where other users may write to the cache folder.
     """
     return load_space(space_path())
 
@@ -48,27 +48,27 @@ def demo_model() -> LanguageModel:
 
 
 def space_path(watch: Watch | None = None) -> str:
-    """Return the folder of the space, which is made if it is missing."""
+    """Return the folder of the space, which is made where it is missing."""
     return _made("space", _make_space, watch or Watch())
 
 
 def model_path(watch: Watch | None = None) -> str:
-    """Return the folder of the language model, which is made if it is missing."""
+    """Return the folder of the language model, which is made where it is missing."""
     return _made("model", _make_model, watch or Watch())
 
 
 def opened_space(url: str, watch: Watch) -> Space:
-    """Open the space at an address, or the demo space if that is the given name."""
+    """Open the space at an address, or the demo space where that is what it is called."""
     return load_space(space_path(watch) if is_demo(url) else url)
 
 
 def is_demo(url: str | None) -> bool:
-    """Say whether an address is the name of the demo's artefacts; a folder of that name takes precedence."""
+    """Say whether an address is the name of the demo's artefacts; a folder of that name goes before it."""
     return url == NAME and not os.path.exists(NAME)
 
 
 def located(settings: Settings, watch: Watch) -> Settings:
-    """Return the settings with folders for a space and a model named ``demo``."""
+    """Return settings whose space and model are folders, where they are called ``demo``."""
     models = ("model.path", "denoise.model", "budget.model")
     for place, path in (("space.path", space_path), *((one, model_path) for one in models)):
         section, _, key = place.partition(".")

@@ -21,12 +21,12 @@ _CUT_SHORT = "Truncated compressed stream"
 
 
 def codec_of(name: str) -> Codec:
-    """Return the compression of a name, by its ending."""
+    """Return the compression that a name ends in."""
     return next((codec for codec in CODECS if codec and name.endswith(codec)), "")
 
 
 def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
-    """Yield the uncompressed content of a file. Raises UserError if the file is cut short or damaged."""
+    """Yield the uncompressed content of a file. Raises UserError when the file is cut short or damaged."""
     source: Any = file
     raw = _Raw(file)
     if codec == ".gz":
@@ -52,7 +52,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
 
 
 class _Raw(io.RawIOBase):
-    """A file that records whether it had any content."""
+    """A file that knows whether anything was in it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
@@ -78,9 +78,9 @@ def _cut_short(name: str) -> UserError:
 
 
 class Blocks(Protocol):
-    """Writes blocks that can be read separately.
+    """Writes blocks, each readable by itself.
 
-    The compressor's input, and its division into pieces, must depend on the block's rows only.
+    What goes into the compressor, and in which pieces, has to depend on the block's rows only.
     """
 
     def __init__(self, file: Any) -> None: ...
@@ -98,7 +98,7 @@ def blocks(file: Any, codec: Codec) -> Blocks:
 
 
 def nothing(codec: Codec) -> bytes:
-    """Return a file without content: no compressed file has 0 bytes."""
+    """Return a file without content: no compressed one has 0 bytes."""
     made = io.BytesIO()
     writer = blocks(made, codec)
     writer.write(b"")
@@ -153,7 +153,7 @@ class ZstdBlocks:
 
 
 class _LeftOpen(io.RawIOBase):
-    """A file for Arrow to write to, since Arrow closes its file."""
+    """A file for Arrow to write to, which closes what it is given."""
 
     def __init__(self, file: Any) -> None:
         super().__init__()

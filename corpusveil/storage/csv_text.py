@@ -14,12 +14,12 @@ from corpusveil.wide import WIDTH, cell_run, copy_sixteen
 
 _FORMULA = np.zeros(256, dtype=np.bool_)
 _FORMULA[[ord(mark) for mark in "=+-@\t\r"]] = True
-"""The first characters of cells that a spreadsheet interprets as formulas."""
+"""What a cell begins with that a spreadsheet takes for a formula."""
 
 
 @called
 def _first_mark(data: Any, i: int, end: int) -> int:
-    """Return the first comma, quote or line end of ``data[i:end]``, or ``end``."""
+    """Return the first comma, quote or line end of ``data[i:end]``, ``end`` where there is none."""
     while i < end:
         if i + WIDTH <= data.size:
             run = cell_run(data, i)
@@ -37,7 +37,7 @@ def _first_mark(data: Any, i: int, end: int) -> int:
 def _copied(data: Any, i: int, end: int, out: Any, at: int) -> int:
     while i < end:
         if i + WIDTH <= data.size:
-            copy_sixteen(data, i, out, at)  # surplus bytes are overwritten
+            copy_sixteen(data, i, out, at)  # what is too much is written over
             run = min(WIDTH, end - i)
         else:
             out[at] = data[i]
@@ -80,9 +80,9 @@ def _write(data: Any, offsets: Any, alone: bool, escapes: bool, line_end: bool, 
 def cells(texts: pa.Array, *, alone: bool, escapes: bool) -> tuple[memoryview, npt.NDArray[np.int64]]:
     """Return N texts as cells and where each ends, int64 [N]; ``texts`` is large_string [N], nulls are empty.
 
-    A cell with a comma, a quote or a line end is quoted, and its quotes are doubled. If the column is the only one
-    (``alone``), each cell is followed by a line end, and empty cells are quoted, since a blank line is not a row.
-    ``escapes`` writes an apostrophe before cells that a spreadsheet interprets as formulas (OWASP).
+    A cell stands in quotes where it holds a comma, a quote or a line end, quotes in it twice. Those of an only column
+    (``alone``) each have a line end behind them, and stand in quotes also where they are empty, since a blank line is
+    no row. ``escapes`` puts an apostrophe before what a spreadsheet takes for a formula (OWASP).
     """
     data, offsets = string_bytes(texts.fill_null("") if texts.null_count else texts)
     quotes = int(np.count_nonzero(data[offsets[0] : offsets[-1]] == ord('"')))

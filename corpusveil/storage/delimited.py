@@ -21,7 +21,7 @@ from corpusveil.storage.values import as_strings
 
 
 class _Record(NamedTuple):
-    """The fields of a row, or the reason why it has none; ``size`` in characters."""
+    """The fields of a row, or why there are none; ``size`` in characters."""
 
     fields: list[str]
     why: str = ""
@@ -29,7 +29,7 @@ class _Record(NamedTuple):
 
 
 class _Text:
-    """Yields the lines, with invalid bytes marked; ``begin`` says that the next line begins a row."""
+    """Yields the lines, wrong bytes marked; ``begin`` says that the next one begins a row."""
 
     def __init__(self, pieces: Iterator[bytes], name: str) -> None:
         self._lines = (line for group in lines.split(pieces, name) for line in group)
@@ -69,7 +69,7 @@ def _records(file: IO[bytes], name: str, codec: Codec) -> Iterator[_Record]:
 def _is_unicode(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # the decoder's mark for an invalid byte
+    except UnicodeEncodeError:  # the decoder's mark for a wrong byte
         return False
     return True
 
@@ -133,7 +133,7 @@ def _written(row: Sequence[str]) -> bytes:
 
 
 def _rows(columns: Sequence[tuple[memoryview, npt.NDArray[np.int64]]]) -> list[Any]:
-    """Return the cells of several columns row by row, and their separators."""
+    """Return the cells of several columns row by row, and what stands between them."""
     pieces: list[Any] = []
     starts: tuple[int, ...] = (0,) * len(columns)
     whole = [cells for cells, _ in columns]
@@ -146,7 +146,7 @@ def _rows(columns: Sequence[tuple[memoryview, npt.NDArray[np.int64]]]) -> list[A
 
 
 class CsvWriter:
-    """Writes a header, in the first piece, and a row for each document, text column first; nulls are empty."""
+    """Writes a header, in the first piece, and a row a document; the text column first, nulls as nothing."""
 
     def __init__(self, file: Blocks, columns: Columns, digest: Any, *, first: bool) -> None:
         self._blocks = file
@@ -178,7 +178,7 @@ class CsvWriter:
 
 @dataclass(frozen=True, slots=True)
 class Csv(lines.OfBytes):
-    """A row for each document; fields with commas, quotes or line breaks are quoted; blank lines are not rows."""
+    """A row a document, fields in quotes where they hold commas, quotes or line breaks; blank lines are no rows."""
 
     suffixes: tuple[str, ...]
     codec: Codec = ""
@@ -187,11 +187,11 @@ class Csv(lines.OfBytes):
         """Hold any columns."""
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return strings: CSV has no other type."""
+        """Return strings: CSV knows nothing else."""
         return [pa.large_string()] * len(columns.keep)
 
     def rows(self, file: IO[bytes], name: str) -> int:
-        """Return the number of rows after the header."""
+        """Return the number of rows behind the header."""
         return max(0, sum(1 for _ in _records(file, name, self.codec)) - 1)
 
     def batches(

@@ -1,8 +1,8 @@
-"""Files at any fsspec URL, complete or not at all.
+"""Files at any fsspec URL: whole or not at all.
 
-A write becomes visible only when it is complete. On a local disk that is a hidden temporary file, flushed to the disk
-and renamed; object stores show an object only after its upload has been completed. Answers of a store never come from a
-cache, since other processes write too.
+A write becomes visible only when it is complete. On a local disk that is a hidden temporary file, flushed to the
+disk and renamed; object stores show an object only after its upload has been completed. What a store answers is never
+taken from a cache: other processes write too.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _SYNONYM = re.compile(rf"^({'|'.join(_PLAIN_SCHEMES)})(?=://)")
 def resolve(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of ``url`` and the path in it.
 
-    The instance of an object store has no cache of listings. Raises UserError for an address that cannot be opened, or
-    whose package is missing.
+    The instance of an object store is one without a cache of listings. Raises UserError for an address that can't be
+    opened or whose package is missing.
     """
     _refuse_name(url)
     scheme, is_url, rest = url.partition("://")
@@ -62,7 +62,7 @@ def resolve(url: str) -> tuple[Any, str]:
 
 
 def _refuse_name(url: str) -> None:
-    """Raise UserError for an address that fsspec would interpret as another address, or that is not valid text."""
+    """Raise UserError for an address that fsspec takes for another one, and for one that can't be written down."""
     try:
         url.encode()
     except UnicodeEncodeError:
@@ -84,13 +84,13 @@ def join(url: str, *parts: str) -> str:
 
 
 def lies_in(url: str, folder: str) -> bool:
-    """Say whether an address is below a folder, without a part that leads up."""
+    """Say whether an address is below a folder, and no part of it leads up again."""
     below = url.removeprefix(folder.rstrip("/") + "/")
     return below != url and ".." not in below.split("/")
 
 
 def info(url: str) -> dict[str, Any] | None:
-    """Return what the file system reports about ``url`` (``type``, ``size``), or None.
+    """Return what the file system says about ``url`` (``type``, ``size``), None when nothing is there.
 
     Raises UserError for a bucket that is missing.
     """
@@ -110,13 +110,13 @@ def exists(url: str) -> bool:
 
 
 def size(url: str) -> int | None:
-    """Return the size in bytes of the file at ``url``, or None."""
+    """Return the size in bytes of the file at ``url``, None when there is none."""
     there = info(url)
     return None if there is None or there["type"] == "directory" else int(there["size"])
 
 
 def listing(url: str) -> list[str]:
-    """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; [] without a folder."""
+    """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; none, no folder: []."""
     fs, path = resolve(url)
     fs.invalidate_cache()
     with told(url, "listed"):
@@ -129,17 +129,17 @@ def listing(url: str) -> list[str]:
         if "abfs" in protocols(fs) and [one["name"] for one in entries] == [path]:
             entries = _beside_marker(fs, path)
     names = (entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
-    return sorted(filter(None, names))  # consoles of object stores mark a folder by an object with an empty name
+    return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
 
 
 def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
-    """List a folder of Azure that has an object of the same name, which is all that adlfs would list."""
+    """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
     found = fs.find(path, detail=True, withdirs=True)
     return [one for one in found.values() if posixpath.dirname(one["name"]) == path] if isinstance(found, dict) else []
 
 
 class _LocalReader(io.FileIO):
-    """A local file whose read errors name the file, and say that reading failed."""
+    """A local file whose failing reads say that they are reads, and of what."""
 
     def __init__(self, path: str) -> None:
         with told(path, "read"):
@@ -170,7 +170,7 @@ def read_bytes(url: str) -> bytes:
 
 
 def read_if_there(url: str) -> bytes | None:
-    """Return a small file's content, or None."""
+    """Return a small file's content, None when there is none."""
     fs, path = resolve(url)
     with told(url, "read"):
         try:
@@ -215,7 +215,7 @@ def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _hidden(path: str, mode: int) -> Iterator[tuple[IO[bytes], str]]:
-    """Open a hidden file beside ``path`` under a unique name, which is removed at the end of the block."""
+    """Open a hidden file beside ``path`` under a name of its own, which is gone at the end of the block."""
     folder, name = os.path.split(path)
     hidden = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part")
     descriptor = _open_hidden(folder, hidden, mode)
@@ -228,9 +228,9 @@ def _hidden(path: str, mode: int) -> Iterator[tuple[IO[bytes], str]]:
 
 
 def _open_hidden(folder: str, hidden: str, mode: int) -> int:
-    """Make a hidden file, with a lock that shows ``sweep`` that its writer lives; return its descriptor.
+    """Make a hidden file under a lock that tells ``sweep`` that its writer lives; return its descriptor.
 
-    Another process may sweep it before it is locked, or remove the empty folder; then the file is made again.
+    Another process may sweep it before the lock is had, or remove the folder while it is empty: then it is made again.
     """
     for _ in range(_ATTEMPTS):
         make_folder(folder, private=mode == PRIVATE_MODE)
@@ -251,7 +251,7 @@ def _open_hidden(folder: str, hidden: str, mode: int) -> int:
 
 
 def _flush_folder(path: str) -> None:
-    """Flush a folder, so that its names survive a loss of power, like its files."""
+    """Let the names in a folder survive a loss of power, as their files do."""
     with contextlib.suppress(OSError):  # a file system that flushes no folders
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -261,9 +261,9 @@ def _flush_folder(path: str) -> None:
 
 
 def sweep(url: str, name: str = "", *, below: bool = False) -> None:
-    """Remove unfinished files of killed writers in a local folder, of one name or of any, and in all folders ``below``.
+    """Remove what killed writers left unfinished in a local folder, of one name or of any, and in all ``below`` it.
 
-    Files that another process is writing stay.
+    What another process is writing stays.
     """
     fs, path = resolve(url)
     if not isinstance(fs, LocalFileSystem):
@@ -281,7 +281,7 @@ def sweep(url: str, name: str = "", *, below: bool = False) -> None:
 
 
 def missing_folders(url: str) -> list[str]:
-    """Return the local folders to make for a folder, uppermost first; none at a store."""
+    """Return the local folders, the uppermost first, that would have to be made for one; none at a store."""
     fs, path = resolve(url)
     missing: list[str] = []
     while isinstance(fs, LocalFileSystem) and path and not os.path.isdir(path):
@@ -291,7 +291,7 @@ def missing_folders(url: str) -> list[str]:
 
 
 def refuse_links(*urls: str) -> None:
-    """Raise UserError if one of these is a symbolic link on a local disk, which would lead writers elsewhere."""
+    """Raise UserError where one of these is a symbolic link on a local disk: it leads who writes there elsewhere."""
     for url in urls:
         fs, path = resolve(url)
         if isinstance(fs, LocalFileSystem) and os.path.islink(path.rstrip("/")):
@@ -302,7 +302,7 @@ def refuse_links(*urls: str) -> None:
 
 
 def make_folder(path: str, *, private: bool = False) -> None:
-    """Create a folder and its parents, writable by this user only; a private folder is closed to other users."""
+    """Create a folder and its parents, which only this user writes to; a private one is closed to others altogether."""
     path = path.rstrip("/") or path[:1] or "."
     missing: list[str] = []
     at = path
@@ -314,9 +314,9 @@ def make_folder(path: str, *, private: bool = False) -> None:
         for one in reversed(missing):
             try:
                 os.mkdir(one, 0o700 if private and one == path else 0o755)
-            except FileExistsError:  # another process made it just now; or it is a file, and later steps fail
+            except FileExistsError:  # another process made it just now; or a file, on which more fails
                 continue
-            except FileNotFoundError:  # another process removed its empty parent
+            except FileNotFoundError:  # another process removed what it lies in, which was empty
                 removed = True
                 continue
             _flush_folder(os.path.dirname(one))
@@ -331,7 +331,7 @@ def make_folder(path: str, *, private: bool = False) -> None:
 
 
 def check_folder(url: str) -> None:
-    """Raise UserError if a local folder cannot be made or written to; nothing is made."""
+    """Raise UserError where a local folder can't be made or written to; nothing is made."""
     fs, path = resolve(url)
     if not isinstance(fs, LocalFileSystem):
         return
@@ -345,7 +345,7 @@ def check_folder(url: str) -> None:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Open a local file that only this user can read; an opener for ``open``."""
+    """Open a local file that only this user reads; what ``open`` takes as its opener."""
     return os.open(path, flags, PRIVATE_MODE)
 
 
@@ -355,19 +355,17 @@ def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
 
 
 def copy_file(source: str, url: str, *, private: bool = False) -> None:
-    """Copy a file to an address, where it appears complete; only a small part is in memory at a time."""
+    """Copy a file to an address, where it appears whole; a little of it is in memory at a time."""
     with open_read(source) as file, open_write(url, private=private) as sink:
         while data := file.read(_COPIED):
             sink.write(data)
 
 
 def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
-    """Write ``data`` unless the file exists; say whether this call made the file.
+    """Write ``data`` only where nothing is yet; say whether this call made the file. Of several at once, one does.
 
-    Only one of several parallel calls does.
-
-    An object store decides: S3 and Azure by ``If-None-Match``, Google by ``ifGenerationMatch``. If an answer is lost
-    and the request repeated, the file of the first request counts as existing.
+    An object store decides it: S3 and Azure by ``If-None-Match``, Google by ``ifGenerationMatch``. When its answer was
+    lost on the way and asked for again, the file that the call itself made counts as there.
     """
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
@@ -383,9 +381,9 @@ def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
                 code = failures.code_of(error)
                 if code in _TAKEN or (isinstance(error, FileExistsError) and not code):
                     return False
-                if code not in _CONFLICTS or time.monotonic() > end:  # adlfs reports any conflict as a file
+                if code not in _CONFLICTS or time.monotonic() > end:  # adlfs takes any conflict for a file
                     raise
-                time.sleep(0.2)  # another conditional write is in progress
+                time.sleep(0.2)  # another conditional write is just being decided
             else:
                 return True
 
@@ -418,7 +416,7 @@ def remove_folder(url: str) -> None:
 
 
 def as_text(url: str | os.PathLike[str]) -> str:
-    """Return a Python caller's address, text or a pathlib path, as text. Raises UserError for anything else."""
+    """Return an address that a Python caller gave as text; pathlib's is one. Raises UserError for anything else."""
     try:
         return os.fspath(url)
     except TypeError:
@@ -426,7 +424,7 @@ def as_text(url: str | os.PathLike[str]) -> str:
 
 
 def absolute(url: str) -> str:
-    """Return a local path as an absolute path, which all workers on the machine find; a URL in its plain form."""
+    """Return a local path made absolute, so that workers elsewhere on the machine find it; a URL in its plain form."""
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
         return os.path.abspath(path)

@@ -13,7 +13,7 @@ from corpusveil.wide import WIDTH, copy_sixteen, quoted_run
 
 _SHORT = np.zeros(256, dtype=np.uint8)
 _SHORT[[ord(mark) for mark in '"\\\b\f\n\r\t']] = [ord(letter) for letter in '"\\bfnrt']
-"""The letter after the backslash of characters with a short escape."""
+"""The letter behind the backslash of characters that have one."""
 _HEXADECIMAL = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _LONGEST = 6
 _NULL = np.frombuffer(b"null", dtype=np.uint8)
@@ -21,7 +21,7 @@ _NULL = np.frombuffer(b"null", dtype=np.uint8)
 
 @compiled
 def _escapes(data: Any, first: int, last: int) -> int:
-    """Return the number of bytes that are escaped."""
+    """Return how many of the bytes are escaped."""
     count = 0
     for i in range(first, last):
         count += (data[i] < 0x20) | (data[i] == 0x22) | (data[i] == 0x5C)
@@ -37,12 +37,12 @@ def _copied(source: Any, out: Any, at: int) -> Any:
 
 @called
 def _quote(data: Any, i: int, end: int, out: Any, at: int) -> int:
-    """Write ``data[i:end]`` as a JSON string; return the position after it."""
+    """Write ``data[i:end]`` as a JSON string; return the position behind it."""
     out[at] = 0x22
     at += 1
     while i < end:
         if i + WIDTH <= data.size:
-            copy_sixteen(data, i, out, at)  # surplus bytes are overwritten
+            copy_sixteen(data, i, out, at)  # what is too much is written over
             run = min(quoted_run(data, i), end - i)
             i += run
             at += run
@@ -81,7 +81,7 @@ def _write(data: Any, offsets: Any, valid: Any, before: Any, behind: Any, out: A
 
 
 def string_bytes(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the bytes of large_string [N], and the offsets of the texts; int64 [N + 1]."""
+    """Return the bytes below large_string [N], and where each text begins and the last ends; int64 [N + 1]."""
     _, bounds, body = texts.buffers()
     data = np.empty(0, dtype=np.uint8) if body is None else np.frombuffer(body, dtype=np.uint8)
     if not len(texts):
@@ -92,7 +92,7 @@ def string_bytes(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np
 def quoted(texts: pa.Array, before: bytes, behind: bytes) -> tuple[memoryview, npt.NDArray[np.int64]]:
     """Return N texts as JSON strings, ``null`` for nulls, each between two pieces, and where each ends; int64 [N].
 
-    ``texts`` is large_string [N]. The result is byte for byte that of orjson.
+    ``texts`` is large_string [N]. What is written is byte for byte what orjson writes.
     """
     data, offsets = string_bytes(texts)
     valid = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else np.empty(0, dtype=np.bool_)

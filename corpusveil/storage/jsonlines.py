@@ -44,7 +44,7 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        if error.msg.startswith("Not enough memory"):  # for a valid line: nothing to repair, and nothing to set aside
+        if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
             raise MemoryError from None
         raise _BadValueError("not valid JSON in UTF-8; repair or remove the line.") from None
     text = _value(row, columns.text)
@@ -62,7 +62,7 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
     try:
         if not _LONG_NUMBER.search(line):
             return text, identity, [orjson.dumps(_value(row, column)) for column in columns.keep]
-        orjson.dumps(row)  # refuses nesting so deep that the json module's answer depends on the call stack
+        orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
         exact = json.loads(line)
         return text, identity, [_dumps(_value(exact, column)) for column in columns.keep]
     except orjson.JSONEncodeError:
@@ -70,7 +70,7 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
 
 
 def _texts(rows: Sequence[bytes], columns: Columns) -> list[str] | None:
-    """Return the text of every row; None if other columns are read, or if any row is faulty."""
+    """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
     if columns.id is not None or columns.keep:
         return None
     loads, column = orjson.loads, columns.text
@@ -110,7 +110,7 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
 
 
 class JsonLinesWriter:
-    """Writes a line ``{"text": ..., kept columns}`` for each row, the text column first and under its own name."""
+    """Writes ``{"text": ..., kept columns}`` a line, the text column under its own name and first."""
 
     def __init__(self, file: Blocks, columns: Columns, digest: Any) -> None:
         self._blocks = file
@@ -153,7 +153,7 @@ class Renderer:
 
 @dataclass(frozen=True, slots=True)
 class JsonLines(lines.OfBytes):
-    """A JSON object per line; blank lines are not rows."""
+    """A JSON object a line; blank lines are no rows."""
 
     suffixes: tuple[str, ...]
     codec: Codec = ""
@@ -162,7 +162,7 @@ class JsonLines(lines.OfBytes):
         """Hold any columns."""
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return JSON text as the type of each column."""
+        """Return JSON text for each."""
         return [JSON] * len(columns.keep)
 
     def _rows(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:

@@ -1,4 +1,4 @@
-"""The common part of line formats: splitting lines, and joining pieces by concatenation."""
+"""What forms of lines share: splitting, and pieces that are joined by putting one behind the other."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from corpusveil.storage.compression import chunks
 from corpusveil.storage.rows import Columns
 
 MOST_LINE_BYTES = 256 << 20
-"""The most bytes of a line, or of a row of CSV.
-
-It is 50 times the Bible, and a worker with 4 GB can still privatize it; a few hundred kilobytes of gzip can hold a line
-that fills any memory.
-"""
+"""Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
+hundred kilobytes of gzip can hold a line that fills any memory."""
 _RAW_BYTES = 4 << 20
 
 
 def too_long(name: str, line: int) -> UserError:
-    """Return the sentence about a line, or a row of CSV that begins there, that is too large for memory."""
+    """Return the sentence about a line, or a row of CSV that begins there, that is larger than memory should hold."""
     return BadRowError(
         f"{name}, line {line:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read; split "
         "it, or fetch the file again if it should not have such a line."
@@ -30,9 +27,9 @@ def too_long(name: str, line: int) -> UserError:
 
 
 def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
-    r"""Yield the lines of each chunk, without their ``\n``; a line that spans chunks comes with its last chunk.
+    r"""Yield the lines of each chunk, without their ``\n``; a line that spans chunks comes with its last one.
 
-    A byte order mark before the first line is skipped. Raises UserError for a line that is too long.
+    A byte order mark before the first line is none of it. Raises UserError for a line that is too long.
     """
     mark, rest, size, number = codecs.BOM_UTF8, list[bytes](), 0, 1
     for piece in pieces:
@@ -50,7 +47,7 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
 
 
 class OfBytes:
-    """A format whose shards are bytes, perhaps compressed."""
+    """A form whose shards are bytes, perhaps compressed."""
 
     __slots__ = ()
 
@@ -59,7 +56,7 @@ class OfBytes:
     codec: Codec
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        """Concatenate the pieces; a piece without rows is an empty file."""
+        """Put the pieces one behind the other; one without rows is an empty file."""
         for piece in filter(files.size, pieces):
             with files.open_read(piece) as file:
                 while data := file.read(_RAW_BYTES):

@@ -1,4 +1,4 @@
-"""Parquet: one row group per block; columns of any type, also nested, are kept unchanged."""
+"""Parquet: a row group a block; columns of any type are kept as they are, nested ones too."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _READ_ROWS = 1024
 
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
-"""Arrow's exceptions for a damaged file."""
+"""What Arrow raises on a damaged file."""
 _WHOLE_ROWS = 4096
 _SMALL_BYTES = 256 << 20
 _MOST_PACKED = 1000
-"""A small file that expands by more than this factor was made to fill the memory."""
+"""A small file that holds so many times its size was made to fill the memory."""
 
 
 @contextlib.contextmanager
 def sound(sentence: str) -> Iterator[None]:
-    """Turn Arrow's exceptions for a damaged file into a UserError with this sentence; Arrow's text may quote rows."""
+    """Turn what Arrow raises on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
     try:
         yield
     except _UNSOUND as error:
@@ -49,17 +49,17 @@ def _not_sound(name: str) -> str:
 
 
 def opened(file: IO[bytes]) -> pq.ParquetFile:
-    """Open a Parquet file that is read on this thread alone, if its methods get ``use_threads=False``.
+    """Open a Parquet file that is read on this thread alone, where its methods are told ``use_threads=False``.
 
-    Otherwise Arrow reads ahead on another thread. That thread may release the Python file only after the call has
-    returned, and if the process ends at that moment (a wrong argument), there is no interpreter left: the process
+    Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
+    returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process
     aborts with status 134 (apache/arrow#33975).
     """
     return pq.ParquetFile(file, pre_buffer=False)
 
 
 def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a file that corpusveil wrote, or some of its columns, read on this thread alone."""
+    """Return a file of our own making, or columns of it, read on this thread alone."""
     return opened(file).read(columns, use_threads=False)
 
 
@@ -102,8 +102,8 @@ def read_batches(
 def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]) -> pa.Table:
     """Return the columns of a file that ``pick`` chooses from its schema, valid to the last byte.
 
-    Raises UserError with the ``sentence`` if the file is damaged, lacks a column or has it twice, or expands far more
-    than a normal file.
+    Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
+    far more than a file of its size would.
     """
     found = list(read_batches(url, sentence, pick))
     schema, batches = found[0][0], [batch for _, batch in found if batch is not None]
@@ -113,7 +113,7 @@ def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str
 
 
 def read_rows(url: str, sentence: str) -> tuple[pa.Schema, int]:
-    """Return the schema of a file, and its declared number of rows. Raises UserError with the ``sentence``."""
+    """Return the schema of a file, and how many rows it says that it has. Raises UserError of the ``sentence``."""
     with files.open_read(url) as file, sound(sentence):
         parquet = opened(file)
         return parquet.schema_arrow, parquet.metadata.num_rows
@@ -152,7 +152,7 @@ def _plain(column: Any) -> pa.Array:
 
 
 def _wrong(column: pa.Array) -> list[int]:
-    """Return the rows of a string column that are not valid UTF-8."""
+    """Return the rows of a string column that are not UTF-8."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -234,14 +234,14 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
 
 
 class _Abandonable(pq.ParquetWriter):
-    """Arrow's writer, which does not write a footer after an error has closed the file."""
+    """Arrow's writer, which writes no end to a file that an error has closed."""
 
     def __del__(self) -> None:
-        """Leave the file as it is: ``close`` finishes it."""
+        """Leave the file as it is: who finishes it calls ``close``."""
 
 
 class ParquetWriter:
-    """Writes one row group per block, zstd-compressed. The digest covers the rows as JSON lines."""
+    """Writes a row group a block, zstd-compressed. The digest is fed the rows as JSON lines."""
 
     def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
         types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
@@ -280,7 +280,7 @@ class Parquet:
         """Hold any columns."""
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return the columns' own types, with dictionaries unpacked. Raises UserError for missing columns."""
+        """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
         schema = _open(file, name).schema_arrow
         _check(schema, columns, name)
         return [_plain_type(schema.field(column).type) for column in columns.keep]
@@ -292,7 +292,7 @@ class Parquet:
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the rows start to stop. Raises UserError for columns that are missing or have a wrong type."""
+        """Yield the rows start to stop. Raises UserError for columns that aren't there or of a wrong type."""
         parquet = _open(file, name)
         _check(parquet.schema_arrow, columns, name)
         size = parquet.metadata.num_rows
@@ -307,7 +307,7 @@ class Parquet:
                 break
             at = batch.stop
             yield batch
-        if at < stop:  # fewer rows than the file declares, which nothing else would notice
+        if at < stop:  # fewer rows than the file says, which nothing else would notice
             raise BadFileError(_not_sound(name))
 
     def writer(
@@ -323,7 +323,7 @@ class Parquet:
         return ParquetWriter(file, columns, digest, kept_types)
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        """Write the row groups of the pieces in sequence."""
+        """Write the pieces' row groups one behind the other."""
         writer = None
         for piece in pieces:
             with files.open_read(piece) as file:

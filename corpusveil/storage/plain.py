@@ -1,4 +1,4 @@
-"""Plain text: one document per line."""
+"""Plain text: a document a line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _is_sound(data: bytes) -> bool:
 
 
 class PlainWriter:
-    """Writes one document per line; line breaks inside a document become blanks."""
+    """Writes a document a line; line breaks inside a document become blanks."""
 
     def __init__(self, file: Blocks, digest: Any) -> None:
         self._blocks = file
@@ -67,7 +67,7 @@ class PlainWriter:
 
 @dataclass(frozen=True, slots=True)
 class PlainText(lines.OfBytes):
-    """One document per line, empty lines included; the column has any name that is requested for the text."""
+    """A document a line, empty lines too; the column has whatever name the text is to have."""
 
     suffixes: tuple[str, ...]
     codec: Codec = ""

@@ -1,4 +1,4 @@
-"""Reading the shard of a task: its rows in batches, the treatment of bad rows, and the digest of the file."""
+"""Reading the shard of a task: its rows in batches, what becomes of bad ones, and the digest of all that was read."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
 
 Aside = Callable[[BadRow, str], None]
-"""Handles an unreadable row, and the sentence that says why."""
+"""What becomes of a row that can't be read, and of the sentence that says why."""
 
 
 def refuse(_: BadRow, sentence: str) -> None:
-    """Raise UserError for an unreadable row."""
+    """Raise UserError for a row that can't be read."""
     raise BadFileError(sentence)
 
 
 def skip(_: BadRow, __: str) -> None:
-    """Leave out an unreadable row."""
+    """Leave a row out that can't be read."""
 
 
 @contextlib.contextmanager
 def reading(
     task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse
 ) -> Iterator[tuple[Iterator[Batch], Callable[[], str]]]:
-    """Open the shard of a task: its rows, to read once, and a function that then returns the shard's keyed digest."""
+    """Open the shard of a task: its rows, to be read once, and what then returns the whole shard's keyed digest."""
     form = formats.find(formats.form_of(task.url))
     with files.open_read(task.url) as raw:
         source: Any = KeyedReader(raw, key)

@@ -1,4 +1,4 @@
-"""Rows of documents between a format and the kernel: the columns to read, batches, and unreadable rows."""
+"""Rows of documents between a form and the kernel: which columns are read, batches, and rows that can't be read."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from corpusveil.choices import CsvFormulas
 from corpusveil.errors import ColumnError
 
 BLOCK_ROWS = 8192
-"""Output is written in independent blocks of this many input rows, so that splitting changes no bytes."""
+"""Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
 
 BATCH_BYTES = 4 << 20
 
 JSON = pa.json_(pa.large_string())
-"""The type of kept columns that are JSON text, one value per row."""
+"""The type of kept columns that are JSON text, a value a row."""
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that a run reads: the text, perhaps an id, and columns that are kept unchanged.
+    """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
     ``formulas`` says how cells are written to CSV (``choices.py``).
     """
@@ -43,7 +43,7 @@ class Columns:
             raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the columns by name; ``formulas`` only if cells are not written unchanged."""
+        """Return the columns by name; how cells are written only where it is not as they are."""
         told = {"text": self.text, "id": self.id, "keep": list(self.keep)}
         return told if self.formulas == "keep" else {**told, "csv_formulas": self.formulas}
 
@@ -55,7 +55,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """An unreadable row: its number from 0, the reason, and (private) its content, if known."""
+    """A row that can't be read: its number from 0, why, and (private) what stands there, where that is known."""
 
     number: int
     why: str
@@ -64,10 +64,10 @@ class BadRow:
 
 @dataclass(slots=True)
 class Batch:
-    """N valid consecutive rows of the input, except for the ``bad`` rows between them.
+    """N sound rows that follow one another in the input, but for the ``bad`` ones between them.
 
-    ``numbers`` are their numbers in the input, ``texts`` large_string [N], ``ids`` the values of the id column,
-    ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row after the batch.
+    ``numbers`` are their numbers in the input, ``texts`` large_string [N], ``ids`` what the id column says, ``kept``
+    arrays [N] of the kept columns; ``stop`` is the number of the input row behind the batch.
     """
 
     stop: int
@@ -78,11 +78,11 @@ class Batch:
     bad: list[BadRow] = field(default_factory=list)
 
     def identities(self, corpus: str, path: str) -> list[Any]:
-        """Return the identity of each row: its id, otherwise the corpus, the path of the file in it, and the row."""
+        """Return what identifies each row: its id, else the corpus, the path of the file in it, and the row."""
         return list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
 
     def leave_out(self, rows: npt.NDArray[np.int64]) -> int:
-        """Remove the rows with these input numbers, ascending, from the batch; return how many it contained."""
+        """Take the rows of these input numbers, ascending, out of the batch; return how many were in it."""
         stay = ~np.isin(self.numbers, rows)
         if stay.all():
             return 0
@@ -104,11 +104,11 @@ class Writer(Protocol):
         """End the block that was being written."""
 
     def close(self) -> None:
-        """Write the end of the file, after the last block; the file stays open."""
+        """Write what stands behind the last block; the file stays open."""
 
 
 class Form(Protocol):
-    """A format of documents."""
+    """One form of documents."""
 
     @property
     def suffixes(self) -> tuple[str, ...]: ...
@@ -119,10 +119,10 @@ class Form(Protocol):
 
     @property
     def checksum(self) -> str:
-        """The content of a shard's checksum, in words."""
+        """What the checksum of a shard is computed from, in words."""
 
     def check(self, columns: Columns) -> None:
-        """Raise UserError if the format cannot hold these columns."""
+        """Raise UserError when the form can't hold these columns."""
 
     def rows(self, file: IO[bytes], name: str) -> int:
         """Return the number of rows."""
@@ -133,7 +133,7 @@ class Form(Protocol):
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the rows start to stop in batches that depend only on the rows of their block."""
+        """Yield the rows start to stop in batches that depend on nothing but the rows of their block."""
 
     def writer(
         self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
@@ -141,7 +141,7 @@ class Form(Protocol):
         """Return a writer of a shard, or of a piece of one that is not the ``first``; ``digest`` is fed."""
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        """Write the shard whose pieces are at these addresses; ``digest`` is updated."""
+        """Write the shard whose pieces lie at these addresses; ``digest`` is fed."""
 
 
 def cut(

@@ -358,15 +358,14 @@ def search(
     released: Any, rows: Any, words: Any, emissions: Any, unknown: Any, rho: float, least: float,
     whole: bool, said: Any, arrays: Any, w: Any, out: Any,
 ) -> None:  # fmt: skip
-    """Write the likeliest originals of a run of at most ``LONGEST`` released words, int32 [n].
+    """Write what a run of at most ``LONGEST`` released words most likely came from, int32 [n].
 
     ``rows`` int64 [n] says which row of ``words`` int32 [R, K] (-1: no more) and ``emissions`` float64 [R, K], the law,
-    belongs to each; -1: the word was not replaced. ``unknown`` float64 [V] is the law of a word drawn for one outside
+    belongs to each; -1: the word stands as it is. ``unknown`` float64 [V] is the law of a word drawn for one outside
     the vocabulary, and ``rho`` how often that is. A candidate whose share in the first pass is below ``least`` of the
-    best does not remain. With ``whole`` the result is the likeliest sentence, otherwise the likeliest word at each
-    place.
+    best does not remain. ``whole`` asks for the likeliest sentence, else words are the likeliest one by one.
 
-    A place that most likely had an unknown word gets the likeliest known word, since no other guess can be right.
+    A place that is most likely of an unknown word gets the likeliest known one: no other guess can be right.
     """
     size = released.size
     _candidates(released, rows, words, emissions, unknown, rho, said, w)
