@@ -1,4 +1,4 @@
-"""What this environment has installed: the versions that a cluster has to have, too."""
+"""The installed packages of this environment, whose versions a cluster must have, too."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def installed(left_out: Sequence[str]) -> Iterator[str]:
 
 
 def needed(extras: Sequence[str]) -> list[str]:
-    """Return all that corpusveil with these extras needs on Linux, itself left out, in the versions installed here.
+    """Return all dependencies of corpusveil with these extras on Linux, in the versions installed here.
 
-    Raises UserError when something of it is not installed.
+    Raises UserError if one of them is not installed.
     """
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name

@@ -43,11 +43,11 @@ PAPER_F1 = {
 }
 """On SST-2."""
 FROM = 10.0
-"""From which base on collocations give more fluent text than words."""
+"""The base from which collocations give more fluent text than words."""
 
 
 class CollocationGrid(Grid):
-    """Keys of the grid beside those of every study."""
+    """Keys of the grid in addition to those of every study."""
 
     attacks: tuple[str, ...] = ()
     bundled_attacks: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class CollocationGrid(Grid):
     average_words: dict[str, Epsilon]
     neighbors_shown: int = Field(default=0, ge=0)
     read_first: bool = False
-    """Whether attackers also denoise first: a law for every number of units, minutes a cell but for those on lists."""
+    """Whether attackers also denoise first: a law for every number of units, minutes per cell except on lists."""
 
     @field_validator("also")
     @classmethod
@@ -71,7 +71,7 @@ class CollocationGrid(Grid):
 
 
 class Collocated(Study):
-    """From a raw corpus to tables: counts, collocations, vectors, spaces, then strategies beside each other."""
+    """From a raw corpus to tables: counts, collocations, vectors, spaces, then a comparison of strategies."""
 
     name = "collocations"
     paper = "A Collocation-based Method for Addressing Challenges in Word-level Metric DP (Meisenbacher et al. 2024)"
@@ -173,7 +173,7 @@ class Collocated(Study):
 
 
 def _average(name: str, grid: CollocationGrid) -> float:
-    """Return the average words of a data set's texts. Raises UserError where the grid has no such number."""
+    """Return the average words of a data set's texts. Raises UserError if the grid has no such number."""
     if name not in grid.average_words:
         raise UnsetError(
             f"average_words.{name}: the grid has no such number; add it to --config, from public knowledge."
@@ -264,7 +264,7 @@ def _of_attacks(results: Results) -> Table:
 
 
 def _best(of: Results, floor: float | None) -> tuple[Any, ...]:
-    """Return the attackers who denoise first, and the best of all, who is never below the constant one."""
+    """Return the attackers who denoise first, and the best of all attackers, never below the constant one."""
     measures = [f"attribute {mode}:macro_f1" for mode in MODES_OF_ATTACKERS]
     first = [f"attribute read {mode}:macro_f1" for mode in MODES_OF_ATTACKERS]
     known = [mean for mean in (floor, *(of.mean(measure) for measure in measures + first)) if mean is not None]
@@ -298,7 +298,7 @@ def _chart(results: Results, measure: str, title: str) -> Chart:
 
 
 def _all_above(pairs: Sequence[tuple[float | None, float | None]]) -> bool | None:
-    """Say whether the first of each pair is above the second; None where a figure is missing."""
+    """Say whether the first of each pair is above the second; None if a figure is missing."""
     known = [(one, other) for one, other in pairs if one is not None and other is not None]
     return all(one > other for one, other in known) if len(known) == len(pairs) else None
 

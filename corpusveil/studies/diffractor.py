@@ -1,4 +1,4 @@
-"""The study of 1-Diffractor (Meisenbacher, Chevli, Matthes 2024): lists beside mechanisms on vectors."""
+"""The study of 1-Diffractor (Meisenbacher, Chevli, Matthes 2024): lists compared with mechanisms on vectors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SPACES = {
     "L1": WordSpace("L1", embeddings=0, lists=2),
     "L2": WordSpace("L2", embeddings=1, lists=1),
 }
-"""Lists an embedding: one of each, two of each, one of the first."""
+"""Lists per embedding: one of each, two of each, one of the first."""
 SECONDS_A_DAY = 86_400
 _MADE = "00" * 32
 PAPER_CS = {
@@ -53,10 +53,10 @@ PAPER_MIB = {"diffractor-geometric": 0.05, "cmp": 207, "vickrey-cmp": 170, "tem"
 
 
 class DiffractorGrid(ReadFirstGrid):
-    """Keys of the grid beside those of every study."""
+    """Keys of the grid in addition to those of every study."""
 
     similarity: tuple[str, ...] = ()
-    """Tasks whose texts similarity is measured on."""
+    """Tasks on whose texts similarity is measured."""
     attacks: tuple[str, ...] = ()
     bundled_attacks: tuple[str, ...] = ()
     epsilons: tuple[Epsilon, ...] = Field(min_length=1)
@@ -70,7 +70,7 @@ class DiffractorGrid(ReadFirstGrid):
 
     @property
     def shown(self) -> list[float]:
-        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        """All epsilons in tables, including those of single mechanisms."""
         return all_epsilons(self.epsilons, self.beside)
 
 
@@ -165,7 +165,7 @@ class Diffractor(Study):
 def _attacked(
     task: LabelledTexts, rows: list[int], found: list[str], data: StudyData, seed: int, prefix: str = ""
 ) -> dict[str, float]:
-    """Return how a classifier of the original texts does on test rows that have these texts."""
+    """Return the scores of a classifier of the original texts on test rows with these texts."""
     texts = list(task.texts)
     for row, text in zip(rows, found, strict=True):
         texts[row] = text
@@ -177,7 +177,7 @@ def _seeds(kind: str, tasks: list[str], at: Mapping[str, Any], seeds: int) -> li
 
 
 def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str, float]:
-    """Time the perturbation of random words and measure what memory it takes, tables and lists made before apart."""
+    """Measure time and memory of the perturbation of random words, without tables and lists made before."""
     import tracemalloc
 
     ids = np.random.default_rng(0).integers(len(mechanism.space), size=words).astype(np.int32)
@@ -204,7 +204,7 @@ def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str,
 
 
 def _labels(results: Results) -> list[tuple[str, str, str]]:
-    """Return mechanisms, spaces, and what tables call both."""
+    """Return mechanisms, spaces, and their names in tables."""
     pairs = dict.fromkeys(
         (record["options"]["mechanism"], record["options"]["space"])
         for record in results.records
@@ -234,7 +234,7 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
 
 
 def drop(results: Results, mechanism: str, space: str, epsilon: float, tasks: list[str]) -> float | None:
-    """Return the mean over tasks of what is lost, in points."""
+    """Return the mean loss over tasks, in points."""
     lost = []
     for task in tasks:
         whole = results.where("baseline", task=task).mean("original-original:accuracy")

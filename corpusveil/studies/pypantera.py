@@ -36,30 +36,30 @@ from corpusveil.transforms.release import Release
 
 
 class PypanteraGrid(ReadFirstGrid):
-    """Keys of the grid beside those of every study."""
+    """Keys of the grid in addition to those of every study."""
 
     epsilons: tuple[Epsilon, ...] = Field(min_length=1)
     """Of a word, in each variant."""
     mechanisms: tuple[GridMechanism, ...] = Field(min_length=1)
     searched: tuple[str, ...] = ()
-    """Data sets whose texts are searched for known items, where no judged collection is given."""
+    """Data sets whose texts are searched for known items, if no judged collection is given."""
     bundled_searched: tuple[str, ...] = ()
     searches: tuple[SearchName, ...] = Field(min_length=1)
     queries: int = Field(ge=1)
     """Of known-item search; each of so many"""
     terms: int = Field(ge=1)
     documents: int = Field(ge=10)
-    """At most so many are searched for known items."""
+    """The most texts that are searched for known items."""
     variants: int = Field(ge=1)
     """Of each query."""
     depth: int = Field(ge=1)
     """Results of a variant in a judged collection,"""
     known_item_depth: int = Field(ge=1)
-    """and among known items, which are so few that the pools of 100 would be all of them."""
+    """and among known items, which are so few that pools of 100 would contain all of them."""
 
     @property
     def shown(self) -> list[float]:
-        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        """All epsilons in tables, including those of single mechanisms."""
         return all_epsilons(self.epsilons, self.mechanisms)
 
     @property
@@ -71,7 +71,7 @@ class PypanteraGrid(ReadFirstGrid):
 
 
 class Pypantera(Study):
-    """Classifiers of original text that meet private text, and search with several variants of a query."""
+    """Classifiers of original text tested on private text, and search with several variants of a query."""
 
     name = "pypantera"
     paper = "pyPANTERA: A Python Package for Natural Language Obfuscation (De Faveri, Faggioli, Ferro 2024)"
@@ -151,7 +151,7 @@ def _searched(cell: Cell, grid: PypanteraGrid, data: StudyData) -> SearchCollect
 
 
 def classified(data: StudyData, grid: PypanteraGrid, name: str, texts: list[str], seed: int) -> dict[str, float]:
-    """Return how a classifier of the original texts does on the test rows of other texts."""
+    """Return the scores of a classifier of the original texts on the test rows of other texts."""
     task = data.task(name, grid.train_rows, grid.test_rows)
     if task.pairs is not None:
         raise DataError(
@@ -167,14 +167,14 @@ def classified(data: StudyData, grid: PypanteraGrid, name: str, texts: list[str]
 
 @functools.lru_cache(maxsize=2)
 def _trained(data: StudyData, name: str, train_rows: int, test_rows: int, seed: int) -> Predictor:
-    """Train once a process: this study trains on nothing private, so the classifier is the same in all cells."""
+    """Train once per process: this study trains on original text only, so the classifier is the same in all cells."""
     task = data.task(name, train_rows, test_rows)
     train, _ = task.train_and_test(seed)
     return data.model.fit(task.take(train), seed)
 
 
 def plain(of: SearchCollection, grid: PypanteraGrid, data: StudyData, collection: str, seed: int) -> dict[str, float]:
-    """Return what the original queries find, and as a floor what random words of the space find in their place."""
+    """Return the results of the original queries, and as a floor those of random words of the space in their place."""
     depth = grid.depth_of(collection)
     same = Variants(of.queries, tuple((query,) for query in of.queries), 0.0, "word")
     figures = found_with(of, same, depth)

@@ -15,7 +15,7 @@ from corpusveil.studies.study import READ, Account, Chart, Check, Table
 from corpusveil.studies.study_data import StudyData
 
 TOGETHER = "together:"
-"""What names of figures begin with that are of all variants of a query, read together."""
+"""The prefix of figures for all variants of a query, combined into one text."""
 MEASURES = ("recall of R", "nDCG@10", "Jaccard", "cosine")
 PAPER: dict[str, dict[float, tuple[float, float, float, float | None]]] = {
     "cmp": {1: (0, 0, 0, 0.025), 10: (0.028, 0.052, 0.119, 0.225), 15: (0.292, 0.544, 0.460, 0.628),
@@ -27,18 +27,18 @@ PAPER: dict[str, dict[float, tuple[float, float, float, float | None]]] = {
 PLAIN = (0.498, 0.636)
 """Recall and nDCG@10 of the original queries."""
 NEAR = 0.8
-"""What share of the plain query's nDCG@10 counts as nearly as good; .564 of .636 is .89."""
+"""The share of the plain query's nDCG@10 that counts as nearly as good; .564 of .636 is .89."""
 SLACK = 0.02
-"""What recall and nDCG have to rise by: a few dozen known items tell no smaller difference."""
+"""The least rise of recall and nDCG: a few dozen known items cannot show smaller differences."""
 FLOOR_SLACK = 0.05
 APART = 0.1
-"""How far above random words the plain query's nDCG@10 has to be for a search to tell anything."""
+"""The least lead of the plain query's nDCG@10 over random words for a meaningful search."""
 SAME = 0.95
-"""Jaccard from which variants count as the original query."""
+"""The least Jaccard index at which variants count as the original query."""
 
 
 def account_of(results: Results, grid: Any, data: StudyData, notes: Sequence[str]) -> Account:
-    """Return what the study reports."""
+    """Return the report of the study."""
     tables = [_accuracies(results, grid, data)]
     for collection in results.where("plain").options("collection"):
         tables += [_search(results, grid, collection, search) for search in grid.searches]
@@ -48,7 +48,7 @@ def account_of(results: Results, grid: Any, data: StudyData, notes: Sequence[str
 
 
 def title_of(collection: str) -> str:
-    """Return what tables call a collection: known-item search is never called by the name of a judged one."""
+    """Return the name of a collection in tables: known-item search never has the name of a judged collection."""
     return "judged collection" if collection == JUDGED else f"known-item search in {collection}"
 
 
@@ -106,7 +106,7 @@ def _search(results: Results, grid: Any, collection: str, search: str) -> Table:
 
 
 def _read(results: Results, grid: Any, collection: str) -> Table:
-    """Return what an engine learns and finds that searches with the variants, and with what it makes of them."""
+    """Return what an engine learns and finds with the variants, and with its denoised versions of them."""
     some = results.where("search", collection=collection)
     measures = {"jaccard": "Jaccard", "cosine": "cosine"} | {f"{search}:ndcg": search for search in grid.searches}
     rows: list[tuple[Any, ...]] = []
@@ -162,7 +162,7 @@ def _checks(results: Results, grid: Any, data: StudyData) -> Iterator[Check]:
 
 
 def best_search(known: Results, searches: Sequence[str]) -> str | None:
-    """Return the search whose plain query has the highest nDCG@10, None where none is well above random words."""
+    """Return the search whose plain query has the highest nDCG@10, None if none is well above random words."""
     apart = {}
     for search in searches:
         plain, floor = known.mean(f"{search}:ndcg"), known.mean(f"random:{search}:ndcg")
@@ -210,7 +210,7 @@ def _of_each(of: Results, known: Results, grid: Any, names: Sequence[str], diffe
 
 
 def _between(of: Results, known: Results, grid: Any, names: Sequence[str], differs: str) -> Iterator[Check]:
-    """Yield what the paper says of mechanisms beside each other and beside the original query."""
+    """Yield the paper's claims on mechanisms compared with each other and with the original query."""
     plain = known.mean(names[1])
     top = max(grid.epsilons)
     best = of.where(mechanism="cmp", epsilon=top).mean(names[1])

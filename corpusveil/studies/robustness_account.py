@@ -1,4 +1,4 @@
-"""What the study of adversarial robustness reports: its tables, charts, and what the paper says beside."""
+"""The report of the study of adversarial robustness: its tables, charts, and comparison with the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAPER_CLEAN = {"normal": "89.5", "augmented": "88 to 90", "ibp": "81.0"}
 MEASURES = {"clean": "original", "private": "one private variant", "adversarial": "attacked"}
 ROUNDING = 1e-9
 GIVEN_UP = 0.03
-"""A network whose clean accuracy is no further than this above the constant answer's has learnt nothing."""
+"""A network whose clean accuracy is at most this far above that of the constant answer has learned nothing."""
 
 
 def account_of(results: Results, grid: Any, data: StudyData) -> Account:
@@ -58,7 +58,7 @@ def _written(mechanism: str, epsilon: float) -> str:
 
 
 def curve_of(words: Results, mechanism: str) -> WordCurve:
-    """Return the curve that the cells of one task and mechanism make."""
+    """Return the curve of the cells of one task and mechanism."""
     results = [record["result"] for record in words.where(mechanism=mechanism).records if "n_w" in record["result"]]
     points = [
         WordStatistics(result["n_w"], result["n_w_deviation"], result["s_w"], result["s_w_deviation"], None, None, 1, 1)
@@ -99,7 +99,7 @@ def _attacked(attacks: Results, mechanism: str) -> Table:
 
 
 def _raised(attacks: Results) -> str:
-    """Say which places of the grid are below what the mechanism is defined at, and what stands for each."""
+    """Say which places of the grid are below the mechanism's floor, and which value replaces each."""
     sentences = []
     for task in attacks.options("task"):
         for at in attacks.options("at"):
@@ -222,13 +222,13 @@ def _rising(some: Results, mechanism: str, column: int, differs: str) -> Check |
 
 
 def _given_up(some: Results) -> bool:
-    """Say whether the networks say one label whatever the text, so that attacks have nothing to turn."""
+    """Say whether the networks predict one label for every text, so that attacks have nothing to change."""
     clean, floor = some.mean("clean"), some.mean("floor")
     return clean is None or floor is None or clean - floor <= GIVEN_UP
 
 
 def _beside(some: Results, mechanism: str, slack: float, differs: str) -> Iterator[Check]:
-    """Compare ibp with augmented where the study has both, at its two most telling places."""
+    """Compare ibp with augmented where the study has both, at its two most informative places."""
     pairs = [some.where(regime=regime) for regime in ("ibp", "augmented")]
     if not all(len(pair) for pair in pairs):
         return

@@ -1,4 +1,4 @@
-"""What a study found, written: a page, JSON, and a CSV file a table."""
+"""The results of a study in files: a page, JSON, and a CSV file per table."""
 
 from __future__ import annotations
 
