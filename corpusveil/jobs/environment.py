@@ -12,7 +12,7 @@ PACKAGE = "corpusveil"
 
 
 def requirement(wheel: Path, extras: Sequence[str]) -> str:
-    """Return what pip and pex install: a wheel of corpusveil, with extras (packaging.python.org, direct references)."""
+    """Return the requirement for pip and pex: a wheel with extras (packaging.python.org, direct references)."""
     wanted = f"[{','.join(extras)}]" if extras else ""
     return f"{PACKAGE}{wanted} @ {wheel.resolve().as_uri()}"
 

@@ -81,7 +81,7 @@ class Grid(BaseModel):
         return self.model_dump(mode="json", exclude=WHICH_CELLS)
 
     def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = (), language: bool = False) -> Needs:
-        """Return what is prepared: the space of one list, others, those of the corpus by tokenizer, and its n-grams."""
+        """Return the artefacts to prepare: the space of one list, others, the corpus's by tokenizer, and n-grams."""
         one_list = WordSpace(ONE_LIST)
         return Needs((one_list, *words), tokenizers, self.dimensions, self.epochs, self.min_count, language=language)
 
