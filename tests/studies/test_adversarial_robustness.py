@@ -180,7 +180,7 @@ class TestChecks:
         assert set(self.verdicts(results_of(ibp, augmented)).values()) == {False}
 
     def test_where_half_stands_is_chosen_by_the_augmented_network_alone(self) -> None:
-        """In the paper that is 80 and ln epsilon 4.67; where nothing or everything stands there is no such place."""
+        """In the paper this is 80 and ln epsilon 4.67; if no text or every text is robust, there is no such place."""
         assert told.half_standing(told.PAPER["cmp"]) == 80
         assert told.half_standing(told.PAPER["truncated-gumbel"]) == 4.67
         assert told.half_standing({1: (50.0, 0.0), 2: (50.0, 80.0)}, 0.8) is None

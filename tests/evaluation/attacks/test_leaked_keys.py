@@ -1,4 +1,4 @@
-"""Who has the key: the release's own gives back what is guessed, no other does, and what can't be asked is said."""
+"""Leaked keys: only the release's own key confirms guesses, and the report says if keys cannot be tried."""
 
 from __future__ import annotations
 

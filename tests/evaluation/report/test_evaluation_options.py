@@ -1,4 +1,4 @@
-"""What can be asked of a release besides: pairs, other mechanisms, models, lists of words, differences."""
+"""Further options of an evaluation: pairs, other mechanisms, models, lists of words, differences."""
 
 from __future__ import annotations
 
