@@ -68,7 +68,7 @@ class Card:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """Return the card as HTML that stands alone; every value is escaped."""
+        """Return the card as self-contained HTML; every value is escaped."""
         parts = [f"<div><strong>{html.escape(self.title)}</strong>"]
         if self.fields:
             rows = "".join(

@@ -99,7 +99,7 @@ class _Progress:
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """Leave out what was done before this run."""
+        """Exclude the work of earlier runs."""
         self.read()
         self._before = self._done.copy()
         self._total = len(self._waiting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PAIRS = 14
-"""Pairs of words that an audit draws for, where there is no exact law."""
+"""The number of pairs of words that an audit samples without an exact law."""
 WORDS = 192
 """The number of words that an audit compares in a larger vocabulary: half drawn, and the nearest word of each."""
 LEVEL = 0.05

@@ -26,7 +26,7 @@ GROUP = "corpusveil.engines"
 
 @functools.cache
 def _found() -> dict[str, dict[str, metadata.EntryPoint]]:
-    """Return the entry points by their names and by what they name; nothing is imported."""
+    """Return the entry points by name and by target; nothing is imported."""
     found: dict[str, dict[str, metadata.EntryPoint]] = {}
     for point in metadata.entry_points(group=GROUP):
         found.setdefault(point.name, {})[point.value] = point

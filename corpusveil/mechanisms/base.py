@@ -82,11 +82,11 @@ class Mechanism(abc.ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     private: ClassVar[bool] = True
-    """False where no guarantee holds: a release by such a mechanism has to accept that."""
+    """False if no guarantee holds: a release by such a mechanism must accept this explicitly."""
     ranged: ClassVar[bool] = False
-    """True where, at any epsilon, log-ratios of two words at distance 1 lie in an interval of that length."""
+    """True if, at any epsilon, log-ratios of two words at distance 1 lie in an interval of length epsilon."""
     each_epsilon_is_costly: ClassVar[bool] = False
-    """True where a law at a further epsilon takes minutes, since something is solved over all pairs of words."""
+    """True if a law at another epsilon takes minutes, because weights are solved over all pairs of words."""
 
     space: Space
 

@@ -31,7 +31,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
 MOST_STEPS, HIGHEST_LOSS = 4096, 600.0
-"""Words further apart are bounded by epsilon times the distance alone."""
+"""For words further apart, the bound is epsilon times the distance alone."""
 _FLOOR_BITS = weights.FLOOR.bit_length() - 1
 
 

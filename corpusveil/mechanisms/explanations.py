@@ -22,14 +22,16 @@ from corpusveil.sampling.keys import Key
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 SAMPLES = 1 << 18
-"""Replacements that are drawn where there is no exact law, shared among words by their prior."""
+"""The number of samples without an exact law, distributed among words by their prior."""
 LEAST_SAMPLES = 8
-"""Replacements drawn of a word at least."""
+"""The least number of samples of a word."""
 STAYS, REPLACED = 4.0, 0.5
-"""Samples that all words together count for in the law of one: of whether it stays; of what it becomes, for each word
-of the space (Jeffreys)."""
+"""Pseudo-samples in the law of one word, distributed as those of all words.
+
+For staying unchanged, and for each possible replacement (Jeffreys).
+"""
 CELLS = 1 << 22
-"""Probabilities that are held at once: 32 MiB, in a handful of arrays."""
+"""The number of probabilities in memory: 32 MiB, in a few arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from corpusveil.mechanisms.exponential_rows import ExponentialRows
 
 TOLERANCE = 1e-6
-"""What a share may be too small by, as a part of it."""
+"""The largest relative error by which a share may be too small."""
 TILE = 1024
 NEAR = 1e-6
 """Squared distances below this part of the largest squared length are computed by subtraction."""

@@ -37,12 +37,12 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.nearest_words import in_slices
 
 CACHE_BYTES = 1 << 30
-"""Of the rows that a process keeps, over all epsilons; beyond, those of the epsilon used longest ago are dropped."""
+"""The limit of a process's cached rows, over all epsilons; beyond it, the least recently used epsilon is dropped."""
 BUILD_ROWS = 4096
 TOGETHER = 8
-"""Rows that are built in one pass over the chunks, so that a chunk is read from memory once for all of them."""
+"""Rows built in one pass over the chunks, so that a chunk is read from memory once for all rows."""
 _LOWEST = -46.0
-"""exp(-46) 2^64 is below 1, so what is smaller rounds to the same integer, 0."""
+"""exp(-46) 2^64 is below 1, so smaller values round to the same integer, 0."""
 _FLOOR = np.uint64(weights.FLOOR)
 
 

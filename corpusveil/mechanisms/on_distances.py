@@ -24,7 +24,7 @@ from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
 
 RETENTION_WORDS = 2048
-"""In a larger vocabulary the share of unchanged words is the mean over so many: rows cost milliseconds each."""
+"""In a larger vocabulary, the share of unchanged words is the mean over this many: rows cost milliseconds each."""
 
 FLOAT_KERNEL = "Distances and exponentials are computed in float64, to 2^-40 of each, before they are made integers."
 

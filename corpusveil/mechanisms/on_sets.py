@@ -32,7 +32,7 @@ from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
 
 MOST = 256
-"""Candidates of a word at most."""
+"""The most candidates of a word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

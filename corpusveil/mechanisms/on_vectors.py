@@ -28,7 +28,7 @@ from corpusveil.spaces.cell_boundaries import RAYS, exits
 from corpusveil.spaces.nearest_words import TILE_ROWS, in_slices, search_of
 
 BLOCK = TILE_ROWS
-"""Tokens worked on at a time: 2.4 MiB of noise for each 300 dimensions."""
+"""Tokens per block: 2.4 MiB of noise for each 300 dimensions."""
 
 FLOAT_NOISE = (
     "The noise is computed in float64, so the bound of epsilon times the distance holds up to float64 sampling "
@@ -51,7 +51,7 @@ class OnVectors(Mechanism):
 
     claim: ClassVar[str]
     floored: ClassVar[bool] = True
-    """Whether a uniformly drawn word takes the place of a few of the outputs."""
+    """Whether a uniformly drawn word replaces a few of the outputs."""
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

@@ -33,7 +33,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
 MOST_CELLS = 1 << 21
-"""Of the pairs of laws that a bound on the privacy loss is computed from."""
+"""The most cells of the pairs of laws from which a bound on the privacy loss is computed."""
 _GUIDE_BITS = 10
 
 

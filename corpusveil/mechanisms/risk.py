@@ -26,7 +26,7 @@ from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.word_prior import Prior, prior_of
 
 LOWEST, HIGHEST = -8 * 8, 8 * 10
-"""Epsilon is looked for on the public grid 2^(j/8) from 2^-8 to 2^10."""
+"""Epsilon is chosen from the public grid 2^(j/8), from 2^-8 to 2^10."""
 _DOUBLE = 8
 
 

@@ -31,7 +31,7 @@ from corpusveil.storage.home import cache_folder, cache_path, cache_secret
 from corpusveil.storage.records import Record
 
 VERSION = 1
-"""Goes up whenever the same law would give other integers."""
+"""Increased whenever the same law would give other integers."""
 NAMES = ("own", "scales", "totals")
 
 

@@ -38,17 +38,17 @@ from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
 
 RESIDUAL = 2.0**-22
-"""What a normaliser may differ from 1 by: it adds at most 2^-21 to a log-ratio, beside the 2^-20 of the integers."""
+"""The tolerance of a normalizer around 1: it adds at most 2^-21 to a log-ratio, and the integers add 2^-20."""
 LEAST_WEIGHT = 2.0**-20
 STEPS = 60
 HALVINGS = 6
 SLACK = 2.0**-30
-"""Of a difference of two log-normalisers, for the rounding of sums: far below the 2^-19 that is stated."""
+"""The tolerance of a difference of two log-normalizers, for the rounding of sums: far below the stated 2^-19."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What is sampled at one epsilon: exponent ``s``, factors c (None: calibrated, all 1), the realised epsilon."""
+    """The sampled law at one epsilon: exponent ``s``, factors c (None: calibrated, all 1), the realized epsilon."""
 
     s: float
     factors: npt.NDArray[np.float64] | None
@@ -112,7 +112,7 @@ def calibrate(blocks: VectorBlocks, epsilon: float) -> Solution:
 
 @functools.lru_cache(maxsize=64)
 def solution_of(space: Space, epsilon: float) -> Solution:
-    """Return what is sampled at an epsilon; computed once a process."""
+    """Return the sampled law at an epsilon; computed once per process."""
     blocks = blocks_of(space)
     factors = solve(blocks, epsilon)
     return calibrate(blocks, epsilon) if factors is None else Solution(epsilon, factors, epsilon)

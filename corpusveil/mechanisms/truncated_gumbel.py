@@ -38,17 +38,17 @@ from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
 
 NEAR = 64
-"""Words that are kept as the nearest; a larger K sorts the whole vocabulary."""
+"""The number of nearest words that are kept; a larger K sorts the whole vocabulary."""
 POINTS = 24
 """Gauss points of each piece of the quadrature, 4 pieces between any two places where the integrand has a kink."""
 BLOCK = 1 << 21
-"""Densities of the quadrature that are held at once, 16 MiB for each of its arrays."""
+"""Densities of the quadrature in memory, 16 MiB for each of its arrays."""
 SHARP = 3.75
-"""``D / b`` from which the noise's density at -D is below 1e-17 of its largest: nobody sees a kink there."""
+"""``D / b`` from which the noise's density at -D is below 1e-17 of its maximum, so the kink there has no effect."""
 EXACT_NEAR = 1024
-"""Up to so many candidates of a word are looked at for the share of unchanged words."""
+"""The most candidates of a word for the share of unchanged words."""
 EXACT_WORDS = 64
-"""Up to so many words the share of unchanged words is the mean of all laws; beyond it is of so many of them."""
+"""Up to this many words, the share of unchanged words is the mean of all laws; beyond, of this many sampled laws."""
 
 
 @functools.lru_cache(maxsize=4)

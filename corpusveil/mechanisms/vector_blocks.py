@@ -15,7 +15,7 @@ from corpusveil.spaces import Space
 
 LANES = 32
 TABLE_BYTES = 320 << 20
-"""Of the running totals of all rows at one epsilon."""
+"""The most bytes of the running totals of all rows at one epsilon."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

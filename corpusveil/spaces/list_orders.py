@@ -97,11 +97,9 @@ def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improv
 class Parts:
     """The D different vectors, and their groups that are ordered together: all, or cells.
 
-    Attributes:
-        vectors: float32 [V, d].
-        ids: int64 [D], ascending; what follows numbers the different vectors from 0.
-        cells: int64 [n] each, ascending; each vector is in one of them.
-        near: int32 [D, K], the nearest of each in its cell, where the order is improved; its rows are of the cells that
+    Attributes: vectors: float32 [V, d]. ids: int64 [D], ascending; the other attributes number the different vectors
+        from 0. cells: int64 [n] each, ascending; each vector is in one of them. near: int32 [D, K], the nearest of each
+        in its cell, where the order is improved; its rows are of the cells that
             a tour has been through.
         made: the data of each cell so far; empty unless kept for further tours. kept, neighbored: whether there will be
         further tours, and whether ``near`` is wanted.

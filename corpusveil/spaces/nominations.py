@@ -56,7 +56,7 @@ TILE = 2048
 PAIRED = 4096
 """Points of a block for products of bytes."""
 LANES = 64
-"""Products that are looked at together."""
+"""The number of products that are processed together."""
 BLOCK = 8192  # rows of a float64 temporary
 LARGEST = 127
 LOOKED_AT, UNSURE = 1024, 1 / 8
@@ -165,7 +165,7 @@ def points_of(vectors: Float32) -> Points:
 
 @njit(nogil=True, cache=True)
 def _round(points: Float64, largest: int, values: Int8, scales: Float32, squares: Float64, lost: Float64) -> None:
-    """Round points to bytes; the squared lengths of the rounded ones and the lengths of what is lost."""
+    """Round points to bytes; return the squared lengths of the rounded points and the lengths of the errors."""
     for i in range(points.shape[0]):
         greatest = 0.0
         for k in range(points.shape[1]):
@@ -195,7 +195,7 @@ def nominate(points: Points, k: int) -> Nominations:
 
 
 def nominate_by_bytes(points: Points, k: int) -> Nominations:
-    """Nominate by products of bytes; two blocks at a time that no other thread has."""
+    """Nominate by byte products, two blocks at a time, which no other thread uses."""
     rounded, buffers = points.rounded, Buffers.of(len(points.ids), k)
     blocks = range(0, len(points.ids), PAIRED)
     words: tuple[Any, ...] = (rounded.values, rounded.scales, rounded.weights, rounded.sums)
@@ -273,7 +273,7 @@ class Buffers:
         return keys[rows], others[rows], counts[rows], limits[rows]
 
     def nominations(self, weights: Float32, share: float) -> Nominations:
-        """Return what is kept, after ``settle``."""
+        """Return the kept nominations, after ``settle``."""
         _, rows, _, limits = self.arrays
         n = len(rows)
         floors = np.full(n, np.inf, np.float32) if self.k == n else np.float32(share) * (limits + weights)

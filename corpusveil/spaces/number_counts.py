@@ -1,9 +1,9 @@
 """Public numbers by shape, from which surrogates are drawn: ``numbers.parquet`` of counts and of spaces.
 
 For a kept shape, a number u that occurs ``c_u`` times is drawn with probability ``c_u / (N + 1)``, where numbers of the
-shape occur N times. With the rest of the probability the number is *made up*: each digit is drawn uniformly, each
-letter stays. So the numbers that are too rare to be kept represent those that public text lacks, as in Good's estimate,
-and every number of the shape is possible. A number of any other shape is made up, digits and letters.
+shape occur N times. With the remaining probability the number is *made up*: each digit is drawn uniformly, each letter
+stays. So the numbers that are too rare to be kept represent those that public text lacks, as in Good's estimate, and
+every number of the shape is possible. A number of any other shape is made up, digits and letters.
 
 A date or time that is made up is drawn part by part. A part is that of a kept number of the same whole shape, with its
 probability; with the remaining probability it is a number of its own shape, by the rule above. If the whole shape is

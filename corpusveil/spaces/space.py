@@ -149,7 +149,8 @@ class Space:
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
 
-        The same space already there is left as it is. ``_artifact.json`` is written last: without it there is no space.
+        An existing copy of the same space is left unchanged. ``_artifact.json`` is written last: without it there is no
+        space.
 
         Raises:
             UserError: another artefact is there; a saved space is never overwritten.

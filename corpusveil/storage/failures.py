@@ -171,11 +171,13 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
 
 def _reason(error: BaseException) -> str:
     """Return a client's message on one line: about addresses and rights, never a file's content or a secret."""
-    if isinstance(error, RuntimeError) and error.__cause__ is not None:  # adlfs says there what it did, not why
+    if (
+        isinstance(error, RuntimeError) and error.__cause__ is not None
+    ):  # adlfs reports there the operation, not the reason
         error = error.__cause__
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     text = text.partition("\n")[2] if text.startswith(_FORBIDDEN) else text
-    if hasattr(error, "error_code"):  # azure goes on with the numbers of the request, and quotes what was signed
+    if hasattr(error, "error_code"):  # azure adds the ids of the request, and quotes the signed text
         text = f"{text.partition(chr(10))[0].rstrip('.')}, {code_of(error)}" if code_of(error) else text
     line = " ".join(_SECRET.sub(r"\1…", text).split()).rstrip(".")
     return line[:_REASON_LENGTH] or type(error).__name__

@@ -179,7 +179,7 @@ class Records:
         return record
 
     def remove(self, name: str) -> None:
-        """Remove one record if it is there."""
+        """Remove one record if it exists."""
         files.remove(self.address(name))
 
     def names(self, folder: str) -> list[str]:

@@ -88,7 +88,7 @@ class RemoteReader(io.RawIOBase):
         return len(data)
 
     def readall(self) -> bytes:
-        """Read what is left."""
+        """Read the rest."""
         pieces = []
         while data := self._fetch(READ_BYTES):
             pieces.append(data)

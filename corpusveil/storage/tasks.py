@@ -1,4 +1,4 @@
-"""Shard tasks: what is scheduled, committed and resumed."""
+"""Shard tasks: the units that are scheduled, committed and resumed."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class AdversarialRobustness(Study):
         "Z. Xu, Teissier 2021)"
     )
     grid = RobustnessGrid
-    no_use_for = (*Study.no_use_for, "model", "encoder")  # it has networks of its own, and measures no similarity
+    no_use_for = (*Study.no_use_for, "model", "encoder")  # it uses separate networks, and measures no similarity
 
     def needs(self, grid: RobustnessGrid) -> Needs:
         one = WordSpace(ONE_LIST, lists=0)  # no mechanism here uses a list

@@ -45,7 +45,7 @@ def passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
 
 
 def articles() -> LabelledTexts:
-    """Passages of the longest articles of the encyclopedia, labelled by article; stands for authors."""
+    """Passages of the longest articles of the encyclopedia, labelled by article, in place of authors."""
     long = sorted(encyclopedia(), key=lambda text: (-len(text), text))[:LONGEST]
     rows = [(passage, f"article {number}") for number, text in enumerate(long) for passage in passages(text)]
     return _task("bundled-articles", rows)

@@ -159,9 +159,9 @@ def words_only(text: str) -> str:
 
 
 def words_of(task: LabelledTexts, space: Space, count: int) -> npt.NDArray[np.int64]:
-    """Return random words of a data set that the space has, ids int64; each word as likely as any other.
+    """Return random words of a data set that the space has, ids int64; all words equally likely.
 
-    Raises UserError where it has none of them.
+    Raises UserError if the space has none of them.
     """
     known = np.unique(terms_of(task.texts, tokenizer_of(space.vocabulary)).words().ids)
     if not known.size:

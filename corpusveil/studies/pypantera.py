@@ -46,7 +46,7 @@ class PypanteraGrid(ReadFirstGrid):
     bundled_searched: tuple[str, ...] = ()
     searches: tuple[SearchName, ...] = Field(min_length=1)
     queries: int = Field(ge=1)
-    """Of known-item search; each of so many"""
+    """Queries of known-item search, each with this many"""
     terms: int = Field(ge=1)
     documents: int = Field(ge=10)
     """The most texts that are searched for known items."""

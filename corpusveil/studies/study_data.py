@@ -99,7 +99,7 @@ class Needs:
     variants: int = 3
     """Embeddings that are trained where a space takes all."""
     language: bool = False
-    """Whether n-grams of the corpus are counted for a language model where there are no tokenizers, too."""
+    """Whether n-grams of the corpus are counted for a language model even without tokenizers."""
 
     @property
     def counts(self) -> bool:
@@ -126,7 +126,7 @@ class StudyData:
     _tasks: dict[Any, LabelledTexts] = field(default_factory=dict, repr=False, compare=False)
 
     def address(self, *parts: str) -> str:
-        """Return an address in the folder of what is prepared."""
+        """Return an address in the folder of prepared artefacts."""
         return files.join(self.folder, "ground", *parts)
 
     def space(self, name: str = ONE_LIST) -> Space:
@@ -220,7 +220,7 @@ class StudyData:
 
     @functools.cached_property
     def language(self) -> KneserNey:
-        """The language model of the corpus' counts, smoothed; needs ``counts`` among what is prepared."""
+        """The language model of the corpus' counts, smoothed; needs prepared ``counts``."""
         return KneserNey.of_counts(self.address("counts"))
 
     def readable(

@@ -97,7 +97,10 @@ def _require_dimensions(vectors: Vectors, dimensions: int) -> None:
 
 
 def reduced(vectors: Vectors, dimensions: int) -> Vectors:
-    """Return vectors with fewer dimensions, by their principal components. Raises UserError for more of them."""
+    """Return vectors with fewer dimensions, by their principal components.
+
+    Raises UserError for more dimensions than the vectors have.
+    """
     _require_dimensions(vectors, dimensions)
     centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)

@@ -23,7 +23,7 @@ from corpusveil.transforms.release import Release, require_release
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
-"""A batch is at most this many documents, and ends with the document that takes it over this many characters."""
+"""A batch has at most this many documents, and ends with the document that exceeds this many characters."""
 
 
 class PrivatizeDocuments(beam.PTransform):
@@ -79,7 +79,9 @@ class _Privatize(beam.DoFn):
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
         text, identity = self._read(element)
         full = len(self._documents) >= MOST_ROWS or self._characters > MOST_CHARACTERS
-        if full and len(windowed.windows) > 1:  # Beam would multiply what is given out here by this element's windows
+        if (
+            full and len(windowed.windows) > 1
+        ):  # Beam would multiply elements that are yielded here by this element's windows
             (changed,) = self._privatized([element], [text], [identity])
             yield changed
             return

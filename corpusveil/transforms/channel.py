@@ -24,7 +24,7 @@ from corpusveil.spaces.vocabulary import parts
 from corpusveil.transforms.lattice_room import Spoken
 
 SMOOTHING = 0.5
-"""Added to every public count: a word that public text lacks may be an original all the same."""
+"""Added to every public count, since a word that public text lacks may still be an original."""
 
 
 def public_shares(space: Space, model: LanguageModel) -> tuple[npt.NDArray[np.float64], float]:

@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 RANGED = 4.0
-"""By how much less a token of bounded range costs, zero-concentrated (η²/8 for ε²/2)."""
+"""The factor by which a token of bounded range costs less, zero-concentrated (η²/8 for ε²/2)."""
 
 
 class Told(NamedTuple):

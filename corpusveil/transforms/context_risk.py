@@ -33,9 +33,9 @@ from corpusveil.transforms.lattice import search_runs
 
 RUNS = 2000
 WORDS = 20
-"""Runs of words that are attacked, and words in each: a standard error of about a third of a point."""
+"""The number of attacked runs of words, and the words in each: a standard error of about a third of a point."""
 FEWEST = 1000
-"""Words of the space that the text has at least."""
+"""The least number of words of the space in the text."""
 _PUBLIC = b"corpusveil: text that a language model says, to measure what its readers guess"
 
 

@@ -25,9 +25,9 @@ from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.shard_notes import Pass, look
 
 AT_ONCE = 1 << 22
-"""Documents whose tags are held in memory together."""
+"""The number of documents whose tags are in memory together."""
 COUNTED_BYTES = 4 << 30
-"""Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
+"""For a larger input, copies are counted among a part of the documents only: the same part everywhere."""
 TAGS = ".tags"
 """The ending of files with the tags of a task's documents."""
 _TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])
@@ -62,7 +62,7 @@ class Noting:
         self._found.append(found[found["low"] & np.uint64((1 << self.thin) - 1) == 0])
 
     def data(self) -> bytes:
-        """Return what was collected."""
+        """Return the collected tags."""
         return np.concatenate([np.empty(0, _TAG), *self._found]).tobytes()
 
 
@@ -97,7 +97,7 @@ class Drops:
 
     records: Records
     digests: Mapping[int, str]
-    """What tells the rows that a shard leaves out from others, by the shard's number."""
+    """The digest of the rows that a shard leaves out, by the shard's number."""
 
     def rows(self, task: ShardTask) -> npt.NDArray[np.int64]:
         """Return the rows that a task's shard leaves out, ascending."""

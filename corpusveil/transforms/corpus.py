@@ -40,7 +40,7 @@ from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
 _FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
-"""What the records of a run hold."""
+"""The folders of a run's records."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,11 +50,11 @@ class Outcome(Shown):
     counts: Counts
     shards: int
     content_sha256: str | None
-    """None where a job goes on by itself, and finishes the release."""
+    """None if a detached job continues and finishes the release."""
     seconds: float
     run: str = ""
     measured: Measured = field(default_factory=dict)
-    """What this run did, by the names of ``storage.engine``: less than ``counts`` when it went on with another."""
+    """The measures of this run, by the names of ``storage.engine``: less than ``counts`` if it resumed another run."""
     output: str = ""
     records: str = ""
 
@@ -84,7 +84,7 @@ class Finish:
     tasks: Sequence[ShardTask]
     drafted: Mapping[str, Any]
     picture: Illustration | None = None
-    """What the public page begins with."""
+    """The picture at the beginning of the public page."""
 
     def __call__(self, _: Any) -> None:
         """Finish the release in a job, which may call this again."""
@@ -288,7 +288,7 @@ def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence
 
 
 def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
-    """Return what is known of copies, for the records."""
+    """Return the figures of copies, for the records."""
     if job.drops is not None:
         return {}
     found = count_noted(Records(job.records.address(COPIES)), wholes(tasks))

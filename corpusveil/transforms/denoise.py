@@ -38,13 +38,13 @@ from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.transforms.surrogates import NONE
 
 VERSION = 2
-"""Part of a denoised release's digest; goes up whenever the same call would write other text."""
+"""Part of a denoised release's digest; increased whenever the same call would write other text."""
 Aim = Literal["words", "sentence", "table"]
 AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
 LEAST = 0.01
-"""What share of the best a candidate needs after the first pass (``lattice.py``)."""
+"""The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
 CUT = 1e-3
-"""What share of the likeliest a candidate needs by itself."""
+"""The least share, relative to the likeliest, of a candidate without context."""
 MOST = 256
 _BREAK, _PLACE, _SILENT = range(3)
 
@@ -129,7 +129,7 @@ class Law(Protocol):
 
 @dataclass(slots=True)
 class Reader:
-    """What a process prepares once to denoise a release."""
+    """The data that a process prepares once to denoise a release."""
 
     prepared: Prepared
     shares: npt.NDArray[np.float64]

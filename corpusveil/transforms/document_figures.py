@@ -17,9 +17,9 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.transforms.lengths import length_epsilon
 
 LENGTHS = (50, 200, 500, 1000)
-"""Words of the documents that a release states figures for."""
+"""The numbers of words for which a release states figures."""
 DIGITS = 6
-"""Of a figure in a manifest, rounded up: the last bits of a convolution differ between machines."""
+"""The digits of a figure in a manifest, rounded up, since the last bits of a convolution differ between machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class DocumentFigure:
 
 
 def check_distance(distance: float) -> float:
-    """Return a distance of two words. Raises UserError unless it is above 0; infinity stands for any two."""
+    """Return a distance of two words. Raises UserError unless it is above 0; infinity means any two words."""
     if isinstance(distance, bool) or not isinstance(distance, (int, float)) or not distance > 0:
         raise BadValueError(f"distance = {distance}: give a number above 0, or inf for any two words.")
     return float(distance)

@@ -229,4 +229,4 @@ _KINDS: dict[tuple[str, str], Callable[[Any, str], Frame]] = {
     ("polars", "DataFrame"): _polars_frame,
     ("datasets", "Dataset"): _dataset,
 }
-"""How a class is read, by the package that it comes from and its name; a class derived from it is read alike."""
+"""The readers of classes, by package and name; derived classes are read in the same way."""

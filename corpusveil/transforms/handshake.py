@@ -15,7 +15,7 @@ from typing import Any
 from corpusveil.errors import GO_ON, EngineError, VersionError, WorkError, sentences_in
 
 PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim")
-"""What output bytes may depend on."""
+"""The packages on which output bytes may depend."""
 
 
 _ASK = "import sys; print('%d.%d' % sys.version_info[:2])"

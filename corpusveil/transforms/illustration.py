@@ -40,19 +40,19 @@ SENTENCES = (
     ("Na terça o doutor Okonjo escreveu a anna@example.org que o rio subiu 30 cm perto da ponte.", "rio"),
     ("Dinsdag schreef dokter Okonjo aan anna@example.org dat de rivier bij de brug 30 cm was gestegen.", "rivier"),
 )  # fmt: skip
-"""Public sentences of this package, with words, a name, a number and a contact; and the word to look at closely."""
+"""Public sentences of this package, with words, a name, a number and a contact; and the word for the bars."""
 LEAST_KNOWN = 0.5
-"""Share of a sentence's words that a space has to know; of a space of another language no sentence is shown."""
+"""The least share of a sentence's words that a space must know; a space of another language has no sentence."""
 DOCUMENT_WORDS = 100
-"""Replaced words of the document that shares a budget here, where the budget is a document's."""
+"""The number of replaced words in the example document, if the budget is per document."""
 LIKELY = 3
-"""Other words that a chip names."""
+"""The number of other words that a chip names."""
 BARS = 5
-"""Words that a bar chart names."""
+"""The number of words that a bar chart names."""
 MANY_WORDS = 50_000
-"""From this vocabulary on, what takes seconds is left out: guesses at other epsilons, and laws that are drawn."""
+"""From this vocabulary size on, slow parts are left out: guesses at other epsilons, and sampled laws."""
 SAMPLES = 100
-"""Draws of a word by a mechanism that has no exact law."""
+"""The number of draws of a word by a mechanism without an exact law."""
 DIGITS = 6
 KINDS = {
     PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped", SURROGATE: "surrogate",

@@ -45,11 +45,11 @@ class ShardJob(Work[Shard]):
     debug: bool = False
     """Let errors keep their text and traceback, which can quote documents."""
     seen: Mapping[str, str] | None = None
-    """The input digest of each task, by its record's name, when a pass before the work read it; None without one."""
+    """The input digest of each task, by its record's name, if a pass before the work read it; otherwise None."""
     drops: Drops | None = None
     """Which rows are left out as copies of others."""
     copies_key: bytes = field(default=b"", repr=False)
-    """What tags of documents are keyed by, to count copies."""
+    """The key of documents' tags, to count copies."""
     thin: int = 0
     """Copies are counted among one in ``1 << thin`` documents."""
     run: str = ""

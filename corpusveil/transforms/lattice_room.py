@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 LONGEST = 128
-"""Words of a run that are searched at once; a longer one is cut."""
+"""The most words of a run in a search; a longer run is cut."""
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -49,7 +49,7 @@ from corpusveil.transforms.spent_documents import (
 )
 
 BUCKET_ROWS = 1 << 19
-"""About so many rows of entries are held at once: with what is computed of them, about 1 KiB each."""
+"""About the number of rows of entries in memory: with derived data, about 1 KiB each."""
 
 
 class Here:
@@ -60,7 +60,7 @@ class Here:
         return 1
 
     def run(self, function: Any, tasks: Sequence[Any]) -> Measured:
-        """Run the function on every task; return the sums of what it measured."""
+        """Run the function on every task; return the sums of its measures."""
         return total(function(task) for task in tasks)
 
 
@@ -166,14 +166,14 @@ def keyed(rows: pa.Table, key: str) -> pa.Table:
 
 
 class Found(Done):
-    """What a bucket answers, as JSON."""
+    """The answer of a bucket, as JSON."""
 
     answer: str
 
 
 @dataclass(frozen=True, slots=True)
 class Look(Stage[Found]):
-    """Looks at one bucket, of contents or of identities."""
+    """Reads one bucket, of contents or of identities."""
 
     name: ClassVar[str] = "look"
 

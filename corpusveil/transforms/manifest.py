@@ -22,7 +22,7 @@ from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
 MANIFEST = "manifest.json"
 VERSION = 1
-"""Goes up when a manifest would be misread by those who know this one."""
+"""Increased when readers of this version would misread a manifest."""
 
 
 class Versioned(Record):
@@ -77,7 +77,7 @@ class GuaranteeOf(Record):
 
 
 class Spends(Record):
-    """What a ledger calls a release."""
+    """The name and metric of a release in a ledger."""
 
     name: Line
     metric: Line

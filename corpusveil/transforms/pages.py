@@ -55,7 +55,7 @@ def _rendered(where: str, render: Callable[[], str]) -> bytes:
 
 
 def render_public(manifest: dict[str, Any], picture: Illustration | None = None) -> str:
-    """Return the public page: a picture of what the release does to a public sentence, and what its manifest says."""
+    """Return the public page: a picture of the release's effect on a public sentence, and its manifest in words."""
     given = manifest["configuration"]["budget"]
     words = f"epsilon {written(given['epsilon'])} a {given['per']}"
     if given["per"] == "document":
@@ -139,7 +139,7 @@ def percent(share: float, exact: bool = True) -> str:  # noqa: FBT002 - a filter
 
 @functools.lru_cache
 def environment(package: str = __package__, *names: str) -> jinja2.Environment:
-    """Return the templates of these names in a package's folder ``templates``, and what all of them share."""
+    """Return the templates of these names in a package's folder ``templates``, with the shared templates."""
     places = [(package, name) for name in names] + [(__package__, name) for name in SHARED]
     texts = {name: (resources.files(room) / "templates" / name).read_text(encoding="utf-8") for room, name in places}
     made = jinja2.Environment(

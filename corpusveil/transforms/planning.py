@@ -45,9 +45,9 @@ from corpusveil.transforms.spending import (
 )
 
 SAMPLED = 3
-"""Shards that are looked at, spread over all of them."""
+"""The number of sampled shards, spread over all shards."""
 WHOLE_BYTES = 16 << 20
-"""Of a larger shard only so many rows are looked at as four blocks have."""
+"""Of a shard with more bytes, only four blocks of rows are sampled."""
 ROWS = 4 * BLOCK_ROWS
 MIB = 1 << 20
 
@@ -74,9 +74,9 @@ class Forecast(Shown):
     spent: dict[str, float]
     copies: Copies | None = None
     composed: DocumentFigure | None = None
-    """What the dearest sampled document spends in (epsilon, delta), where the release has a delta."""
+    """The largest spending of a sampled document in (epsilon, delta), if the release has a delta."""
     own_words: int | None = None
-    """Words of the documents themselves, where a length policy releases another number of words."""
+    """Words of the documents themselves, if a length policy releases another number of words."""
 
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for this many processes."""

@@ -43,7 +43,7 @@ class Profile:
 
     @property
     def unit(self) -> str:
-        """What the study's epsilon is for, in its own word."""
+        """The unit of the study's epsilon, in the study's word."""
         return "word" if self.per == "token" else "document"
 
     def policy(self, **others: Any) -> TextPolicy:

@@ -45,21 +45,24 @@ class Release(Shown):
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
     key: Key = None  # type: ignore[assignment]
-    """Needed: a key that nobody chose is another one with each process, and each key spends the budget once more."""
+    """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
-    """What words are joined to, where the policy's tokenizer is not ``word``."""
+    """The collocations to which words are joined, unless the policy's tokenizer is ``word``."""
     duplicates: Duplicates = "independent"
-    """Whether equal texts under different identities get noise of their own, the same, or all but one are left out."""
+    """Equal texts with different identities: independent noise, the same noise, or only the first is kept."""
     length: Length | None = field(default=None, kw_only=True)
-    """How many words documents are released with: ``LengthGrid`` or ``LengthNoise``; None: as many as they have."""
+    """The number of released words: ``LengthGrid`` or ``LengthNoise``; None: the document's own number."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
-    """Needed for a mechanism that has no guarantee; it changes nothing else, and is in no digest."""
+    """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
-    """What chose epsilon, where a risk did (``epsilon_for_risk``): for the manifest, and in no digest."""
+    """The risk that chose epsilon, if any (``epsilon_for_risk``): for the manifest, and in no digest."""
     delta: float | None = field(default=None, kw_only=True, compare=False)
-    """State what documents are promised in (epsilon, delta) at this delta, beside the pure figures; in no digest."""
+    """State the guarantee of documents in (epsilon, delta) at this delta, in addition to the pure figures.
+
+    In no digest.
+    """
     distance: float = field(default=1.0, kw_only=True, compare=False)
-    """By how much each word may differ there, in the metric of the mechanism; ``math.inf``: any two words."""
+    """The distance by which each word may differ there, in the metric of the mechanism; ``math.inf``: any two words."""
 
     if TYPE_CHECKING:  # a key has no default, although it may follow a policy that has a default
 

@@ -17,7 +17,7 @@ from corpusveil.spaces.word_prior import prior_of
 from corpusveil.transforms.context_risk import context_risk
 
 DIGITS = 9
-"""Decimals of a share: what two machines' sums can differ in is behind them."""
+"""Decimals of a share: sums on two machines can differ only beyond these."""
 READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from their context"}
 
 

@@ -37,7 +37,7 @@ class Pass(Work[Seen]):
 
     folder: ClassVar[str] = "seen"
     suffix: ClassVar[str]
-    """Of the files with its notes."""
+    """The suffix of the files with its notes."""
 
     columns: Columns
     records: Records

@@ -17,7 +17,7 @@ from corpusveil.transforms.table import privatized_parts
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
 
 CONNECT_BYTES = 100 << 20
-"""What a Connect client can send at once is 128 MiB, unless a server was told otherwise."""
+"""The largest message of a Connect client is 128 MiB, unless the server is configured otherwise."""
 
 
 def privatize_frame(df: Any, release: Release, text: str = "text", id: str | None = None) -> Any:

@@ -57,7 +57,7 @@ from corpusveil.transforms.spent_documents import Question, Spent
 
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
 _COMPOSED = ("total", False)
-"""The reading that is composed instead, where a cap has a delta."""
+"""The reading that is composed instead, if a cap has a delta."""
 
 
 @dataclass(frozen=True, slots=True)

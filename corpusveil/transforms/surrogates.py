@@ -21,9 +21,9 @@ from corpusveil.text.utf8 import KINDS
 from corpusveil.text.word_table import find
 
 CHARACTERS = 8
-"""Characters that one 64-bit draw makes up: 8 letters take 38 of its 56 bits that are used."""
+"""Characters that one 64-bit draw invents: 8 letters take 38 of its 56 used bits."""
 CHOICES = 2
-"""Pairs of draws that choose: the whole number, a part of another whole one, a number by itself."""
+"""Pairs of draws that choose: the whole number, a part of another whole number, a separate number."""
 _FRACTION = np.uint64(56)
 _REST = np.uint64((1 << 56) - 1)
 _SPARE = np.uint64(8)

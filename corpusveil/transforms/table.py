@@ -18,7 +18,7 @@ from corpusveil.transforms.spending import Spending, reserve_table
 T = TypeVar("T")
 
 COMBINED_BYTES = 1 << 30
-"""Chunks of a column below this are joined and privatized at once; larger columns chunk by chunk."""
+"""Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
 
 @overload  # for type checkers, which require ids, and a corpus with a ledger

@@ -25,7 +25,7 @@ def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Relative gain, one value a seed.
+    """Relative gain, one value per seed.
 
     ``floor`` is the gain for texts without information, where both classifiers are constant: such a gain is no success.
     ``useful`` is False unless utility exceeds its constant classifier by more than seeds differ (paired t, 95 %).

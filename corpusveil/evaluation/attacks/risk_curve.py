@@ -93,7 +93,10 @@ def curve(
 
 
 def point(mechanism: Mechanism, epsilon: float, prior: Prior, *, estimate: bool = True) -> Point:
-    """Return one point of a curve; without an exact law its risk is estimated from samples, unless told not to be."""
+    """Return one point of a curve.
+
+    Without an exact law, its risk is estimated from samples, unless this is switched off.
+    """
     guarantee = mechanism.guarantee(epsilon)
     looked_at = np.random.default_rng(0).choice(prior.words, LOOKED_AT, p=prior.shares)
     risk: WordRisk | None = None

@@ -64,7 +64,7 @@ class KneserNey:
 
     @classmethod
     def of_counts(cls, url: str) -> Self:
-        """Open what ``corpusveil model`` wrote, or smooth what ``corpusveil count`` wrote.
+        """Open the output of ``corpusveil model``, or smooth that of ``corpusveil count``.
 
         Raises UserError if there are no counts, or no counts of trigrams.
         """

@@ -54,7 +54,7 @@ class WordStatistics:
 
     @property
     def s_w(self) -> float:
-        """S_w in percent of the runs, likewise: the studies have 100 of them, so there it is the number."""
+        """S_w in percent of the runs, likewise: the studies have 100 runs, so there it is the number itself."""
         return 100.0 / self.runs * (self.distinct if self.distinct_exact is None else self.distinct_exact)
 
 
@@ -69,9 +69,9 @@ def word_statistics(
 ) -> WordStatistics:
     """Return N_w and S_w of ``words``, ids int [N], at one epsilon: from ``runs`` replacements of each, and exactly.
 
-    Exactly, N_w is ``P[w, w]`` and S_w is ``sum_v 1 - (1 - P[w, v])^runs``. ``key`` (default: a fresh one) is what is
-    drawn with; ``exact=False`` leaves the law out, which some mechanisms take seconds a word for. Raises UserError for
-    ids that are no words, and for numbers out of range.
+    Exactly, N_w is ``P[w, w]`` and S_w is ``sum_v 1 - (1 - P[w, v])^runs``. ``key`` is the key of the draws (default: a
+    fresh key); ``exact=False`` leaves out the law, which takes some mechanisms seconds per word. Raises UserError for
+    ids that are not words, and for numbers out of range.
     """
     epsilon = check_epsilon(epsilon)
     if runs < 1 or np.ndim(words) != 1 or not np.size(words):

@@ -30,7 +30,7 @@ WORD_PATTERN = r"(?u)\b\w+\b"
 
 
 class Model(Protocol):
-    """What can be fitted to a task."""
+    """A model that can be fitted to a task."""
 
     @property
     def name(self) -> str:

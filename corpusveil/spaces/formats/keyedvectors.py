@@ -165,7 +165,7 @@ class _Unpickler(_InPython):
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     size = files.size(url) or 0
     with files.open_read(url) as file:
         unpickler = _Unpickler(file, size)

@@ -13,7 +13,7 @@ from corpusveil.storage.artifacts import described
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     matrix = files.join(url, "vectors.npy")
     with files.open_read(matrix) as file:
         try:

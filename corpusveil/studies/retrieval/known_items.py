@@ -46,7 +46,7 @@ def known_items(
     """Return known-item search over texts: the same for the same texts and seed.
 
     Words are those of ``prepared`` text, split at blanks; the first half of n has n // 2 of them. tf-idf is ``tf ln(N /
-    df)`` over the N first halves; terms stand in its order, equal ones by the alphabet. Copies of a text, and texts of
+    df)`` over the N first halves; terms are in its order; the alphabet breaks ties. Copies of a text, and texts of
     fewer than two words, are left out; a text whose first half has too few different terms for a query is searched, but
     gives no query. ``words_of_queries``, such as a space's vocabulary, restricts the words of queries: the rarest words
     of a text are names and errors that no space has, and no mechanism replaces those. Raises UserError if fewer than

@@ -43,7 +43,7 @@ def _is_punctuation(mark: str) -> bool:
 class Variants:
     """``texts`` has the variants of each of Q queries, all of them equally many; ``epsilon`` is that of one variant.
 
-    ``per`` says what the epsilon is for: ``word``, or ``document``, which here is a query.
+    ``per`` is the unit of epsilon: ``word``, or ``document``, which here is a query.
     """
 
     queries: tuple[str, ...]

@@ -48,7 +48,10 @@ class Scorer(Protocol):
     def label(self) -> str: ...
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the score of each of these documents, by number; float64 [n], -inf for what is no result at all."""
+        """Return the score of each of these documents, by number.
+
+        Float64 [n], -inf for a document that is not a result.
+        """
 
 
 class SearchEngine(Scorer, Protocol):

@@ -119,7 +119,7 @@ def score_ranking(ranking: Ranking, judged: Judgements) -> RetrievalScores:
 
 
 def score_obfuscated(search: Obfuscated, judged: Judgements) -> RetrievalScores:
-    """Score a search with obfuscated queries: recall of the pools, the rest of what the client ranked."""
+    """Score a search with obfuscated queries: recall of the pools, other measures of the client's ranking."""
     return _scored(search.pools, search.reranked, judged)
 
 

@@ -96,7 +96,7 @@ class Boxes:
 
 
 def _product(x: Any, weight: Any) -> Any:
-    """Return the product over the last axis as one of matrices, which is several times as fast as a stack of them."""
+    """Return the product over the last axis as a single matrix product, several times as fast as a stack."""
     if len(x.shape) == 2:
         return x @ weight
     return (x.reshape((-1, x.shape[-1])) @ weight).reshape((*x.shape[:-1], weight.shape[1]))
