@@ -233,8 +233,7 @@ class Ledger:
         ledger = cls(files.absolute(url))
         if files.exists(ledger._address("manifest.json")):
             raise InUseError(
-                f"{ledger.url}: this folder has a release, and a ledger needs a folder of its own; choose "
-                "another folder."
+                f"{ledger.url}: this folder has a release, and a ledger needs a separate folder; choose another folder."
             )
         for part in ("", ENTRIES):
             files.sweep(ledger._address(part))

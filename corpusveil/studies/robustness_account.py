@@ -238,18 +238,18 @@ def _beside(some: Results, mechanism: str, slack: float, differs: str) -> Iterat
     half, place = half_standing(known), half_standing(_standing(pairs[1], places), pairs[1].mean("clean"))
     means = [None if place is None else pair.where(at=place).mean("adversarial") for pair in pairs]
     yield Check(
-        f"{mechanism}: where about half of what augmented gets right stands, more stands with ibp (ibp, augmented)",
+        f"{mechanism}: where augmented keeps about half of its accuracy under attack, ibp keeps more (ibp, augmented)",
         f"{readings.side_by_side(known[half], 1)} at {half:g}" if half is not None else "-",
         f"{_percent(means)} at {place:g}{remark}"
         if place is not None
-        else "about half stands at no epsilon of this run",
+        else "augmented keeps about half at no epsilon of this run",
         None if useless else readings.is_above(means[0], means[1], slack),
         differs,
     )
     last = max(places)
     means = [pair.where(at=last).mean("adversarial") for pair in pairs]
     yield Check(
-        f"{mechanism}: with the least noise more stands with augmented (ibp, augmented)",
+        f"{mechanism}: with the least noise, augmented keeps more (ibp, augmented)",
         f"{readings.side_by_side(known[max(known)], 1)} at {max(known):g}",
         f"{_percent(means)} at {last:g}{remark}",
         None if useless else readings.is_above(means[1], means[0], slack),

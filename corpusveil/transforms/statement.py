@@ -130,7 +130,7 @@ def guarantee_of(release: Release) -> Guarantee:
         lines += documents_in_words(release)
         lines += _of_length(release, token)
         if policy.tokenizer != "word":
-            words = ", each of as many words" if budget.by_words else ""
+            words = ", each with the same number of words" if budget.by_words else ""
             lines.append(
                 "A word here is a unit: a single word or a collocation. The bounds compare documents with the same "
                 f"number of units, and with single words and collocations in the same places{words}. A change of one "

@@ -14,7 +14,7 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.transforms.illustration import Illustration
 
 GROUPS = {
-    "privacy": "What came back, and what could be guessed",
+    "privacy": "What is unchanged, and what could be guessed",
     "attack": "What an attacker learns",
     "utility": "What a model still learns",
     "language": "What the text is like",

@@ -186,7 +186,7 @@ def checked_seeds(privates: Sequence[Any], seeds: Sequence[int] | None, fewest: 
     chosen = tuple(range(len(privates)) if seeds is None else seeds)
     if len(chosen) != len(privates) or len(set(chosen)) < len(chosen):
         raise ShapeError(
-            f"{len(chosen)} seeds for {len(privates)} private versions; give each version a seed of its own."
+            f"{len(chosen)} seeds for {len(privates)} private versions; give a different seed for each version."
         )
     if len(chosen) < max(fewest, 1):
         raise BadValueError(

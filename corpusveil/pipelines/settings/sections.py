@@ -288,7 +288,7 @@ class BudgetSettings(Section):
     average_words: float | None = key(
         "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
     field_weights: str | None = key(
-        "For a budget per document, if a document has several text columns, each in a release of its own: "
+        "For a budget per document, if a document has several text columns, each in a separate release: "
         "title:1,body:3 gives the column body three quarters of epsilon.", None, metavar="WEIGHTS",
         form=f"{WORD}:[0-9]{{1,6}}(?:,{WORD}:[0-9]{{1,6}})*")
 

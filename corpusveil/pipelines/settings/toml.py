@@ -171,7 +171,7 @@ def template() -> str:
 
 def _help(one: Declared) -> str:
     values = f" One of: {', '.join(one.values)}." if one.values else ""
-    return f"{one.help()}{values}{' Needed.' if one.told.needed else ''}"
+    return f"{one.help()}{values}{' Required.' if one.told.needed else ''}"
 
 
 def _example(one: Declared) -> str:
