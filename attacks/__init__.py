@@ -1,1 +1,1 @@
-"""Attacks on the promises: what ``make attacks`` runs, and what SECURITY.md says was tried."""
+"""Attacks on the guarantees: run by ``make attacks``, with counts in SECURITY.md."""

@@ -16,7 +16,7 @@ BEGIN, END = "<!-- attacks: written by make attacks -->", "<!-- end of attacks -
 
 
 def table(attempts: Mapping[str, Attempt]) -> str:
-    """Return a row a count, as Markdown."""
+    """Return a row for each count, as Markdown."""
     lines = ["| attack | tried | times | broke |", "|---|---|---|---|"]
     for name, attempt in attempts.items():
         for what, count in attempt.counts.items():

@@ -1,4 +1,4 @@
-"""What every attack reports: what was tried, how often, and what broke."""
+"""The report of an attack: what was tried, how often, and what broke."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Attempt:
-    """Counts of what was tried, by name, and a sentence for each promise that broke."""
+    """Counts of attempts, by name, and a sentence for each broken promise."""
 
     counts: dict[str, int] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)

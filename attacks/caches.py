@@ -1,4 +1,4 @@
-"""The cache: tables that are changed, swapped, signed by another user or moved never change what is drawn."""
+"""The cache: tables that are changed, swapped, signed by another user or moved never change a draw."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ids = npt.NDArray[np.int32]
 
 
 def attack(scale: float) -> Attempt:
-    """Poison tables of every exponential law in every way; a control shows that a table which is taken decides."""
+    """Poison tables of every exponential law in every way; a control shows that an accepted table changes draws."""
     attempt = Attempt()
     with tempfile.TemporaryDirectory() as folder:
         places = {"CORPUSVEIL_CACHE": f"{folder}/cache", "XDG_CONFIG_HOME": f"{folder}/config"}

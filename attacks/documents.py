@@ -1,6 +1,6 @@
-"""Documents: the exact law of a whole document against what its budget promises, and samples of the kernel against it.
+"""Documents: the exact law of a whole document against its guarantee, and samples of the kernel against this law.
 
-What a token gets is worked out here, in exact fractions, and not by the code that is attacked.
+The share of a token is computed here, in exact fractions, not by the attacked code.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ BUDGETS = (
 
 
 class _Laws:
-    """The law of each word, and of a token that public counts replace, by epsilon."""
+    """The law of each word, and of a token replaced from public counts, by epsilon."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -104,7 +104,7 @@ def _cells(
     attempt: Attempt, mechanism: Mechanism, laws: _Laws, budget: cv.Budget, random: np.random.Generator, count: int,
     where: str,
 ) -> None:  # fmt: skip
-    """Compare pairs of documents of equal length with the promise for documents and with the ledger's readings."""
+    """Compare pairs of documents of equal length with the guarantee for documents and with the ledger's readings."""
     space = mechanism.space
     release = cv.Release(mechanism, budget, cv.TextPolicy(), key=Key.generate())
     for _ in range(count):

@@ -66,7 +66,7 @@ def geometries() -> dict[str, Vectors]:
 
 
 def space_of(vectors: Vectors, lists: int = 2, seed: int = 7) -> Space:
-    """Return a space of these vectors, with random lists and counts that fall like Zipf's."""
+    """Return a space of these vectors, with random lists and counts by Zipf's law."""
     random = np.random.default_rng(seed)
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     size = len(rows)

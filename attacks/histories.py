@@ -23,7 +23,7 @@ COLUMNS = 6
 
 
 def attack(scale: float) -> Attempt:
-    """Play random histories, and spend a budget again and again by everything that makes noise fresh."""
+    """Play random histories, and spend a budget repeatedly by everything that makes noise fresh."""
     attempt, random = Attempt(), np.random.default_rng(11)
     with tempfile.TemporaryDirectory() as folder:
         space = make_space(Path(folder) / "space", words=WORDS[:120])

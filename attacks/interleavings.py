@@ -10,7 +10,7 @@ THREE = (("aab", 1.0), ("abc", 1.0), ("abc", 2.0), ("abb", 2.0))
 
 
 def attack(scale: float) -> Attempt:
-    """Go through all states; the protocols of before have to be caught."""
+    """Explore all states; the earlier protocols must be caught."""
     attempt = Attempt()
     for releases, shards, order in TWO:
         _explore(attempt, protocol.runs(*releases, shards=shards), order, f"two runs, {releases}")

@@ -1,6 +1,6 @@
-"""Exact audits: the whole matrix of every mechanism with a law, on every geometry, against its promise.
+"""Exact audits: the whole matrix of every mechanism with a law, on every geometry, against its guarantee.
 
-Distances are computed here, from vectors and lists, and not by the code that is attacked.
+Distances are computed here, from vectors and lists, not by the attacked code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from corpusveil.spaces import Space
 EPSILONS = (1e-6, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 1000.0)
 ROUNDING = 1e-9
 SAMPLED = {"vickrey-cmp", "vickrey-mahalanobis"}
-"""Without a law in any dimension; ``samples`` attacks them."""
+"""Mechanisms without a law in any dimension; ``samples`` attacks them."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -40,7 +40,7 @@ def steps(space: Space, *, closed: bool) -> Floats:
 
 
 def metric(mechanism: Mechanism, epsilon: float) -> Floats:
-    """Return the distances of the promise: ours where the metric is plain, the mechanism's where groups are made."""
+    """Return the distances of the guarantee: computed here for plain metrics, the mechanism's for groups."""
     space, name = mechanism.space, mechanism.name
     if name == "ring-geometric":
         return steps(space, closed=True)
@@ -66,7 +66,7 @@ def excess(law: Floats, apart: Floats, epsilon: float) -> tuple[float, float]:
 
 
 def attack(scale: float) -> Attempt:
-    """Audit every matrix; a control doubles epsilon and has to be refuted somewhere."""
+    """Audit every matrix; a control doubles epsilon and must be refuted somewhere."""
     attempt, refuted = Attempt(), set()
     epsilons = EPSILONS if scale >= 1 else (0.1, 2.0)
     promising = [name for name in names() if find(name).private]

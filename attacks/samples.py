@@ -1,4 +1,4 @@
-"""Samples: what is drawn follows the stated law, depends on the key, and noise on vectors keeps its promise."""
+"""Samples: draws follow the stated law and depend on the key, and noise on vectors keeps its guarantee."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPSILON = 1.0
 
 
 def attack(scale: float) -> Attempt:
-    """Draw with a fresh key; each fit has a control at another epsilon that has to be rejected somewhere."""
+    """Draw with a fresh key; each fit has a control at another epsilon that must be rejected somewhere."""
     attempt, powered = Attempt(), set()
     key = DrawKey.derive(Key.generate(), "00" * 32)
     count = int(400_000 * scale)

@@ -1,1 +1,1 @@
-"""What corpusveil is measured by: ``python -m benchmarks [names...]`` prints the tables of docs/figures.md."""
+"""The benchmarks of corpusveil: ``python -m benchmarks [names...]`` prints the tables of docs/figures.md."""

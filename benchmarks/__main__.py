@@ -1,6 +1,6 @@
-"""Run the benchmarks that are named, else the short table; print tables, keep figures in ``benchmarks/results/``.
+"""Run the named benchmarks, otherwise the short table; print tables, keep figures in ``benchmarks/results/``.
 
-``bench [FILE]`` is the short table, ``compare OLD NEW`` says what became slower between two of its files.
+``bench [FILE]`` is the short table, ``compare OLD NEW`` lists what became slower between two of its files.
 """
 
 import sys
@@ -66,10 +66,10 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
 }
 
 COMMANDS = {"bench": bench.main, "compare": compare.main}
-"""Take arguments of their own: a file to write; two to compare."""
+"""Benchmarks with their own arguments: a file to write; two to compare."""
 
 WITH_OPTIONS = {"ledger", "utility"}
-"""Take what stands behind the names, from the first option on."""
+"""Benchmarks that receive the arguments after the names, from the first option on."""
 
 
 def main(arguments: list[str]) -> int:

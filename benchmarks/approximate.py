@@ -1,8 +1,8 @@
-"""Would an approximate search pay? faiss' graphs and inverted lists beside its own exact scan, on CMP's noisy vectors.
+"""Is approximate search worthwhile? faiss' graphs and inverted lists against its exact scan, on CMP's noisy vectors.
 
-A search that looks at the noisy vector and public vectors only costs no privacy, whatever it finds. What it costs is
-agreement with the exact nearest word, and noisy vectors lie far outside the words, where there is little to prune.
-faiss comes from PyPI, into an environment of its own; one thread.
+A search that uses only the noisy vector and public vectors costs no privacy, whatever it finds. It costs agreement with
+the exact nearest word, and noisy vectors are far outside the words, where there is little to prune. faiss comes from
+PyPI, in a separate environment; one thread.
 """
 
 import json

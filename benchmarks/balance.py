@@ -1,7 +1,7 @@
-"""Balances, orders and mechanisms at equal risk of single words: epsilon, nats, what is kept, how alike it is.
+"""Balances, orders and mechanisms at equal risk of single words: epsilon, nats, unchanged words, similarity.
 
 Risk is exact: how often the best guess from one replacement is right, by public word frequencies, over all words of the
-space. ``tight-exponential`` knows no lists, so orders do not matter to it.
+space. ``tight-exponential`` uses no lists, so orders do not affect it.
 """
 
 import math
@@ -22,7 +22,7 @@ RISK, WITHIN, STEPS = 0.5, 0.005, 9
 BALANCES = (0.0, 0.16, 0.5, 1.0, 1.3)
 ORDERS = ("greedy", "improved")
 WORDS, FEWER_WORDS = 12_000, 2_000
-"""Of lists; of all distances, whose cost grows with the square."""
+"""Mechanisms on lists; mechanisms on all distances, whose cost grows with the square."""
 LOOKED_AT = 300
 EPSILONS, EXPONENTS = (0.01, 4.0), (3.0, 14.0)
 

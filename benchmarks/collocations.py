@@ -1,4 +1,4 @@
-"""Counting 1- to 3-grams: ours on Spark and locally, beside plain PySpark and gensim; tokenising; training."""
+"""Counting 1- to 3-grams: ours on Spark and locally, compared with plain PySpark and gensim; tokenizing; training."""
 
 import gzip
 import statistics
@@ -49,7 +49,7 @@ def timed(work: Callable[[str], Any]) -> float:
 
 
 def plain_spark(session: Any, shards: list[str], folder: str) -> None:
-    """Count as one writes it down in PySpark: split, explode, group."""
+    """Count directly in PySpark: split, explode, group."""
     from pyspark.sql import functions as f
 
     lines = session.read.json(shards).select(f.explode(f.split(f.lower("text"), r"[.!?\n]+")).alias("line"))

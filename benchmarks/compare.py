@@ -2,7 +2,7 @@
 
 Times are compared as ratios to the baseline in the same turn, since load and machines differ from run to run. A row is
 slower when its median grew by more than ``TIME`` and half the range of the runs in either file, each as a share of its
-median. Instructions, where both files count them, are those of our work alone, held to ``INSTRUCTIONS`` in the same
+median. Instructions, if both files count them, are those of our work alone, compared with ``INSTRUCTIONS`` in the same
 way. They hardly depend on load.
 """
 
@@ -18,7 +18,7 @@ TIME, INSTRUCTIONS = 0.10, 0.03
 
 
 def main(arguments: list[str]) -> int:
-    """Print each row's change; return 1 if any became slower, 2 for files that can't be compared."""
+    """Print each row's change; return 1 if any became slower, 2 for files that cannot be compared."""
     if len(arguments) != 2 or any(one.startswith("-") for one in arguments):
         print("compare takes two files: python -m benchmarks compare OLD.json NEW.json", file=sys.stderr)
         return 2
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
 
 
 def compare(old: Run, new: Run) -> tuple[list[str], list[str]]:
-    """Return a line a row and notes, and the names of rows that became slower. Raises FiguresError."""
+    """Return a line for each row, notes, and the names of rows that became slower. Raises FiguresError."""
     if old.data != new.data:
         raise FiguresError(f"The two files are of other texts, {old.data} and {new.data}; measure again on the same.")
     before, after = ({row.name: row for row in run.rows} for run in (old, new))
@@ -58,7 +58,7 @@ def compare(old: Run, new: Run) -> tuple[list[str], list[str]]:
 
 
 def judged(old: Row, new: Row) -> list[tuple[str, bool]]:
-    """Return what is said of time and instructions, each with whether it became worse. Raises FiguresError."""
+    """Return the entries for time and instructions, and whether each became worse. Raises FiguresError."""
     if (old.unit, old.clock, old.baseline.what) != (new.unit, new.clock, new.baseline.what):
         raise FiguresError(f"Row {old.name} has another unit, clock or baseline in each file; measure again.")
     if (old.ours.items, old.baseline.items) != (new.ours.items, new.baseline.items):

@@ -1,11 +1,11 @@
 """Contextual risk: how many words the best guess from a whole sentence gets right, and the epsilon for a given risk.
 
 The attacker has the mechanism's law (or public samples of it), word frequencies and a language model, and searches as
-``denoise`` does. Text is genuine C4, which the model has not seen. His share is never below that of the guess from one
-word, nor below that of the released word itself: the largest of the three counts.
+``denoise`` does. The text is genuine C4, which the model has not seen. The attacker's share is never below that of the
+guess from one word, nor below that of the released word itself: the largest of the three counts.
 
-``cv.context_risk`` does not replace this: its text is what the model itself says, which is guessed 4 to 5 points more
-often (``docs/readable.md``), and epsilons of its grid are too far apart to compare mechanisms at one risk.
+``cv.context_risk`` does not replace this: the model itself generates its text, which is guessed 4 to 5 points more
+often (``docs/readable.md``), and the epsilons of its grid are too far apart to compare mechanisms at one risk.
 """
 
 import functools
@@ -37,13 +37,13 @@ from corpusveil.transforms.denoise import Denoiser, Search, reader_of
 
 BALANCE = 1.0
 TOKENS = 8_000
-"""Words of public text that are attacked; a share of .5 has a standard error of .006."""
+"""The number of attacked words of public text; a share of .5 has a standard error of .006."""
 WITHIN, STEPS = 0.006, 7
-"""A risk this near counts as the one that was asked for; so many epsilons are tried at most."""
+"""The tolerance of the requested risk, and the most epsilons to try."""
 FLAT = 0.008
-"""A difference of risks, epsilon being four times smaller, that is no more than chance."""
+"""A difference of risks at a quarter of epsilon that may be chance."""
 ALIGNED = cv.TextPolicy(numbers="keep", unknown_words="mask", layout="keep")
-"""Leaves every replaced word where the original stands, so that guesses can be held against it."""
+"""Keeps every replaced word in the place of its original, so that guesses can be compared."""
 
 
 @functools.cache
@@ -94,7 +94,7 @@ def public_text() -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many of the attacked words are right: as released, guessed one by one, searched for in their sentences."""
+    """The shares of correct words: as released, guessed one by one, and searched in their sentences."""
 
     unchanged: float
     alone: float
@@ -140,19 +140,19 @@ STARTS = {
     "vickrey-cmp": 110.0,
     "vickrey-mahalanobis": 110.0,
 }
-"""Epsilons to begin with, where another than of a list is meant; found by trying."""
+"""Starting epsilons of mechanisms that are not on lists; found by trial."""
 
 
 class OutOfReach(Exception):
-    """No epsilon has this risk; says between which it lies."""
+    """No epsilon has this risk; the message names the neighboring epsilons."""
 
 
 def epsilon_at(
     name: str, mechanism: Mechanism, risk: float, attack: Callable[[Mechanism, float], Shares] = shares
 ) -> tuple[float, dict[str, float]]:
-    """Return the epsilon at which the contextual attacker is right so often, and the shares there.
+    """Return the epsilon at which the contextual attacker has this risk, and the shares there.
 
-    What was tried is kept in the work folder, so that other risks begin with narrower brackets.
+    All trials are kept in the work folder, so that other risks begin with narrower brackets.
     """
     path = inputs.work() / "utility-risks.json"
     tried: dict[str, dict[str, float]] = _kept(path).get(name, {})
@@ -183,7 +183,7 @@ def epsilon_at(
 
 
 def _flat(points: list[tuple[float, float]], risk: float) -> bool:
-    """Say whether the risk has stopped falling, or rising, short of the one that was asked for."""
+    """Say whether the risk has stopped falling, or rising, before it reaches the requested risk."""
     if len(points) < 2:
         return False
     falling, rising = points[0][1] - risk, risk - points[-1][1]

@@ -1,4 +1,4 @@
-"""The whole job, ``.json.gz`` to ``.json.gz``, beside a plain copy through the same reader and writer."""
+"""The whole job, ``.json.gz`` to ``.json.gz``, compared with a plain copy by the same reader and writer."""
 
 import statistics
 
@@ -18,7 +18,7 @@ def run() -> list[Table]:
     )
     runs = {(kind, n): [] for n in (1, 3, len(shards)) for kind in ("copy", "privatize")}
     for n, repeats in ((1, REPEATS), (3, REPEATS), (len(shards), 1)):
-        for _ in range(repeats):  # taking turns, so that another's load meets both
+        for _ in range(repeats):  # in turns, so that other load affects both
             runs["copy", n].append(fresh("copy", shards=shards[:n]))
             runs["privatize", n].append(fresh("privatize", at=inputs.space(), shards=shards[:n]))
     for (kind, n), done in runs.items():
@@ -32,7 +32,7 @@ def run() -> list[Table]:
 
 
 def judge(table: Table, runs: dict[tuple[str, int], list[dict[str, float]]], words: int) -> None:
-    """Hold the medians on three shards, and the memory of all runs, against the targets."""
+    """Compare the medians on three shards, and the memory of all runs, with the targets."""
 
     def median(kind: str, name: str) -> float:
         return statistics.median(one[name] for one in runs[kind, 3])

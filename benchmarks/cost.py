@@ -1,6 +1,6 @@
-"""A cost model: CPU seconds by words, fitted at 1, 2, 4 and 8 times the data, held to a run it has not seen.
+"""A cost model: CPU seconds by words, fitted at 1, 2, 4 and 8 times the data, and checked with another run.
 
-What it says of C4 follows from it by multiplication and nothing else; ``docs/scale.md`` says what that leaves out.
+Its estimate for C4 is a multiplication; ``docs/scale.md`` says what it ignores.
 """
 
 import gzip
@@ -20,10 +20,13 @@ TIMES, UNSEEN = (1, 2, 4, 8), 12
 WITHIN = 0.25
 C4_WORDS, C4_DOCUMENTS = 156e9, 365e6
 DOLLARS = 0.05
-"""A core-hour, with about 4 GB; a round figure for a rented machine, to be replaced by one's own."""
+"""Dollars per core-hour with about 4 GB: a round figure for a rented machine; replace it by yours."""
 WHOLE, FAST, SLOW = 3_000_000, 120_000, 2_000
-"""Words of the unit of data: enough that start-up does not hide them. Mechanisms whose rows are built word by word, as
-they are met (santext, tem), are no straight line of words; ``benchmarks mechanisms`` has their tables and rates."""
+"""Words of the unit of data: enough that start-up does not hide them.
+
+The cost of mechanisms that build rows when words first occur (santext, tem) is not linear in words; ``benchmarks
+mechanisms`` has their tables and rates.
+"""
 MECHANISMS = {
     "ring-geometric": WHOLE,
     "diffractor-geometric": WHOLE,
@@ -103,7 +106,7 @@ def run() -> list[Table]:
 
 
 def corpus(path: Path, words: int) -> tuple[int, int]:
-    """Write the first documents of the input, as many as have so many words; return their words and bytes read."""
+    """Write the first documents of the input with this many words in total; return their words and bytes read."""
     written = 0
     with gzip.open(path, "wb", 1) as out:
         for shard in itertools.cycle(inputs.shards()):
@@ -147,7 +150,7 @@ def training(place: Path, _: str) -> tuple[measured.Measured, int]:
 
 
 def sent() -> int:
-    """Return the bytes of what travels to a worker."""
+    """Return the bytes that are sent to a worker."""
     space = cv.load_space(inputs.space())
     release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), cv.Key.for_tests())
     return len(pickle.dumps(release.kernel(whole_corpus=True)))

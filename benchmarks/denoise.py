@@ -1,4 +1,4 @@
-"""What denoising gives back and how fast, by candidates and width: plain and balanced lists, unseen documents."""
+"""Recovered words and speed of denoising, by candidates and width: plain and balanced lists, unseen documents."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ SEARCHES = (
     Search(candidates=24, width=12),
     Search(candidates=64, width=40),
 )
-"""The last is the widest: what the others are held against."""
+"""The last is the widest, with which the others are compared."""
 FALLS_SHORT = 0.005
 SPEED, TABLE_SPEED = 100_000, 5_000_000
 
@@ -61,7 +61,7 @@ def run() -> list[Table]:
 
 
 def language(shards: int = -1) -> str:
-    """Return where a model of the first shards lies (-1: of all but the last), made where there is none."""
+    """Return the address of a model of the first shards (-1: of all but the last), made if missing."""
     counts, folder = inputs.work() / "denoise-counts", inputs.work() / "denoise-model"
     count_corpus(inputs.shards()[:shards], str(counts), Local(), CountOptions(3, 2))
     build_model(str(counts), str(folder), Local())
@@ -73,7 +73,7 @@ def balanced(balance: float) -> Space:
     if not (folder / "_artifact.json").exists():
         vectors = cv.read_vectors(inputs.vectors())
         counts = read_counts(str(inputs.work() / "denoise-counts"), Vocabulary.from_words(vectors.words))
-        only = [word for word in vectors.words if word.isalpha() and word.islower()]  # which a reader finds again
+        only = [word for word in vectors.words if word.isalpha() and word.islower()]  # which the tokenizer finds
         cv.build_space(vectors, counts=counts, order="improved", balance=balance, only=only).save(folder)
     return cv.load_space(str(folder))
 
@@ -87,7 +87,7 @@ def texts() -> pa.Array:
 
 
 class Drawn(NamedTuple):
-    """Documents as released, the ids of what was replaced, and a function that draws them again."""
+    """Released documents, the ids of the replaced words, and a function that draws them again."""
 
     release: cv.Release
     texts: pa.Array
@@ -107,9 +107,9 @@ def draw(space: Space, epsilon: float) -> Drawn:
 
 
 def search(drawn: Drawn, model: LanguageModel, how: Search) -> tuple[Callable[[], Any], int, npt.NDArray[np.int32]]:
-    """Return a search of the released documents, how many words it finds, and what they are as drawn.
+    """Return a search of the released documents, the number of its words, and the words as drawn.
 
-    The search returns the ids that it finds.
+    The search returns ids.
     """
     release = drawn.release
     made = Denoiser(release.mechanism, release.budget, release.policy, model, how)

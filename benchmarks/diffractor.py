@@ -1,4 +1,4 @@
-"""dp-diffractor from PyPI beside ours, on its own inputs: the peers' driver as it is, one after the other."""
+"""dp-diffractor from PyPI compared with ours, on its own inputs: the peers' unchanged driver, one after the other."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""The same shards through every engine, by the command line: wall time, start-up apart, and equal digests."""
+"""The same shards on every engine, by the command line: wall time without start-up, and equal digests."""
 
 import contextlib
 import gzip
@@ -16,7 +16,7 @@ from corpusveil.errors import UserError
 
 COMMAND = [sys.executable, "-m", "corpusveil"]
 ROUNDS = 2
-"""The faster one counts: engines differ by less than what other work on the machine adds."""
+"""The fastest run counts: engines differ by less than the time that other work on the machine adds."""
 SUBMIT = str(inputs.ROOT / "corpusveil" / "jobs" / "submit.py")
 
 

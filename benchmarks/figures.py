@@ -1,4 +1,4 @@
-"""Figures of one run of the short table as a JSON file: its form, reading it, and what must hold of it."""
+"""Figures of one run of the short table as a JSON file: its format, reader and invariants."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class FiguresError(Exception):
-    """A file of figures can't be used; one sentence says which and why."""
+    """A file of figures is unusable; one sentence says which and why."""
 
 
 class Form(BaseModel):
@@ -31,7 +31,7 @@ class Side(Form):
 
 
 class Row(Form):
-    """Our work and its baseline, which took turns. A kept figure is a baseline with one run, made another day."""
+    """Our work and its baseline, measured in turns. A kept figure is a baseline with one run from another day."""
 
     name: str
     unit: str
@@ -40,7 +40,7 @@ class Row(Form):
     baseline: Side
 
     def ratios(self) -> list[float]:
-        """Return our time an item by the baseline's in the same turn."""
+        """Return our time per item divided by the baseline's in the same turn."""
         theirs = self.baseline.each()
         return [ours / theirs[turn % len(theirs)] for turn, ours in enumerate(self.ours.each())]
 

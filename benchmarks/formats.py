@@ -1,4 +1,4 @@
-"""One shard in every form: the whole job, form to form, beside a plain copy through the same reader and writer."""
+"""One shard in every format: the whole job in this format, compared with a plain copy by the same reader and writer."""
 
 import statistics
 import time
@@ -16,7 +16,7 @@ COPIES = 8
 
 
 def shard_in(suffix: str) -> str:
-    """Return the first shard's documents in this form, made by a release that changes hardly a word."""
+    """Return the first shard's documents in this format, from a release that hardly changes a word."""
     folder = inputs.work() / "forms" / suffix.strip(".")
     if not (folder / "manifest.json").exists():
         release = inputs.release(inputs.space(), epsilon=30.0)

@@ -1,4 +1,4 @@
-"""What is measured on: the shared data where it is, otherwise generated text and vectors of the same sizes.
+"""The data of benchmarks: the shared data if available, otherwise generated text and vectors of the same sizes.
 
 ``CORPUSVEIL_BENCH_DATA`` names the data folder (default: ``../shared/data`` beside the project);
 ``CORPUSVEIL_BENCH_WORK`` a folder that is kept from run to run (default: a temporary one, deleted at the end).
@@ -22,12 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 VECTORS = "embeddings/minilm-words-300d.npz"
 SHARDS, WORDS, DIMENSIONS, CLUSTERS = 12, 34_000, 300, 500
 DOCUMENTS, LONGEST = 8_200, 650
-"""Of a generated shard: about as many documents and words as a shard of c4-like."""
+"""Documents and words of a generated shard, about as in a shard of c4-like."""
 
 
 @functools.cache
 def work() -> Path:
-    """Return the folder for everything that is made on the way."""
+    """Return the folder for all intermediate files."""
     if kept := os.environ.get("CORPUSVEIL_BENCH_WORK"):
         Path(kept).mkdir(parents=True, exist_ok=True)
         return Path(kept).resolve()
@@ -70,10 +70,10 @@ def vectors() -> str:
 
 @functools.cache
 def many_vectors(many: int) -> str:
-    """Return the path of so many vectors: the usual ones, and a word beside each some way from it.
+    """Return the path of this many vectors: the usual vectors, and additional words, each offset from a usual word.
 
-    The way is that between another word and one of its ten nearest, shortened to .8, so that distances of neighbours
-    and their number in all directions are like those of the usual ones.
+    The offset is that between another word and one of its ten nearest, times .8, so that distances and directions of
+    neighbors are like those of the usual vectors.
     """
     path = work() / f"many-{many}.npz"
     if not path.exists():
@@ -92,7 +92,7 @@ def many_vectors(many: int) -> str:
 
 @functools.cache
 def space() -> str:
-    """Return where the space is saved that texts are privatized with."""
+    """Return the address of the space with which texts are privatized."""
     folder = work() / "space"
     if not (folder / "_artifact.json").exists():
         cv.build_space(cv.read_vectors(vectors())).save(str(folder))
@@ -101,7 +101,7 @@ def space() -> str:
 
 @functools.cache
 def key() -> str:
-    """Return a key file; what it protects is deleted with it."""
+    """Return a key file, which is deleted together with its releases."""
     path = work() / "bench.key"
     if not path.exists():
         cv.Key.generate().save(path)

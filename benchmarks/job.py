@@ -1,7 +1,7 @@
-"""One measured piece of work in a process of its own: start-up first and apart, then wall, CPU and peak memory.
+"""One measured piece of work in a separate process: first start-up, not counted, then wall, CPU and peak memory.
 
-``fresh(kind, ...)`` runs it once, ``Started`` in turns; ``python -m benchmarks.job`` is what is started. What
-``corpusveil`` does is in this module, what it is held against in ``benchmarks.baselines``.
+``fresh(kind, ...)`` runs it once, ``Started`` in turns; the process is ``python -m benchmarks.job``. The work of
+``corpusveil`` is in this module, its baselines in ``benchmarks.baselines``.
 """
 
 import contextlib
@@ -34,11 +34,11 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 EVENT = "instructions:u"
 
 WARM = ["The river rises in June; 12 of them (see www.example.org) don't – naïve qwzx!", ""] * 8
-"""What every kind of token and the first use of every library is paid with, before the clock starts."""
+"""Text for warming up before the clock starts: every kind of token, and the first use of every library."""
 
 
 class Started:
-    """A process that prepares one kind of work, then does it once a turn; held to so many threads (0: as it likes)."""
+    """A process that prepares one kind of work, then does it once per turn, with this many threads (0: unlimited)."""
 
     def __init__(
         self, kind: str, threads: int = 0, environment: dict[str, str] | None = None, **arguments: Any
@@ -93,8 +93,8 @@ def fresh(kind: str, **arguments: Any) -> dict[str, Any]:
 
 
 def held_to(threads: int) -> dict[str, str]:
-    """Return this environment with so many threads of the BLAS and of ours, which are read when they are loaded."""
-    work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # what is made there, such as a key, is made once
+    """Return this environment with this many threads of the BLAS and of ours, which are read when they are loaded."""
+    work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # artefacts such as a key are made once
     return {**os.environ, **work, **(dict.fromkeys(THREADS, str(threads)) if threads else {})}
 
 
@@ -149,9 +149,9 @@ def copy(shards: list[str]) -> Callable[[str], dict[str, Any]]:
 
 
 def replace(at: str, name: str, epsilon: float, tokens: int, words: int) -> Callable[[str], dict[str, Any]]:
-    """Prepare a mechanism on ids in memory, drawn from so many words.
+    """Prepare a mechanism on ids in memory, drawn from this many words.
 
-    Rows of words are built on the clock: each turn has an epsilon of its own, a thousandth larger, so none are kept.
+    Building rows of words counts: each turn has another epsilon, a thousandth larger, so that no rows are reused.
     """
     turns = itertools.count()
     mechanism = cv.mechanism(name, cv.load_space(at))
@@ -179,7 +179,7 @@ def count(shards: list[str]) -> Callable[[str], dict[str, Any]]:
 
 
 def tokenize(shards: list[str], table: str) -> Callable[[str], dict[str, Any]]:
-    """Prepare a shard's way to collocations (GST), from text to text."""
+    """Prepare joining a shard's words to collocations (GST), from text to text."""
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         tokenize_corpus([warm_shard(folder)], f"{folder}/out", Local(), "gst", table)
 
@@ -195,7 +195,7 @@ def denoising(at: str, model: str, aim: Aim) -> Callable[[str], dict[str, Any]]:
     drawn = denoise.draw(cv.load_space(at), 1.0)
     search, tokens, _ = denoise.search(drawn, cv.load_model(model), Search(aim=aim))
     search()
-    times = 100 if aim == "table" else 1  # a look-up a word: a millisecond for all
+    times = 100 if aim == "table" else 1  # one look-up per word: a millisecond for all
 
     def run(_: str) -> dict[str, Any]:
         for _time in range(times):
@@ -259,7 +259,7 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
 
 
 def peak_mb() -> float:
-    """Return the most memory this process ever held, MiB. (getrusage would count what forked it.)"""
+    """Return the peak memory of this process, MiB. (getrusage would count that of its parent before the fork.)"""
     status = Path("/proc/self/status")
     if status.exists():
         held = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))
@@ -268,7 +268,7 @@ def peak_mb() -> float:
 
 
 def main(kind: str, **arguments: Any) -> None:
-    """Prepare, say so by a line, and do the work for each line read; the figures of each turn are a line."""
+    """Prepare, print a line, and do the work for each line read; print the figures of each turn as a line."""
     began, out = time.perf_counter(), sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         run = KINDS[kind](**arguments)

@@ -1,9 +1,9 @@
-"""Ledger and caps: how long a release waits for its verdict, and in how much memory, by how many documents there are.
+"""Ledger and caps: time and memory of a release's verdict, by the number of documents.
 
-A ledger with one release of so many documents, of the lengths of C4 (log-normal, 320 words on average), and a second
-release planned, whose entries lie in files as a run's pass leaves them. Two processes look at them. Nothing is
-tokenised: the pass that notes readings is measured by ``corpus``. ``whole`` is a run from the text: tiny documents,
-with a cap, and what the process that drives it holds.
+A ledger has one release of this many documents, with the lengths of C4 (log-normal, 320 words on average), and a
+planned second release, whose entries are in files as a run's pass leaves them. Two processes read them. Nothing is
+tokenized: ``corpus`` measures the pass that records readings. ``whole`` is a run from the text: tiny documents, with a
+cap, and the memory of the driver.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
 
 
 def whole(documents: str) -> Table:
-    """Return what a whole release of tiny documents takes, without a ledger and with one, under a cap."""
+    """Return the cost of a whole release of tiny documents, without a ledger and with a ledger under a cap."""
     table = Table(
         f"A release of {int(documents):,} documents of 3 words from 16 files, {WORKERS} processes",
         ("ledger", "wall s", "CPU s", "driver MiB", "a worker MiB"),
@@ -84,7 +84,7 @@ def whole(documents: str) -> Table:
 
 
 def apart(what: str, *arguments: str) -> dict[str, Any]:
-    """Return what a process of its own measures."""
+    """Return the measurements of a separate process."""
     told = subprocess.run(
         [sys.executable, "-m", "benchmarks.ledger", what, *arguments],
         check=True, stdout=subprocess.PIPE, text=True, cwd=inputs.ROOT,
@@ -115,7 +115,7 @@ def entries(documents: int, release: str, random: np.random.Generator) -> Iterat
 
 
 def prepare(folder: str, documents: int) -> tuple[Ledger, list[Held]]:
-    """Return a ledger in the folder that holds one release, and what a second one of the same documents plans."""
+    """Return a ledger with one release in the folder, and the plan of a second release of the same documents."""
     random = np.random.default_rng(0)
     ledger = Ledger.open(f"{folder}/ledger")
     ledger.enter(list(_written(f"{folder}/before", entries(documents, "before", random), ledger.secret)), None)
@@ -130,7 +130,7 @@ def _written(folder: str, found: Iterator[Entry], secret: bytes) -> Iterator[Hel
 
 
 def measured(work: Callable[[Local], object]) -> dict[str, Any]:
-    """Return what some work takes on two processes: seconds, and the most that this process and a worker held."""
+    """Return the cost of some work on two processes: seconds, and the peak memory of this process and of a worker."""
     engine = Local(WORKERS)
     before, began = _cpu(), time.perf_counter()
     work(engine)
@@ -163,7 +163,7 @@ def measure(folder: str, name: str) -> dict[str, Any]:
 
     def work(engine: Local) -> None:
         watching = spread.watching(engine, folder)
-        tempfile.tempdir = folder  # where a listing spreads
+        tempfile.tempdir = folder  # if a listing spreads rows
         if name == SHOWN:
             Callers(ledger.url).spent(engine=watching)
         else:

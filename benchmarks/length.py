@@ -1,4 +1,4 @@
-"""Where a filled document ends: what a reader with a language model finds out, by epsilon.
+"""The end of a padded document: what a reader with a language model finds out, by epsilon.
 
 Texts are passages of 101 to 200 words of one cell of the grid (``--pad 100``). The reader knows the mechanism, its
 epsilon and the grid, and how words follow one another: a trigram model of the *same* articles, which is more than a

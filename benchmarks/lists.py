@@ -1,4 +1,7 @@
-"""Several lists beside one: what choosing a list costs, for a corpus and for the bare mechanism; and the orders."""
+"""Several lists compared with one: the cost of choosing a list, for a corpus and for the mechanism alone.
+
+And orders.
+"""
 
 import statistics
 import time
@@ -46,7 +49,7 @@ def speed(spaces: dict[int, Space]) -> Table:
         timed: dict[int, tuple[list[float], list[float]]] = {count: ([], []) for count in COUNTS}
         made = {count: cv.mechanism(name, space) for count, space in spaces.items()}
         kernels = {count: Release(one, cv.Budget(1.0), key=cv.Key.for_tests()).kernel() for count, one in made.items()}
-        for repeat in range(REPEATS + 1):  # taking turns; the first is not counted
+        for repeat in range(REPEATS + 1):  # in turns; the first is not counted
             for count in COUNTS:
                 began = time.perf_counter()
                 kernels[count].privatize(texts, list(range(len(texts))), "text")
@@ -74,7 +77,7 @@ def speed(spaces: dict[int, Space]) -> Table:
 
 
 def orders(vectors: Vectors) -> Table:
-    """Compare the orders of a list: their length, and how far replacements lie from the word."""
+    """Compare the orders of a list: their length, and the distance of replacements from the word."""
     table = Table(
         f"Orders of a list of {len(vectors):,} words; mean distance of a replacement under ring-geometric",
         ("order", "seconds", "mean step", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)),

@@ -1,4 +1,4 @@
-"""Command lines as processes of their own: status, wall and CPU seconds, peak memory of the driver and of all."""
+"""Command lines as separate processes: status, wall and CPU seconds, peak memory of the driver and of all."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ _EVERY_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Measured:
-    """What one command took; memory in MiB."""
+    """The cost of one command; memory in MiB."""
 
     wall: float
     cpu: float

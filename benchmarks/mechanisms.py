@@ -1,6 +1,6 @@
-"""All mechanisms on the peers' vectors: preparation, tokens a second, memory, N_w and S_w beside the definitions'.
+"""All mechanisms on the peers' vectors: preparation, tokens per second, memory, N_w and S_w against the definition.
 
-Each figure comes from a process of its own, held to one thread: ``python -m benchmarks.mechanisms JSON``.
+Each figure comes from a separate process with one thread: ``python -m benchmarks.mechanisms JSON``.
 """
 
 import json
@@ -83,7 +83,7 @@ def peer_rates(driver: str, table: Table) -> dict[float, float]:
 
 
 def measure(at: str, name: str, epsilon: float) -> dict[str, Any]:
-    """Return what one mechanism does at one epsilon."""
+    """Return the figures of one mechanism at one epsilon."""
     mechanism = cv.mechanism(name, cv.load_space(at))
     size = len(mechanism.space)
     rng = np.random.default_rng(0)

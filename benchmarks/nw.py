@@ -1,6 +1,6 @@
 """N_w (share of draws equal to the input) and S_w (distinct outputs a word) on the peers' inputs.
 
-Held against what the published definition gives there; the control, another epsilon, has to be told apart.
+They are compared with the published definition; the control, another epsilon, must be distinguished.
 """
 
 import math

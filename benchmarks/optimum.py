@@ -1,8 +1,8 @@
 """How far mechanisms are from the best possible: linear programs over all laws of a small vocabulary.
 
 A law P over n words that maximizes the expected similarity of a word and its replacement, by public frequency, where
-the best guess from one replacement is right for at most a share of the words, or where P is private for epsilon times
-a distance. Nothing with that risk, or that promise, can keep more. Solved by HiGHS.
+the best guess from one replacement is right for at most a share of the words, or where P is private for epsilon times a
+distance. No law with that risk, or that guarantee, can keep more. Solved by HiGHS.
 """
 
 import functools
@@ -23,11 +23,11 @@ from corpusveil.spaces import Space, Vectors, Vocabulary, read_counts
 from corpusveil.spaces.word_prior import prior_of
 
 WORDS, AMONG, SEEDS = 32, 2000, 3
-"""Words of a vocabulary, drawn among so many of the most frequent ones, and how many vocabularies."""
+"""Words of a vocabulary, the number of most frequent words to draw from, and the number of vocabularies."""
 RISKS, EPSILONS = (0.3, 0.5, 0.7), (0.5, 1.0, 2.0)
 STEPS = 24
 FAR = 12.0
-"""Promises of more nats are left out, since their factors are beyond the solver: the best is no worse for that."""
+"""Bounds of more nats are left out, since their factors are beyond the solver, which cannot lower the optimum."""
 Floats = npt.NDArray[np.float64]
 
 

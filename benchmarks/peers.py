@@ -1,4 +1,4 @@
-"""The peers' own inputs and drivers, run as they are, in an environment of their own.
+"""The peers' own inputs and drivers, run unchanged, in a separate environment.
 
 ``CORPUSVEIL_BENCH_PEERS`` names the folder of drivers (default: ``../shared/bench/peers`` beside the project).
 """

@@ -1,6 +1,6 @@
-"""The collocation flow on real text: which measure finds multiword entries, neighbours, trainers, strategies S1 to S4.
+"""The collocation flow on real text: measures that find multiword entries, neighbors, trainers, strategies S1 to S4.
 
-Takes about an hour on two cores the first time; what the flow makes is kept in the work folder.
+It takes about an hour on two cores the first time; its artefacts are kept in the work folder.
 """
 
 import difflib
@@ -158,7 +158,7 @@ def quality(vectors: Path) -> tuple[float, float, float]:
 
 
 def strategies(flow: Path, shared: Path) -> Table:
-    """S1 to S4 with CMP: words that stay, and how far the average of a text's words moves."""
+    """S1 to S4 with CMP: unchanged words, and how far the average of a text's words moves."""
     texts = pq.read_table(shared / "tasks" / "rte.parquet")["text"].to_pylist()[:DOCUMENTS]
     neutral = cv.read_vectors(inputs.vectors())
     lookup = {word: number for number, word in enumerate(neutral.words)}

@@ -1,8 +1,8 @@
-"""``evaluate release`` on text that the dependencies ship: what it costs for 10,000 documents, and what it finds.
+"""``evaluate release`` on text that the dependencies ship: its cost for 10,000 documents, and its findings.
 
-Documents are 10,000 passages of 50 words of news and of an encyclopedia. What a model should still learn is which of
-the two a passage is of; what no attacker should learn is which of the ten longest articles. The space is made of the
-same text, which is public. Anyone can repeat it: nothing is downloaded.
+Documents are 10,000 passages of 50 words of news and of an encyclopedia. A model should still predict which of the two
+a passage comes from; no attacker should infer which of the ten longest articles. The space is made of the same text,
+which is public. Anyone can repeat it: nothing is downloaded.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ EPSILONS = (0.5, 1.0, 3.0, 5.0)
 OTHER = "diffractor-geometric"
 SEEDS = 5
 SECONDS = 120.0
-"""What the page may take for 10,000 documents on two cores."""
+"""The target time of the page for 10,000 documents on two cores."""
 OVER = (
     ("words unchanged", "unchanged"),
     ("words guessed, Bayes-optimal", "guessed"),
@@ -105,7 +105,8 @@ def passages() -> list[dict[str, Any]]:
 
 def as_released(found: Findings) -> Table:
     table = Table(
-        "As released, ring-geometric at epsilon 1", ("figure", "value", "floor", "less original, points", "by")
+        "As released, ring-geometric at epsilon 1",
+        ("figure", "value", "floor", "difference from original, points", "by"),
     )
     for one in found.measures:
         if one.epsilon is None:

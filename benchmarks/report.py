@@ -1,4 +1,4 @@
-"""Tables as docs/figures.md shows them, with the load of the machine that they were measured on."""
+"""Tables as in docs/figures.md, with the load of the machine during the measurement."""
 
 import json
 import os
@@ -13,7 +13,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class Skipped(Exception):
-    """Something that a benchmark needs is not on this machine; says what."""
+    """A requirement of a benchmark is not on this machine; the message names it."""
 
 
 def load() -> str:
@@ -59,7 +59,7 @@ class Table:
 
 
 def show(value: Any) -> str:
-    """Return a figure with three or four digits that mean something."""
+    """Return a figure with three or four significant digits."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return str(value)
     if value != value:  # noqa: PLR0124 - not a number: not measured

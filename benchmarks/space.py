@@ -1,4 +1,4 @@
-"""Building a space: read, one exact greedy list, digest, save; and what a list in cells loses."""
+"""Building a space: read, one exact greedy list, digest, save; and the loss of a list in cells."""
 
 import time
 
@@ -24,7 +24,7 @@ def run() -> list[Table]:
 
 
 def many() -> Table:
-    """As many words as GloVe 6B has: those of the shared data, and words beside them."""
+    """As many words as in GloVe 6B: those of the shared data, and words near them."""
     table = Table(
         f"A greedy list of {MANY:,} words × 300",
         ("words", "dimensions", "read s", "list, digest s", "whole s", "CPU s", "peak MiB"),
@@ -56,7 +56,7 @@ def usual() -> Table:
 
 
 def cells() -> Table:
-    """Hold lists in cells against the exact one, where that is quick: words so many steps apart, and replacements."""
+    """Compare lists in cells with the exact list, if that is quick: distances of words by steps, and replacements."""
     values = np.ascontiguousarray(cv.read_vectors(inputs.vectors()).vectors, np.float32)
     table = Table(
         f"Lists of {len(values):,} words in cells; distances as shares of that of any two words; {inputs.origin()}",

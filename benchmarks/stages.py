@@ -1,4 +1,4 @@
-"""Where the time of the whole job goes: its own functions, each with a clock, callers not charged for callees."""
+"""The time of the whole job by stage: its functions, each with a clock that excludes callees."""
 
 import functools
 import time
@@ -32,7 +32,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
 
 
 class Profiler:
-    """CPU seconds by stage: steadier than wall time where others work, too."""
+    """CPU seconds by stage: steadier than wall time on a busy machine."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(STAGES, 0.0)

@@ -1,4 +1,4 @@
-"""What private text is still good for, and what attackers learn: over epsilon, over strategies, at equal risk.
+"""The utility of private text, and what attackers learn: over epsilon, over strategies, at equal risk.
 
 Takes about a quarter of an hour of one core the first time; models of collocations are kept in the work folder.
 """
@@ -42,11 +42,11 @@ from corpusveil.transforms.strategies import follow
 SEEDS, FEWER_SEEDS = 5, 3
 EPSILONS = (0.5, 1.0, 3.0, 5.0, 10.0)
 SIZES = {"sst2": (2000, 872), "ag_news": (1500, 1000), "blog_gender": (1500, 852)}
-"""Rows to train on and to test on; all that a set has where it has fewer."""
+"""Rows for training and testing; all rows of a smaller set."""
 
 BASES = (1.0, 5.0, 10.0, 25.0)
 FROM = 5.0
-"""From which base on collocations should pay, by the study."""
+"""The base from which collocations should help, by the study."""
 AVERAGE_WORDS = {"sst2": 8.82, "ag_news": 31.0}
 """SST-2 as the collocation study gives it, AG News as counted on the public set."""
 STRATEGY_SIZES = {"sst2": (1000, 600), "ag_news": (400, 300)}
@@ -62,7 +62,7 @@ TRIED = (0.001, 0.002, 0.005, 0.02, 0.05, 0.1, 0.35, 1.0, 2.0, 3.0)
 ATTACKED, SCALES = 4000, (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 RISK_SIZES = (1000, 872)
 TIE = 0.01
-"""Differences within which two are called equal: a deviation of the noise."""
+"""Differences that count as equal: a deviation of the noise."""
 AT_ONCE = 256
 """Samples that are held against all words at once."""
 
@@ -120,7 +120,7 @@ def releases(
     policy: cv.TextPolicy | None = None,
     joined: Any = None,
 ) -> list[list[str]]:
-    """Return private versions of a task under as many keys, the same ones in every run."""
+    """Return private versions of a task under several keys, the same in every run."""
     keys = [cv.Key(hashlib.sha256(f"benchmark {seed}".encode()).digest()) for seed in range(seeds)]
     made = [cv.Release(mechanism, budget, policy or cv.TextPolicy(), key, joined) for key in keys]
     return [cv.privatize(list(task.texts), one, cv.RowNumbers(task.name)) for one in made]
@@ -265,7 +265,7 @@ def by_strategy(task: LabelledTexts, strategy: str, mechanism: Mechanism, base: 
 
 
 def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
-    """Ring-geometric beside 1-Diffractor and CMP, at equal risk and at equal plain LDP."""
+    """Ring-geometric compared with 1-Diffractor and CMP, at equal risk and at equal plain LDP."""
     task = subset(shared, "sst2", RISK_SIZES)
     known = baselines(task, MODEL, range(FEWER_SEEDS))
     encoder = AveragedVectors(space, centred=True)
@@ -338,7 +338,7 @@ def sampled_curve(mechanism: Mechanism, prior: Prior) -> list[tuple[float, float
 
 
 def sampled_risk(mechanism: Mechanism, epsilon: float, prior: Prior, name: str) -> float:
-    """Return how often an attacker is right who guesses by ``ln frequency - c epsilon distance``, c fitted on half."""
+    """Return the success of an attacker who guesses by ``ln frequency - c epsilon distance``, c fitted on half."""
     drawn = np.random.default_rng(0).choice(prior.words.size, ATTACKED, p=prior.shares)
     draws = Draws.of_tokens(DrawKey.derive(cv.Key.for_tests(), "00" * 32), ATTACKED, document=name)
     seen = mechanism.space.vectors[mechanism.privatize(prior.words[drawn].astype(np.int32), epsilon, draws)]

@@ -1,4 +1,4 @@
-"""100,000 shards of ten documents: what planning, running and verifying take, and the memory of the driver."""
+"""100,000 shards of ten documents: the cost of planning, running and verifying, and the memory of the driver."""
 
 import gzip
 import os

@@ -1,10 +1,10 @@
-"""Every mechanism at equal contextual risk: as published, balanced, denoised; what is kept and what attackers learn.
+"""Every mechanism at equal contextual risk: as published, balanced, denoised; utility, and what attackers learn.
 
     python -m benchmarks utility [--quick | --full] [--risk .5 ...] [--task sst2 ...] [--mechanism cmp ...]
 
 Epsilon is chosen for each mechanism and space so that the contextual attacker guesses the same share of public words
 (``contextual.py``); then the task sets are released under five keys, denoised, and measured. Each cell is kept in the
-work folder, so that a run goes on where the last one stopped. ``--quick``, the default: the 12,000 most frequent words
+work folder, so that a run resumes where the last one stopped. ``--quick``, the default: the 12,000 most frequent words
 and some rows of each set; ``--full``: all words and more rows.
 """
 
@@ -69,7 +69,7 @@ SIZES = {
 }
 """Rows to train on and to test on."""
 BEGINNING = {"quick": 60, "full": 0}
-"""So many words of a text, 0 for all; blogs are long."""
+"""The most words of a text, 0 for all; blogs are long."""
 WORDS = {"quick": 12_000, "full": 0}
 """The most frequent words, which are the space; 0: all."""
 TASK_NAMES = {"sst2": "SST-2", "ag_news": "AG News", "blog_gender": "blogs"}
@@ -80,7 +80,7 @@ SIMILAR_BY = "GloVe vectors, 25 dimensions"
 ERRORS = 2.0
 CHART = inputs.ROOT / "docs" / "equal-risk.svg"
 CHART_FIGURES = inputs.ROOT / "corpusveil" / "evaluation" / "report" / FILE
-"""What reports of releases draw the same chart from."""
+"""The data of the same chart in reports of releases."""
 
 MODEL = Tfidf(words=1)
 Values = dict[str, list[float]]
@@ -133,7 +133,7 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
 def measure(
     size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[str], spaces: Sequence[str]
 ) -> list[Cell]:
-    """Return all cells of a risk; those that no epsilon has are left out."""
+    """Return all cells of a risk, except those without an epsilon."""
     shared = inputs.data()
     if shared is None or not all((shared / "tasks" / f"{name}.parquet").is_file() for name in tasks):
         raise Skipped("the shared data and its task sets are not on this machine.")
@@ -227,7 +227,7 @@ def figures(task: LabelledTexts, texts: Sequence[str], space: Space, originals: 
 
 @functools.cache
 def independent(weighted: bool) -> AveragedVectors:
-    """Return averaged vectors that no space here is made of; ``weighted`` against frequency."""
+    """Return averaged vectors from which no space here is made; ``weighted`` against frequency."""
     shared = inputs.data()
     assert shared is not None
     vectors = cv.read_vectors(str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz"))
@@ -304,7 +304,7 @@ def interval(values: Sequence[float], digits: int = 3) -> str:
 
 
 def targets(told: Table, cells: Sequence[Cell]) -> None:
-    """Ask of ours, balanced and denoised, to be above every published mechanism as published, by two errors."""
+    """Check that ours, balanced and denoised, is above every mechanism as published, by two standard errors."""
     for ours in (cell for cell in cells if cell.mechanism in OURS and cell.space == "balanced"):
         for other in (cell for cell in cells if cell.mechanism in PUBLISHED and cell.space == "plain"):
             for name in ("similarity", "weighted", "private-original"):
@@ -316,7 +316,7 @@ def targets(told: Table, cells: Sequence[Cell]) -> None:
 
 
 def equal_risk(size: str, task: str, cells: Sequence[Cell]) -> EqualRisk:
-    """Return what the chart shows, and what stands beside it: mean similarities of a task, of all cells."""
+    """Return the data of the chart: mean similarities of a task, of all cells, and their description."""
     some = [cell for cell in cells if cell.task == task]
     newest = max(_path(size, task, cell.mechanism, cell.space, cell.risk).stat().st_mtime for cell in some)
     points = [

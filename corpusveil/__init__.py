@@ -48,15 +48,15 @@ _PUBLIC = {
     "corpusveil.transforms.table": ("privatize", "privatize_table"),
     "corpusveil.transforms.term_vectors": ("term_vectors",),
 }
-"""Public names by the module that has them, which is imported when a name is first used.
+"""Public names and their modules, which are imported when a name is first used.
 
-Mechanisms are not among them: their classes come from the registry, so that a mechanism is one file.
+Mechanisms are not listed: their classes come from the registry, so that a mechanism is one file.
 ``scripts/public_names.py`` writes both into ``__init__.pyi``, for type checkers and editors.
 """
 
 
 def _places() -> dict[str, tuple[str, str]]:
-    """Return for each public name but mechanisms the module, and what it is called there."""
+    """Return the module and the original name of each public name, except mechanisms."""
     named = [(module, *one.split(" as ")) for module, several in _PUBLIC.items() for one in several]
     return {names[-1]: (module, names[0]) for module, *names in named}
 

@@ -1,7 +1,7 @@
-"""The words that options, keys of a configuration and fields may be.
+"""The allowed words of options, configuration keys and fields.
 
-They stand here, and not beside what they choose between, because the help of the command line needs them and has to
-start at once: this module imports nothing.
+They are in a separate module that imports nothing, because the help of the command line needs them and has to start at
+once.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ Compare = Literal["stamp", "content"]
 """When a shard counts as changed: by its size and its store's stamp, then by content; or by content alone."""
 
 CsvFormulas = Literal["keep", "escape"]
-"""What becomes of a cell of CSV that a spreadsheet would take for a formula: as it is, or an apostrophe before it."""
+"""The treatment of CSV cells that a spreadsheet would run as a formula: unchanged, or behind an apostrophe."""
 CSV_FORMULAS: tuple[CsvFormulas, ...] = get_args(CsvFormulas)
 
 Duplicates = Literal["independent", "same-noise", "drop"]
-"""What becomes of equal texts under different identities."""
+"""The treatment of equal texts with different identities."""
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 
 Hyphens = Literal["split", "join"]
-"""What a hyphen between two letters does: *long-term* is three tokens, or one word."""
+"""The treatment of a hyphen between two letters: *long-term* is three tokens, or one word."""
 HYPHENS: tuple[Hyphens, ...] = get_args(Hyphens)
 
 Measure = Literal["pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice"]
-"""How much more often than by chance words stand together."""
+"""Measures of how much more often than by chance words are adjacent."""
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 OnBadRows = Literal["fail", "quarantine"]
-"""What becomes of rows that can't be read: the run stops, or they are set aside among the private records."""
+"""The treatment of unreadable rows: the run stops, or they are set aside among the private records."""
 
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
-"""What becomes of a class of tokens."""
+"""The policies for a class of tokens."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 NumberPolicy = Literal["privatize", "resample", "mask", "drop", "keep", "surrogate"]
-"""What becomes of numbers: what becomes of any class of tokens, or another number of the same shape."""
+"""The policies for numbers: those of any class of tokens, or another number of the same shape."""
 NUMBER_POLICIES: tuple[NumberPolicy, ...] = get_args(NumberPolicy)
 
 RiskOf = Literal["word", "context"]
-"""Whose risk epsilon is chosen by: a reader of single words, or one who also knows a language model."""
+"""The reader whose risk chooses epsilon: a reader of single words, or a reader with a language model."""
 RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)

@@ -14,17 +14,17 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
 
 compiled: Any = numba.njit(cache=True, nogil=True, _nrt=False, no_cfunc_wrapper=True)
-"""Compile a function that makes no array. Other threads go on while it runs: those of leases and signals.
+"""Compile a function that makes no array. Other threads, of leases and signals, continue while it runs.
 
 Without numba's reference counting: it counts every array that one compiled function hands to another, which took up to
 three quarters of the time of loops that call small functions for each token.
 """
 
 called: Any = numba.njit(cache=True, nogil=True, _nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True)
-"""Compile a function that only compiled ones call: called from Python, it crashes.
+"""Compile a function that only compiled functions call: called from Python, it crashes.
 
-It gets no entry from Python: for each array that it takes that is a good deal to compile, and to optimize again in
-every caller. Arguments of one type wherever it is called spare as much: ``np.int64(0)``, since a literal is a type.
+It has no entry from Python, which would take long to compile for each array argument, and to optimize again in every
+caller. Arguments of the same type at every call save as much: ``np.int64(0)``, since a literal is a type.
 """
 
 inlined: Any = numba.njit(

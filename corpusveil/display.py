@@ -68,7 +68,7 @@ class Card:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """Return the card as HTML that stands alone; every value is escaped."""
+        """Return the card as self-contained HTML; every value is escaped."""
         parts = [f"<div><strong>{html.escape(self.title)}</strong>"]
         if self.fields:
             rows = "".join(
@@ -88,25 +88,25 @@ def _paragraphs(value: str | Sequence[str]) -> Sequence[str]:
 class Shown(abc.ABC):
     """A value that prints as its card.
 
-    A card shows no key and no text; where it shows what was counted in private, its title says so.
+    A card shows no key and no text; if it shows private counts, its title says so.
     """
 
     __slots__ = ()
 
     @abc.abstractmethod
     def card(self) -> Card:
-        """Return what is shown."""
+        """Return the card."""
 
     def __repr__(self) -> str:
         return self.card().text()
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML for a notebook."""
         return self.card().html()
 
 
 def round_up(bound: float, digits: int) -> float:
-    """Return a bound with so many digits, rounded up; infinity stays."""
+    """Return a bound with this many digits, rounded up; infinity is unchanged."""
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     return bound if math.isinf(bound) else float(context.create_decimal(repr(float(bound))))
 
@@ -120,5 +120,5 @@ def rounded_up(bound: float | None) -> str:
 
 
 def figure(spent: float) -> str:
-    """Write what was spent for a person: three digits, rounded up, and none of them as a power of ten."""
+    """Write spending for a reader: three digits, rounded up, without a power of ten."""
     return "inf" if math.isinf(spent) else f"{decimal.Decimal(repr(round_up(spent, 3))).normalize():,f}"

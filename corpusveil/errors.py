@@ -1,4 +1,4 @@
-"""The errors a person sees: one sentence that says what, where and what to do, and a code that stays.
+"""The errors that users see: one sentence that says what, where and what to do, and a stable code.
 
 A sentence may be improved in any release; ``error.code`` is part of the interface, and so are the classes.
 ``scripts/error_codes.py`` writes ``docs/errors.md`` from the docstrings here.
@@ -138,7 +138,7 @@ def worker_killed() -> EngineError:
 
 
 def either(choices: Iterable[object]) -> str:
-    """Return choices as they stand in a sentence: a, b or c."""
+    """Return choices for a sentence: a, b or c."""
     *others, last = map(str, choices)
     return f"{', '.join(others)} or {last}" if others else last
 

@@ -1,4 +1,4 @@
-"""Who may write to what is run, or decides an output: nobody but the user, and root."""
+"""A check of files that are run, or decide an output: only the user and root may write to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 def refuse_others(path: Path, *, link: bool = False) -> None:
     """Raise UserError unless a folder or file is the user's, or root's, and nobody else may write to it.
 
-    With ``link`` it may be a link to such a one: the user named it. Otherwise it may not.
+    With ``link`` it may also be a link to such a file, because the user named it.
     """
     try:
         found = path.stat() if link else path.lstat()

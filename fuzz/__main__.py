@@ -1,4 +1,4 @@
-"""``python -m fuzz READER... [--seconds N]``: fuzz readers, say what was found; ``--repeat FILE`` tries one input."""
+"""``python -m fuzz READER... [--seconds N]``: fuzz readers, and report findings; ``--repeat FILE`` tries one input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DONE = re.compile(rb"#(\d+)\s")
 
 
 def fuzz(name: str, seconds: int) -> int:
-    """Fuzz one reader for so long; return how many findings there are."""
+    """Fuzz one reader for this time; return the number of findings."""
     corpus, findings = HOME / "corpus" / name, HOME / "findings"
     for folder in (corpus, findings):
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def fuzz(name: str, seconds: int) -> int:
 
 
 def main() -> int:
-    """Run what the command line names."""
+    """Run the readers that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("reader", nargs="+", choices=[*READERS, "all"])
     parser.add_argument("--seconds", type=int, default=60, help="for each reader")

@@ -14,7 +14,7 @@ RAW = 0x80
 
 
 def packed(data: bytes, codec: str, *, raw: bool) -> bytes:
-    """Return bytes compressed in two parts, as they come when they are ``raw`` or nothing compresses them."""
+    """Return bytes compressed in two parts, or unchanged if they are ``raw`` or the format has no compression."""
     if raw or not codec:
         return data
     half = len(data) // 2
@@ -25,7 +25,7 @@ def packed(data: bytes, codec: str, *, raw: bool) -> bytes:
 
 
 def changed(whole: bytes, edits: bytes) -> bytes:
-    """Return a file with bytes changed: of every three of ``edits`` two say where, one what stands there then."""
+    """Return a file with changed bytes: of every three of ``edits``, two are the place, and one is the new byte."""
     data = bytearray(whole)
     for at in range(0, len(edits) - 2, 3):
         if data:
@@ -43,7 +43,10 @@ def zipped(members: Sequence[tuple[str, bytes]]) -> bytes:
 
 
 def pieces(data: bytes, count: int) -> list[bytes]:
-    """Split bytes into so many, each but the last preceded by its length in two bytes; what is not there is empty."""
+    """Split bytes into this many pieces, each except the last preceded by its length in two bytes.
+
+    Missing pieces are empty.
+    """
     found = []
     for _ in range(count - 1):
         length = int.from_bytes(data[:2], "little")

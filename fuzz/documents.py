@@ -22,13 +22,13 @@ from fuzz.containers import RAW, changed, one, packed, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 
 BLOCK = 4
-rows.BLOCK_ROWS = parquet.BLOCK_ROWS = BLOCK  # small sizes, so that small inputs have borders of every kind
+rows.BLOCK_ROWS = parquet.BLOCK_ROWS = BLOCK  # small sizes, so that small inputs have every kind of boundary
 rows.BATCH_BYTES = parquet.BATCH_BYTES = 48
 parquet._READ_ROWS = 3
 compression.CHUNK_BYTES = 24
 
 CHOICES = (Columns(), Columns(id="id"), Columns(keep=("a",)), Columns(id="a", keep=("id", "a")))
-"""What is read of an input, by two bits of its first byte."""
+"""The columns that are read, by two bits of the first byte."""
 JSON_LINES = [
     f'{{"text": "{CANARY} one", "id": 1, "a": [1, {{"b": "{CANARY}"}}]}}',
     f'{{"id": "x", "a": 123456789012345678901234567890, "text": "\\ud83e\\uddff\\n{CANARY}"}}',
@@ -42,7 +42,7 @@ LINES = {"jsonl": JSON_LINES, "csv": CSV_LINES, "txt": TEXT_LINES}
 
 @dataclass
 class Rows:
-    """Every sound row of a file, and why others are none."""
+    """Every valid row of a file, and the faults of other rows."""
 
     numbers: list[int]
     texts: list[str]
@@ -176,7 +176,7 @@ KINDS = (
 
 
 def _table(content: bytes) -> bytes:
-    """Return a Parquet file of a table that bytes describe, and its bytes changed as others say."""
+    """Return a Parquet file of a table that bytes describe, with further bytes as edits."""
     described, edits = pieces(content, 2)
     given = atheris.FuzzedDataProvider(described)
     size = given.ConsumeIntInRange(0, 20)

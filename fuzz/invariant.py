@@ -1,4 +1,4 @@
-"""What holds for every input: sound data, or one sentence that names the file and quotes nothing of it."""
+"""The invariant of every input: valid data, or one sentence that names the file and quotes nothing from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 from corpusveil.errors import UserError, WorkError
 
 CANARY = "qzvxkwj"
-"""Stands in every seed where private text would stand; no message may hold it."""
+"""Replaces private text in every seed; no message may contain it."""
 LONGEST_MESSAGE = 600
 
 R = TypeVar("R")
@@ -22,9 +22,9 @@ class Finding(Exception):
 
 @dataclass(frozen=True)
 class Reader:
-    """One family of files: sound inputs to begin with, and a check of any bytes in a folder of its own.
+    """One family of files: valid inputs as seeds, and a check of any bytes in a separate folder.
 
-    What the bytes mean is the reader's matter: the first one often says how the others are wrapped.
+    The reader defines the meaning of the bytes: the first often says how the others are wrapped.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Reader:
 
 
 def need(holds: object, promise: str) -> None:
-    """Raise Finding unless something holds."""
+    """Raise Finding unless a condition holds."""
     if not holds:
         raise Finding(promise)
 

@@ -1,4 +1,4 @@
-"""Judged search: passages and queries with tabs, and judgements of TREC."""
+"""Judged search: passages and queries with tabs, and judgments of TREC."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _file(data: bytes, folder: Path, name: str) -> Path:
 
 
 def check_passages(data: bytes, folder: Path) -> None:
-    """What was read and is written again as lines reads the same."""
+    """Data that were read and written again as lines are read equally."""
     if not data:
         return
     path = _file(data, folder, "passages.tsv")
@@ -33,7 +33,9 @@ def check_passages(data: bytes, folder: Path) -> None:
     rows = [row for ids, texts in found for row in zip(ids, texts, strict=True)]
     need(all(id == id.strip() and id for id, _ in rows), "an id with blanks around it")
     again = folder / "again.tsv"
-    again.write_bytes(b"\n" + "".join(f"{id}\t{text}\n" for id, text in rows).encode())  # no mark stands first
+    again.write_bytes(
+        b"\n" + "".join(f"{id}\t{text}\n" for id, text in rows).encode()
+    )  # there is no mark at the beginning
     read = list(itertools.chain.from_iterable(zip(*some, strict=True) for some in read_rows(str(again))))
     need([(id, text.rstrip("\r")) for id, text in rows] == read, "rows that read otherwise when written again")
 

@@ -1,4 +1,4 @@
-"""Vectors in every form, spaces, and the lists and counts beside them."""
+"""Vectors in every format, spaces, and their lists and counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MATRIX = (np.arange(12, dtype=np.float32).reshape(6, 2) - 3.5) / 7
 
 
 def need_vectors(found: Vectors) -> None:
-    """Raise Finding unless vectors are what they promise to be."""
+    """Raise Finding unless vectors keep their invariants."""
     need(found.vectors.dtype == np.float32 and found.vectors.shape[0] == len(found.words) >= 2, "a wrong matrix")
     need(np.isfinite(found.vectors).all(), "a number that is not finite")
     need(len(set(found.words)) == len(found.words), "a word that is there twice")
@@ -137,7 +137,7 @@ def _vocabulary(counts: np.ndarray | None = None) -> Vocabulary:
 
 
 def check_space(data: bytes, folder: Path) -> None:
-    """Open a space with one file changed; what opens is sound and, saved, opens again as the same."""
+    """Open a space with one changed file; if it opens, it is valid and, after saving, opens as the same space."""
     parts = _parts()
     names = list(parts)
     choice, content = data[0] if data else 0, data[1:]
@@ -196,7 +196,7 @@ def _vocabulary_file() -> bytes:
 
 
 def _sign(where: Path) -> None:
-    """Give a changed space the digest and the sizes of what it holds, as somebody would who changed it on purpose."""
+    """Give a changed space the matching digest and sizes, as an attacker would."""
     try:
         told = json.loads((where / "_artifact.json").read_bytes())
         vocabulary = read_vocabulary(str(where / VOCABULARY))
@@ -235,7 +235,7 @@ def _counts(url: str) -> object:
 
 
 def check_numbers(data: bytes, folder: Path) -> None:
-    """Read public numbers; those that are sound are the same when they are written and read again."""
+    """Read public numbers; valid numbers are the same after writing and reading again."""
     path = folder / NUMBERS
     path.write_bytes(data[1:] if data[:1] == bytes([RAW]) else changed(_numbers_file(), data[1:]))
     found = refused(lambda: read_numbers(str(folder)), path)

@@ -1,4 +1,4 @@
-"""What corpusveil keeps for itself: configurations, keys, records, schedules, leases, ledgers, tables, checkpoints."""
+"""The state of corpusveil: configurations, keys, records, schedules, leases, ledgers, tables, checkpoints."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ alpha = 0.025
 
 
 def check_configuration(data: bytes, folder: Path) -> None:
-    """Read a configuration; what it is written out as is read as the same."""
+    """Read a configuration; its written form is read as the same."""
     path, again = folder / "x.toml", folder / "y.toml"
     path.write_bytes(data)
     found = refused(lambda: toml.read(str(path)), path, quotes=True)
@@ -94,7 +94,7 @@ def check_configuration(data: bytes, folder: Path) -> None:
 
 
 def check_key(data: bytes, folder: Path) -> None:
-    """Load a key, and what it is saved as."""
+    """Load a key, and its saved form."""
     path, again = folder / "x.key", folder / "y.key"
     path.write_bytes(data)
     path.chmod(0o600)
@@ -120,7 +120,7 @@ def _job(folder: Path) -> ShardJob:
 
 @functools.cache
 def _records() -> dict[str, bytes]:
-    """Return what a finished run leaves among its records, and its manifest."""
+    """Return the records of a finished run, and its manifest."""
     record = {
         "release": "d" * 64,
         "task": ["f" * 16, 0, None, "text", None, []],
@@ -157,7 +157,7 @@ def _records() -> dict[str, bytes]:
 
 
 def check_records(data: bytes, folder: Path) -> None:
-    """Go on with a run of which one record, or the manifest, was changed."""
+    """Resume a run after a change of one record, or of the manifest."""
     parts = _records()
     names = list(parts)
     name = names[(data[0] if data else 0) % len(names)]
@@ -192,7 +192,7 @@ def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
 
 
 def check_schedule(data: bytes, folder: Path) -> None:
-    """Say what is due, and what was done, when one file of the state was changed."""
+    """Print due and finished runs after a change of one file of the state."""
     names = ("runs/00001.plan.json", "runs/00001.done.json", "touched.json", "metrics.jsonl")
     parts = {f"state/{name}": seed[1:] for name, seed in zip(names, _schedule_seeds(), strict=False)}
     choice = data[0] if data else 0
@@ -212,7 +212,7 @@ def check_schedule(data: bytes, folder: Path) -> None:
 
 
 def check_lease(data: bytes, folder: Path) -> None:
-    """Take a lease behind another one whose files were changed."""
+    """Take a lease after another lease whose files were changed."""
     for path in folder.glob("lease/*"):
         path.unlink()
     (folder / "lease").mkdir(exist_ok=True)
@@ -236,7 +236,7 @@ def _entry() -> Entry:
 
 
 def check_ledger(data: bytes, folder: Path) -> None:
-    """Read an entry that was changed, add up what it says, and write it again."""
+    """Read a changed entry, add it up, and write it again."""
     choice, content = data[0] if data else 0, data[1:]
     path = folder / "ledger/entries/x.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -288,7 +288,7 @@ def check_artifact(data: bytes, folder: Path) -> None:
 
 
 def check_checkpoint(data: bytes, folder: Path) -> None:
-    """Go on with a training whose state was changed."""
+    """Resume a training whose state was changed."""
     (folder / "state.json").write_bytes(data)
     array = np.zeros((2, 2), np.float32)
     sink = io.BytesIO()

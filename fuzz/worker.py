@@ -1,4 +1,4 @@
-"""The process that fuzzes: notes each finding once and goes on; only a crash, a hang or a full memory ends it."""
+"""The fuzzing process: it records each finding once and continues; only a crash, a hang or a full memory ends it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with atheris.instrument_imports(include=["corpusveil", "tomllib"], exclude=COMPI
 
 
 def place(error: BaseException) -> str:
-    """Return what tells findings apart: the kind of error, its text when it is ours, and where it was raised."""
+    """Return the identity of a finding: the kind of error, its text if it is ours, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "corpusveil" in frame.filename.split("/")[:-1] or "/fuzz/" in frame.filename]
     at = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in ours[-3:]]

@@ -1,6 +1,6 @@
 """Write ``docs/errors.md``, the codes of errors and what they mean, from the docstrings of ``corpusveil/errors.py``.
 
-``make lint`` runs it; ``tests/api/test_error_codes.py`` fails where what is written is not what there is.
+``make lint`` runs it; ``tests/api/test_error_codes.py`` fails if the page is out of date.
 """
 
 from __future__ import annotations

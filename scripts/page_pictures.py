@@ -22,9 +22,9 @@ from tests.evaluation.report.browser import browser, find_browser
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pages"
 DOCUMENTS = 50
 SHOTS = {(1280, False): 2100, (390, False): 1700, (390, True): 1700}
-"""Width in pixels and whether it is dark, and how many pixels from the top are shown."""
+"""Width in pixels, whether it is dark, and the height in pixels from the top."""
 COLORS = 96
-"""Of a picture's palette, so that it stays small."""
+"""The colors of a picture's palette, so that it stays small."""
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
-"""Write ``corpusveil/__init__.pyi``, by which type checkers and editors know the names that are looked up when used.
+"""Write ``corpusveil/__init__.pyi``, from which type checkers and editors know the names that are imported on use.
 
-And ``docs/api.md``, the page of the documentation that shows what each of them is.
+Also write ``docs/api.md``, the documentation page of these names.
 
-``make lint`` runs it; ``tests/api/test_names.py`` fails where what is written is not what there is.
+``make lint`` runs it; ``tests/api/test_names.py`` fails if the files are out of date.
 """
 
 from __future__ import annotations

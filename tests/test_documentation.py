@@ -1,4 +1,4 @@
-"""What the documentation shows runs: every Python example, as it stands, in a process or a namespace of its own."""
+"""The documentation's Python examples run unchanged, each in its own process or namespace."""
 
 from __future__ import annotations
 

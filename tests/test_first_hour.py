@@ -1,4 +1,4 @@
-"""What somebody does who has nothing but the README: its first commands and lines, as they stand there."""
+"""The first hour of a user with only the README: its first commands and lines, unchanged."""
 
 from __future__ import annotations
 

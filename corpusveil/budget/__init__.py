@@ -1,4 +1,4 @@
-"""Document budgets, token budgets, and what they promise."""
+"""Document budgets, token budgets, and their guarantees."""
 
 from corpusveil.budget.budget import Budget
 

@@ -1,10 +1,10 @@
-"""What documents have spent: the readings of one release, and their composition over several.
+"""The spending of documents: the readings of one release, and their composition over several.
 
 The log-ratio of two documents of one skeleton is at most ``Σ ε_i d(w_i, w'_i)`` (``mechanisms.md`` §12): ``largest``,
 the greatest ε_i, times the sum of distances; ``total``, their sum, times the greatest distance; ``largest`` times the
 distance where one word differs. Releases with independent noise compose by adding each reading, in one metric only: a
-sum over two metrics means nothing. ``ldp`` bounds the ratio for any two documents of as many replaced tokens, and adds
-across metrics.
+sum over two metrics has no meaning. ``ldp`` bounds the ratio for any two documents with the same number of replaced
+tokens, and adds up across metrics.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def upward(value: Fraction) -> float:
 
 
 def added(values: Iterable[float]) -> float:
-    """Return the exact sum of float64 values, rounded up; infinity where one is."""
+    """Return the exact sum of float64 values, rounded up; infinite if a value is."""
     return added_times((value, 1) for value in values)
 
 
 def added_times(values: Iterable[tuple[float, int]]) -> float:
-    """Return the exact sum of float64 values, each taken so many times, rounded up; infinity where one is."""
+    """Return the exact sum of float64 values, each with its multiplicity, rounded up; infinite if a value is."""
     values = list(values)
     if any(value == math.inf for value, _ in values):
         return math.inf
@@ -43,9 +43,9 @@ def added_times(values: Iterable[tuple[float, int]]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What D documents spend in one release: ``tokens`` int64 [D], the others float64 [D], none of them too low.
+    """The spending of D documents in one release: ``tokens`` int64 [D], the others float64 [D], never too low.
 
-    ``tokens`` counts privatized tokens; ``ldp``, in nats, is over these and those that are drawn from public counts.
+    ``tokens`` counts privatized tokens; ``ldp``, in nats, covers these and tokens drawn from public counts.
     """
 
     tokens: npt.NDArray[np.int64]
@@ -59,8 +59,8 @@ def readings(
 ) -> Readings:
     """Return the readings of ``size`` documents.
 
-    ``documents`` int64 [K] is the document of each privatized token, ``epsilons`` float64 [K] what it gets, ``bounds``
-    float64 [K] its plain-LDP bound; ``resampled`` float64 [D] that of all tokens which public draws replace.
+    ``documents`` int64 [K] is the document of each privatized token, ``epsilons`` float64 [K] its epsilon, ``bounds``
+    float64 [K] its plain-LDP bound; ``resampled`` float64 [D] the bound of all tokens that public draws replace.
     """
     tokens = np.bincount(documents, minlength=size)
     largest = np.zeros(size)
@@ -78,7 +78,7 @@ def readings(
 
 
 def with_length(readings: Readings, epsilon: float) -> Readings:
-    """Return readings of documents whose length is one more thing that is told, at this epsilon a word more or less."""
+    """Return readings of documents whose length is disclosed, too, at this epsilon for each word of difference."""
     if not epsilon:
         return readings
     total, ldp = (np.nextafter(one + epsilon, np.inf) for one in (readings.total, readings.ldp))
@@ -86,7 +86,7 @@ def with_length(readings: Readings, epsilon: float) -> Readings:
 
 
 def unbounded(readings: Readings) -> Readings:
-    """Return readings of a mechanism that promises nothing: no epsilon bounds what it gives away."""
+    """Return readings of a mechanism without a guarantee: no epsilon bounds its privacy loss."""
     total, largest, ldp = (
         np.where(readings.tokens > 0, np.inf, one) for one in (readings.total, readings.largest, readings.ldp)
     )
@@ -94,7 +94,7 @@ def unbounded(readings: Readings) -> Readings:
 
 
 def joined(parts: Sequence[Readings]) -> Readings:
-    """Return the readings of several runs of documents as one."""
+    """Concatenate the readings of several runs of documents."""
     if not parts:
         return Readings(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
     columns = zip(*((part.tokens, part.total, part.largest, part.ldp) for part in parts), strict=True)

@@ -1,4 +1,4 @@
-"""How much epsilon each token of a document gets, and what that promises for the document."""
+"""The epsilon of each token of a document, and the resulting guarantee of the document."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from corpusveil.sampling.weights import check_epsilon
 
 _NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
 SMALLEST_DOCUMENT = 1e-80
-"""Shared by 2^62 tokens it is still above the smallest epsilon of a token."""
+"""Shared by 2^62 tokens, it is still above the smallest epsilon of a token."""
 
 
 def parse_weights(text: str) -> tuple[int, ...]:
-    """Return the weights that ``10:3,20:2,1`` stands for: ten tokens of weight 3, twenty of 2, all others of 1.
+    """Return the weights of ``10:3,20:2,1``: ten tokens of weight 3, twenty of weight 2, all others of weight 1.
 
     Raises UserError for anything else.
     """
@@ -43,7 +43,7 @@ def parse_weights(text: str) -> tuple[int, ...]:
 def dataset_budget(base: float, average_words: float | None) -> float:
     """Return the document budget ``base * average_words`` of the collocation study, by a text of average length.
 
-    The average has to come from public knowledge: that of the private corpus would disclose something of it.
+    The average has to come from public knowledge: that of the private corpus would disclose something about it.
     """
     if average_words is None:
         raise UnsetError(
@@ -56,10 +56,10 @@ def dataset_budget(base: float, average_words: float | None) -> float:
 
 
 def field_budget(epsilon: float, weights: str, field: str) -> float:
-    """Return the part of a document's budget that one of its text fields gets, by weights such as ``title:1,body:3``.
+    """Return the part of a document's budget for one of its text fields, by weights such as ``title:1,body:3``.
 
-    Rounded down, so that all of them together never exceed epsilon. The parts depend on nothing but the weights, and
-    the fields' releases add up (``mechanisms.md`` §12). Raises UserError for other forms and a field without weight.
+    Rounded down, so that all parts together never exceed epsilon. The parts depend on nothing but the weights, and the
+    fields' releases add up (``mechanisms.md`` §12). Raises UserError for other forms and a field without weight.
     """
     shares: dict[str, int] = {}
     for item in weights.split(","):
@@ -84,7 +84,7 @@ def written(epsilon: float) -> str:
 
 
 def times(epsilon: float, distance: str) -> str:
-    """Write the product of an epsilon and a distance; nobody needs to read a factor of 1."""
+    """Write the product of an epsilon and a distance, without a factor of 1."""
     return distance if epsilon == 1 else f"{written(epsilon)} times {distance}"
 
 
@@ -101,20 +101,20 @@ MOST_WEIGHTS = 1 << 16
 class Budget:
     """A budget of ``epsilon`` a token or a document, and how a document's is shared among its tokens.
 
-    ``per="token"``: every replaced token gets epsilon. ``per="document"``: the m replaced tokens of a document, some of
-    them perhaps collocations, share epsilon = E, each share rounded down to the public grid 2^(j/8) so that all of them
-    never exceed E. Tokens that are replaced by a public draw count, too: m is then what a reader of the output can
-    count anyway, and does not depend on which words the vocabulary has.
+    ``per="token"``: every replaced token gets epsilon. ``per="document"``: the m replaced tokens of a document,
+    including collocations, share epsilon = E. Each share is rounded down to the public grid 2^(j/8), so that the shares
+    never exceed E together. Tokens that are replaced by a public draw count, too, so a reader can count m in the output
+    anyway, and m does not depend on which words the vocabulary has.
 
     * ``uniform``: E / m each.
-    * ``word-share``: E / n each, n being all words of the document, whether they are replaced or not and also those
-      inside collocations: S1 and S2 of the collocation study, which spend less than the whole.
+    * ``word-share``: E / n each, n being all words of the document, replaced or not, including those inside
+      collocations: S1 and S2 of the collocation study, which do not spend all of E.
     * ``per-word``: a collocation of k words gets k shares of E / n, n being the words that are replaced.
     * ``position``: E w_i / (w_1 + … + w_m), w_i being the weight of the i-th replaced token. ``weights`` are whole
       numbers from 1 on; the last one is for all tokens that follow.
 
-    Raises UserError for values out of range, and for allocations that look at the words: their budgets say what the
-    words are, outside every bound (``mechanisms.md`` §12).
+    Raises UserError for values out of range, and for allocations that depend on the words: their budgets disclose the
+    words, outside every bound (``mechanisms.md`` §12).
     """
 
     epsilon: float
@@ -152,8 +152,8 @@ class Budget:
     def shares(self, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1) -> npt.NDArray[np.float64]:
         """Return the epsilon of a token that has ``part`` of ``whole`` shares; int64 [T], float64 [T].
 
-        What the two are depends on the allocation: 1 of m, 1 of n, k of n, or the weight of the token of the sum of
-        weights. Without a budget per document it is epsilon.
+        Both depend on the allocation: 1 of m, 1 of n, k of n, or the token's weight of the sum of weights. With a
+        budget per token, the result is epsilon.
         """
         if self.per == "token":
             return np.full(whole.size, self.epsilon)
@@ -172,9 +172,9 @@ class Budget:
         return np.asarray(sums[within] + (tokens - within) * weights[-1], dtype=np.int64)
 
     def of_words(self, words: int) -> dict[float, int]:
-        """Return the epsilons of a document's tokens, each with how many have it.
+        """Return the epsilons of a document's tokens, each with the number of its tokens.
 
-        The document has so many ``words``, all of them known, replaced and units by themselves.
+        All ``words`` of the document are known, replaced, and units of one word.
         """
         if words < 1:
             raise BadValueError(f"words = {words}: give 1 or more.")
@@ -190,7 +190,7 @@ class Budget:
         return {float(self.shares(np.array([words]))[0]): words}
 
     def promises(self, neighbors: str = _NEIGHBORS) -> tuple[str, ...]:
-        """Say what holds for a whole document against its ``neighbors``, in words: three readings of one bound."""
+        """State the guarantee of a whole document against its ``neighbors``, in words: three readings of one bound."""
         whole = written(self.epsilon)
         if self.per == "token":
             each, largest = times(self.epsilon, ""), f"{'' if self.epsilon == 1 else whole + ' '}m times "
@@ -210,13 +210,13 @@ class Budget:
 
     @property
     def share(self) -> str:
-        """What a replaced word of a document gets, in words."""
+        """The share of a replaced word of a document, in words."""
         fraction = {"uniform": "/ m", "word-share": "/ n", "per-word": "k / n", "position": "w / W"}
         return f"{written(self.epsilon)} {fraction[self.allocation]}"
 
     @property
     def shared_among(self) -> str:
-        """What the letters in ``share`` stand for."""
+        """The meaning of the letters in ``share``."""
         meant = {
             "uniform": "m replaced words",
             "word-share": "n words, replaced or not",
@@ -227,7 +227,7 @@ class Budget:
 
     @property
     def by_words(self) -> bool:
-        """Say whether how many words a unit has decides about shares."""
+        """Say whether shares depend on the number of words in a unit."""
         return self.allocation in ("word-share", "per-word")
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 Three bounds hold at once, and the smallest is stated. *Pure*: the sum of the tokens' largest losses, at any δ.
 *Composed*: bounds on hockey-stick divergences (``privacy_loss.py``), connected on a grid of losses, which can only
-enlarge them, and convolved by Google's dp-accounting. *Concentrated*: the sum of ρ, turned into ε by the optimal order
+increase them, and convolved by Google's dp-accounting. *Concentrated*: the sum of ρ, turned into ε by the optimal order
 (Canonne, Kamath, Steinke 2020); it costs nothing, however many tokens there are.
 
-Convolution is in float64, and cuts tails of mass 1e-15, which count as infinite loss. So ``ROUNDING`` is taken off δ,
-and added to ε, before anything is stated.
+Convolution is in float64, and cuts tails of mass 1e-15, which count as infinite loss. So ``ROUNDING`` is subtracted
+from δ, and added to ε, before a figure is stated.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from corpusveil.errors import BadValueError
 SMALLEST_DELTA = 1e-10
 ROUNDING = 1e-12
 MOST_CELLS = 1 << 22
-"""Of a grid of losses; what would need more is bounded by the other two ways."""
+"""The most points of a grid of losses; larger problems are bounded in the other two ways."""
 FINEST = 1e-7
-"""Steps of a grid are not smaller: differences of divergences would be lost in rounding."""
+"""The smallest step of a grid: with smaller steps, differences of divergences would be lost in rounding."""
 MOST_KINDS = 32
 
 Parts = tuple[tuple[PrivacyLoss, int], ...]
@@ -45,14 +45,14 @@ def check_delta(delta: float, name: str = "delta") -> float:
 
 
 def pure_sum(parts: Parts) -> float:
-    """Return the sum of the largest losses of all tokens, rounded up; infinite where one is."""
+    """Return the sum of the largest losses of all tokens, rounded up; infinite if a loss is."""
     if any(math.isinf(loss.largest) for loss, _ in parts):
         return math.inf
     return upward(sum((Fraction(loss.largest) * count for loss, count in parts), Fraction(0)))
 
 
 def epsilon_at(parts: Iterable[tuple[PrivacyLoss, int]], delta: float) -> float:
-    """Return an ε such that (ε, δ) holds for tokens with these losses, each so many times; never above the pure sum.
+    """Return an ε such that (ε, δ) holds for these losses, each with its multiplicity; never above the pure sum.
 
     Raises UserError for a δ out of range.
     """
@@ -78,12 +78,12 @@ def concentrated(rho: float, delta: float) -> float:
 
 
 def _grid(parts: Parts) -> float | None:
-    """Return the step of the losses' grid; None where no grid is fine enough and small enough."""
+    """Return the step of the losses' grid; None if no grid is both fine enough and small enough."""
     losses = {loss for loss, _ in parts if loss.largest > 0}
     if len(losses) > MOST_KINDS:
         return None
     step = min(loss.largest / loss.points for loss in losses)
-    if len(losses) > 1:  # losses of several kinds have no grid in common
+    if len(losses) > 1:  # losses of several kinds have no common grid
         step /= 4
     span = 2 * sum(loss.largest * count for loss, count in parts)
     step = max(step, span / MOST_CELLS, FINEST)
@@ -93,7 +93,7 @@ def _grid(parts: Parts) -> float | None:
 def _composed(parts: Parts, delta: float, step: float) -> float:
     from dp_accounting.pld import pld_pmf
 
-    step *= 1 + 2.0**-40  # a largest loss that is whole steps stays within them
+    step *= 1 + 2.0**-40  # a largest loss of whole steps stays on the grid
     whole: Any = None
     for loss, count in parts:
         if loss.largest == 0:

@@ -1,8 +1,8 @@
-"""How many words a document is released with: as many as it has, a point of a public grid, or its number plus noise.
+"""The number of words of a released document: its own number, a point of a public grid, or its number plus noise.
 
 A released document is the first L words of the original, continued by fillers. Fillers are drawn from public counts and
-replaced like words of the text. The law of L depends on the original through its number of words n alone; the proof of
-what that promises is in ``docs/mathematics.md`` (Length).
+replaced like words of the text. The law of L depends on the original only through its number of words n;
+``docs/mathematics.md`` (Length) proves the guarantee.
 
 *Grid*: L is the least point of a public grid that is n or more. *Noise*: L = n + extra + K, at least 1, and K is
 two-sided geometric, ``Pr[K = k] ∝ e^(-epsilon |k|)`` (Ghosh, Roughgarden, Sundararajan 2009).
@@ -26,7 +26,7 @@ from corpusveil.sampling.weights import PRECISION_BITS, TOTAL, WeightTable, exp_
 Ints = npt.NDArray[np.int64]
 
 MOST_WORDS = 1 << 31
-"""No text that is read at once has more tokens."""
+"""The most tokens of a text that is read at once."""
 LARGEST_STEP = 1_000_000
 LEAST_GROWTH, MOST_GROWTH = 1.01, 100.0
 LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
@@ -36,19 +36,19 @@ SLACK = 2.0**-20
 
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_STEP:
-        raise BadValueError(f"{name} = {value}: it is a whole number of words from {least} to {LARGEST_STEP:,}.")
+        raise BadValueError(f"{name} = {value}: give a whole number of words from {least} to {LARGEST_STEP:,}.")
 
 
 def _check_number(name: str, value: Any, least: float, most: float, also: float | None = None) -> None:
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not good or not (least <= value <= most or value == also):
         said = f"a number from {least:g} to {most:g}" + ("" if also is None else f", or {also:g}")
-        raise BadValueError(f"{name} = {value}: it is {said}.")
+        raise BadValueError(f"{name} = {value}: give {said}.")
 
 
 @dataclass(frozen=True, slots=True)
 class LengthGrid:
-    """Fill documents up to the next point of a public grid.
+    """Pad documents to the next point of a public grid.
 
     The first point is ``step`` words. The next one is the least multiple of ``step`` that is larger, and at least
     ``growth`` times as large: with growth 1, all multiples of ``step``. An empty text gets ``step`` words, too. Raises
@@ -60,7 +60,7 @@ class LengthGrid:
 
     policy: ClassVar[str] = "grid"
     epsilon: ClassVar[float] = 0.0
-    """What the length itself costs a word more or less: within a cell nothing."""
+    """The cost of the length for each word of difference: 0 within a cell."""
 
     def __post_init__(self) -> None:
         _check_whole("step", self.step, 1)
@@ -68,7 +68,7 @@ class LengthGrid:
         object.__setattr__(self, "growth", float(self.growth))
 
     def released(self, words: Ints, draws: Draws | None = None) -> Ints:  # noqa: ARG002 - nothing is drawn
-        """Return how many words documents of so many words are released with; int64 [D] -> int64 [D]."""
+        """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D]."""
         if self.growth == 1:
             return np.asarray(np.maximum(-(-words // self.step), 1) * self.step, dtype=np.int64)
         points = _points(self.step, self.growth)
@@ -84,7 +84,7 @@ class LengthGrid:
 
     @property
     def disclosed(self) -> str:
-        """What a reader sees of a document's length."""
+        """What the output discloses about a document's length."""
         points = ", ".join(f"{one:,}" for one in self.first_points(3))
         return f"how many words a document has, rounded up to a point of the grid ({points}, …)"
 
@@ -110,7 +110,7 @@ class LengthNoise:
         object.__setattr__(self, "epsilon", float(self.epsilon))
 
     def released(self, words: Ints, draws: Draws) -> Ints:
-        """Return how many words documents of so many words are released with; int64 [D] -> int64 [D].
+        """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D].
 
         ``draws`` has one token for each document.
         """
@@ -122,7 +122,7 @@ class LengthNoise:
 
     @property
     def disclosed(self) -> str:
-        """What a reader sees of a document's length."""
+        """What the output discloses about a document's length."""
         more = f" and {self.extra:,} more" if self.extra else ""
         return f"how many words a document has{more}, plus noise (epsilon {self.epsilon:g} for each word)"
 
@@ -131,7 +131,7 @@ Length: TypeAlias = LengthGrid | LengthNoise
 
 
 def length_of(fields: dict[str, Any] | None) -> Length | None:
-    """Return the policy that ``as_dict`` wrote; None for None. Raises UserError for fields of no policy."""
+    """Return the policy that ``as_dict`` wrote; None for None. Raises UserError for unknown fields."""
     if fields is None:
         return None
     given = dict(fields)
@@ -173,7 +173,7 @@ def geometric_weights(epsilon: float) -> tuple[list[int], int]:
     """Return the integer weights of the numbers in a block, total 2^64, and the weight of a further block.
 
     The law on 0, 1, 2, … is proportional to ``weight[k % B] (again / 2^64)^(k // B)``. Each probability is at most that
-    of the number before it, and at least e^-epsilon times that.
+    of the number before it, and at least e^-epsilon times that probability.
     """
     exact = epsilon * (1 - SLACK)
     size = max(1, int(1 / exact))
@@ -194,8 +194,8 @@ def _geometric(epsilon: float) -> _Geometric:
 def two_sided(epsilon: float, draws: Draws) -> Ints:
     """Return a two-sided geometric number for each document; int64 [D].
 
-    It is the difference of two geometric numbers. A log-ratio of its probabilities of neighbouring numbers is at most
-    epsilon, since that of a geometric number is.
+    It is the difference of two geometric numbers. The log-ratio of its probabilities of neighboring numbers is at most
+    epsilon, as for a geometric number.
     """
     law, count = _geometric(epsilon), len(draws)
     numbers = np.zeros((2, count), dtype=np.int64)

@@ -1,8 +1,8 @@
-"""How much one replaced word can tell: a bound on the privacy loss of a word that changes in a stated way.
+"""A bound on the privacy loss of one replaced word that changes in a stated way.
 
 For laws P, Q of the outputs of two words, the *hockey-stick divergence* at x is ``sum_u max(P[u] - e^x Q[u], 0)``: the
 least delta for which (x, delta) holds. A ``PrivacyLoss`` bounds it from above for every pair of words that the change
-allows, both ways round. Such a bound is convex in e^x, so that values on a grid of x, connected by straight lines in
+allows, in both directions. Such a bound is convex in e^x, so that values on a grid of x, connected by straight lines in
 e^x, bound it everywhere (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022), and bounds of independent tokens compose
 (Zhu, Dong, Wang 2022). Privacy losses of different pairs need not be ordered; the bound is the largest at each x.
 """
@@ -21,10 +21,10 @@ Floats = npt.NDArray[np.float64]
 
 
 class PrivacyLoss(Protocol):
-    """What one replaced word can tell: no loss exceeds ``largest``, in nats.
+    """The privacy loss of one replaced word, at most ``largest`` nats.
 
-    ``points`` says into how many steps the range from 0 to ``largest`` is divided, so that losses lie on or near the
-    grid. ``rho`` is the zero-concentrated bound of the token (Bun, Steinke 2016).
+    ``points`` is the number of steps from 0 to ``largest`` for which losses are on or near the grid. ``rho`` is the
+    zero-concentrated bound of the token (Bun, Steinke 2016).
     """
 
     @property
@@ -43,7 +43,7 @@ class PrivacyLoss(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pure:
-    """Any pair with log-ratios of at most ``largest``: randomised response bounds it (Kairouz, Oh, Viswanath 2015)."""
+    """Any pair with log-ratios of at most ``largest``: randomized response bounds it (Kairouz, Oh, Viswanath 2015)."""
 
     largest: float
     points: int = field(default=1, init=False)

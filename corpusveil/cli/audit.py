@@ -16,7 +16,7 @@ from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
 def audit_command(
     space: SpaceOption,
     mechanism: Annotated[
-        list[str], typer.Option(help="The mechanism; with --curve, any number of them.", metavar="NAME")
+        list[str], typer.Option(help="The mechanism; with --curve, any number of mechanisms.", metavar="NAME")
     ],
     epsilon: Annotated[list[float] | None, typer.Option(help="Epsilon of a word. With --curve: the grid.")] = None,
     parameter: Annotated[
@@ -25,13 +25,13 @@ def audit_command(
     claim: Annotated[bool, typer.Option("--claim", help="Check what its paper claims instead.")] = False,
     draws: Annotated[
         int | None,
-        typer.Option(help="Draws of a word if laws are sampled. Default: 100,000, or 5,000 if draws take long."),
+        typer.Option(help="Draws of each word if laws are sampled. Default: 100,000, or 5,000 if draws are slow."),
     ] = None,
-    pairs: Annotated[int, typer.Option(help="Pairs of words, if there is no exact law.")] = PAIRS,
+    pairs: Annotated[int, typer.Option(help="Pairs of words to compare, if there is no exact law.")] = PAIRS,
     level: Annotated[
         float, typer.Option(help="The chance of refuting a true guarantee, if there is no exact law.")
     ] = LEVEL,
-    words: Annotated[int, typer.Option(help="Words that are compared, if there is an exact law.")] = WORDS,
+    words: Annotated[int, typer.Option(help="Words to compare, if there is an exact law.")] = WORDS,
     curve: Annotated[
         bool, typer.Option("--curve", help="Show the retention and the risk of words, by epsilon.")
     ] = False,
@@ -48,12 +48,14 @@ def audit_command(
     ] = None,
     document: Annotated[
         list[int] | None,
-        typer.Option(help="Check the guarantee of documents of this many words instead. Repeatable.", metavar="WORDS"),
+        typer.Option(
+            help="Check the guarantee of documents with this many words instead. Repeatable.", metavar="WORDS"
+        ),
     ] = None,
     per: Annotated[str, typer.Option(help="With --document: whether epsilon is for a token or a document.")] = "token",
     delta: Annotated[float, typer.Option(help="With --document: the delta of (epsilon, delta).")] = 1e-6,
     distance: Annotated[
-        float, typer.Option(help="With --document: the distance by which each word differs. inf: any two words.")
+        float, typer.Option(help="With --document: the distance by which words may differ. inf: any two words.")
     ] = 1.0,
     pad: Annotated[
         int | None, typer.Option(help="With --document: check a grid of lengths, too.", metavar="WORDS")
@@ -70,7 +72,7 @@ def audit_command(
         ),
     ] = None,
 ) -> None:
-    """Check a guarantee: on exact laws where there are some, else on samples. Exit status 1 when it is refuted.
+    """Check a guarantee, on exact laws if there are any, otherwise on samples. Exit status 1 if it is refuted.
 
     Example: corpusveil audit --space spaces/glove --mechanism santext --epsilon 5
 

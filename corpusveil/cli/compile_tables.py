@@ -1,4 +1,4 @@
-"""``corpusveil compile``: what depends on the space and epsilon only, built once for all processes of this machine."""
+"""``corpusveil compile``: tables that depend only on space and epsilon, built once for all processes of a machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def compile_command(
         list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
     ] = None,
 ) -> None:
-    """Build the tables of a mechanism for all words and keep them in the cache, where every process maps them.
+    """Build the tables of a mechanism for all words, and keep them in the cache, from which every process maps them.
 
-    Without it each process builds the rows of the words that it meets.
+    Otherwise each process builds the rows of the words that occur in its input.
 
     Example: corpusveil compile --space spaces/glove --mechanism santext --epsilon 5
     """

@@ -1,4 +1,4 @@
-"""The parameters of the Dataflow Flex Template, made of the settings of ``privatize``, and what its launcher does."""
+"""The parameters of the Dataflow Flex Template, made from the settings of ``privatize``, and its launcher."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEFT_OUT: Mapping[str, str] = {
     "engine.master": "it is for Spark",
     "output.log": "this file is on one machine; Dataflow keeps the logs of the workers",
 }
-"""The settings of ``privatize`` that are no parameters, and why."""
+"""The settings of ``privatize`` that are not parameters, and why."""
 
 _SEGMENT = "[A-Za-z0-9_=@+-]+(?:[.][A-Za-z0-9_=@+-]+)*"
 _GLOB = "[A-Za-z0-9_=@+*?-]+(?:[.][A-Za-z0-9_=@+*?-]+)*"
@@ -46,7 +46,7 @@ def _several(one: str) -> str:
 
 
 def _pattern(one: Declared) -> str:
-    """Return what a parameter may look like. No dots in a row, no control characters, nothing of a shell."""
+    """Return the pattern of a parameter: no consecutive dots, no control characters, no shell syntax."""
     if one.values:
         return f"(?:{'|'.join(re.escape(value) for value in one.values)})"
     if one.place == "key.path":
@@ -59,7 +59,7 @@ def _pattern(one: Declared) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of the template, and the option that it stands for."""
+    """One parameter of the template, and its option."""
 
     name: str
     option: str
@@ -69,7 +69,7 @@ class Parameter:
     optional: bool
 
     def value(self, given: str) -> Any:
-        """Return what is given as a value of the setting. Raises UserError where the pattern does not allow it."""
+        """Return a given text as a value of the setting. Raises UserError if the pattern does not allow it."""
         if not re.fullmatch(self.pattern, given):
             raise BadValueError(f"Parameter {self.name}: this value does not match {self.pattern}; correct it.")
         if self.kind is bool:
@@ -79,7 +79,7 @@ class Parameter:
         return self.kind(given) if self.kind in (int, float) else given
 
     def described(self) -> dict[str, Any]:
-        """Return the parameter as metadata.json has it."""
+        """Return the parameter's entry in metadata.json."""
         label = re.sub("([A-Z])", r" \1", self.name).lower()
         return {
             "name": self.name,
@@ -114,13 +114,13 @@ def _parameter(option: str, one: Declared) -> Parameter:
 
 
 def _camel(place: str) -> str:
-    """Return the parameter that a setting is."""
+    """Return the parameter of a setting."""
     (option,) = (name for name, one in options_of("privatize").items() if one.place == place)
     return re.sub("_([a-z])", lambda found: found[1].upper(), {"inputs": "input"}.get(option, option))
 
 
 def metadata() -> dict[str, Any]:
-    """Return what metadata.json says of the template."""
+    """Return the content of metadata.json."""
     return {
         "name": "corpusveil privatize",
         "description": "Privatizes a text corpus with word-level metric differential privacy: shards in, private "
@@ -131,7 +131,7 @@ def metadata() -> dict[str, Any]:
 
 
 def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
-    """Part what the launcher is given into values of ``privatize``'s options, options for Beam, and the key's place.
+    """Split the launcher's arguments into values of ``privatize``'s options, options for Beam, and the key's place.
 
     Raises UserError for a parameter that is missing, comes twice or has a value that is not allowed.
     """
@@ -146,7 +146,7 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
             beam.append(word)
             continue
         if name in values:
-            raise ConflictError(f"Parameter {name}: it is given twice; leave either out.")
+            raise ConflictError(f"Parameter {name}: it is given twice; leave one of the two out.")
         if not equals and not words:
             raise UnsetError(f"Parameter {name}: its value is missing; add it.")
         values[name] = value if equals else words.pop(0)
@@ -169,7 +169,7 @@ def prepared(given: Sequence[str]) -> Settings:
 
 
 def launch(given: Sequence[str]) -> int:
-    """Do what the template's launcher is there for; return the exit status."""
+    """Run the template's launcher; return the exit status."""
     from corpusveil.cli.main import ended
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines.privatize import run

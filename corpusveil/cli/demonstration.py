@@ -1,4 +1,4 @@
-"""What ``corpusveil demo`` does: the whole flow on text that the dependencies ship."""
+"""The work of ``corpusveil demo``: the whole flow on text that the dependencies ship."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ FREQUENT = 10
 TOP = 8
 SAMPLES = 6
 RISK = 0.5
-"""Since the release is denoised: of words guessed from context."""
+"""The risk is that of context, because the release is denoised."""
 SHOWN = 320
 TRIED = (0.1, 0.5, 1.0, 3.0)
 TOLD = ("words unchanged", "words guessed from context", "similarity of meaning", "one unknown word recovered")
 
 
 def demonstrate(output: str) -> None:
-    """Do it all in a folder. Raises UserError where the folder holds anything but an earlier demo."""
+    """Run the demo in a folder. Raises UserError if the folder contains anything but an earlier demo."""
     folder = _fresh(Path(output))
     report = _Report()
     public = write_public(folder / "public")
@@ -97,7 +97,7 @@ def demonstrate(output: str) -> None:
 
 
 class _Report:
-    """Prints what was done, found and made, and keeps it for a file."""
+    """Prints a report of the demo, and keeps it for a file."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -108,13 +108,13 @@ class _Report:
         self._lines.append(line)
 
     def step(self, sentence: str) -> None:
-        """Say what was done and how long it took."""
+        """Print a step and its duration."""
         now = time.monotonic()
         self(f"[{now - self._last:5.1f} s] {sentence}")
         self._last = now
 
     def save(self, path: Path) -> None:
-        """Write everything that was said."""
+        """Write everything that was printed."""
         path.write_text("\n".join(self._lines) + "\n", encoding="utf-8")
 
 
@@ -184,7 +184,7 @@ def build(settings: Settings, report: _Report) -> Space:
 
 
 def _collocations(space: Space, folder: Path, report: _Report) -> None:
-    """Show what scored highest, and what stands near some collocations."""
+    """Show the collocations with the highest scores, and the words nearest to some of them."""
     table = pq.read_table(folder / "collocations" / "collocations.parquet")
     frequent = table.filter(pc.greater_equal(table["count"], FREQUENT)).slice(0, TOP).to_pylist()
     report("\nHighest PMI: " + ", ".join(f"{row['ngram']} ({row['score']:.1f})" for row in frequent))
@@ -232,7 +232,7 @@ def _compare(outcomes: dict[str, Outcome], report: _Report) -> None:
 
 
 def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, report: _Report) -> None:
-    """Hold the release against its original, write the page, and say the figures that matter most."""
+    """Compare the release with its original, write the page, and print the most important figures."""
     released = str(folder / "private-local")
     found = evaluate_release(match(inputs, [released]), read_manifest(released), question)
     page = write_report(found, str(folder / "evaluation"))
@@ -245,7 +245,7 @@ def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, repo
 
 
 def before_after(source: str, folder: Path) -> str:
-    """Return the same text as it was, as it was released, and denoised."""
+    """Return the same text: the original, as released, and denoised."""
     released = [str(min((folder / name / "data").iterdir())) for name in ("private-local", "readable")]
     texts = zip(("Before", "After", "Denoised"), (source, *released), strict=True)
     return "\n".join(f"{name + ':':10}{_first_text(shard)[:SHOWN]}" for name, shard in texts)

@@ -9,7 +9,7 @@ from corpusveil.pipelines.settings import Settings
 
 @derived("denoise")
 def denoise(settings: Settings, progress: ProgressOption = "auto") -> None:
-    """Replace a release's words by what they most likely were. Reads no private data and spends nothing.
+    """Replace a release's words by their likeliest originals. Reads no private data and spends nothing.
 
     Example: corpusveil denoise released --space spaces/c4 --model models/c4 --output readable
     """

@@ -27,7 +27,7 @@ _PARAMETER = Annotated[
 ]
 MOST_USED, OTHERS = "Most used", "Options"
 DEMO = "demo"
-"""What stands for the addresses of the space and the model of bundled text (``pipelines/demo_space.py``)."""
+"""The name of the space and the model of bundled text (``pipelines/demo_space.py``)."""
 DEMOS = ("space.path", "model.path", "denoise.model", "budget.model")
 USES_DEMO = ("privatize", "denoise", "preview")
 
@@ -57,14 +57,14 @@ class Call:
         return f"--parameter {key}" if section == "mechanism" and key else key or section
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
-        """Return an error of an option; a rule of a whole section says itself what is meant."""
+        """Return an error of an option; a rule of a whole section names its settings itself."""
         told = "" if value is None else f" {_said(value)}"
         named = f"{self.name(place)}{told}: " if "." in place else ""
         return kind(f"{named}{sentence.replace('this key', 'this option')}{'' if sentence.endswith('?') else '.'}")
 
 
 def _said(value: Any) -> str:
-    """Return a value as it was typed, as far as it can be shown."""
+    """Return a value as it was typed, if it can be shown."""
     text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return cut(text if text.isprintable() and text else repr(text))
 
@@ -78,7 +78,7 @@ def _flag(name: str, one: Declared) -> str:
 def derived(
     command: str, kind: type[TyperCommand] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a function ``(settings, …)`` the options of a command, which is of a ``kind``; those of its own stay."""
+    """Give a function ``(settings, …)`` the options of a command of this ``kind``; it keeps its own options."""
 
     def give(function: Callable[..., None]) -> Callable[..., None]:
         own = [one for one in inspect.signature(function, eval_str=True).parameters.values() if one.name != "settings"]
@@ -105,7 +105,7 @@ def derived(
 
 
 def _with_demo(settings: Settings, progress: str) -> Settings:
-    """Return the settings with the folders of the demo's space and model, which are made where they are missing."""
+    """Return the settings with the folders of the demo's space and model, which are made if they are missing."""
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines.demo_space import located
 
@@ -120,7 +120,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     """Return the settings of a call. Raises UserError in the words of its options."""
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
-    if command == "privatize":  # where what is missing can be one of two options
+    if command == "privatize":  # where the missing option can be either of two
         sections = {name: {} for name in rules.NEEDED}
     if command == "preview":
         sections = {"mechanism": {"name": "ring-geometric"}}
@@ -164,7 +164,7 @@ def _annotation(name: str, one: Declared, command: str) -> Any:
 
 
 def _completion(one: Declared) -> Callable[[str], list[str]]:
-    """Return what a shell asks for the names that a setting may be; mechanisms are imported for theirs."""
+    """Return the completion of a setting's names for a shell; for mechanisms, it imports them."""
 
     def offer(incomplete: str) -> list[str]:
         from corpusveil.mechanisms import registry
@@ -179,7 +179,7 @@ class Grouped(TyperCommand):
     """A command whose help lists the most used options first, and all others under the headings of their groups."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, then the most used options, then those of each group, then all others."""
+        """Write arguments, then the most used options, then the options of each group, then all others."""
         groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], MOST_USED: []}
         groups |= {group: [] for group in (*get_args(Group), OTHERS)}
         for one in self.get_params(ctx):

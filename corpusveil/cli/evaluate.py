@@ -1,4 +1,4 @@
-"""``corpusveil evaluate``: what a release gives away and is still good for, and the published studies."""
+"""``corpusveil evaluate``: what a release discloses and how useful it still is, and the published studies."""
 
 from __future__ import annotations
 
@@ -48,13 +48,15 @@ def release(
         typer.Option(help="A column of both that identifies documents. Default: position.", metavar="COLUMN"),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="A column of the original that a model should still learn.", metavar="COLUMN")
+        str | None,
+        typer.Option(help="A column of the original that a model should still be able to predict.", metavar="COLUMN"),
     ] = None,
     attribute: Annotated[
-        str | None, typer.Option(help="A column of the original that no attacker should learn.", metavar="COLUMN")
+        str | None,
+        typer.Option(help="A column of the original that no attacker should be able to infer.", metavar="COLUMN"),
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Also try this epsilon, with keys that are thrown away. Repeatable.")
+        list[float] | None, typer.Option(help="Also try this epsilon, under throwaway keys. Repeatable.")
     ] = None,
     mechanism: Annotated[
         list[str] | None,
@@ -108,8 +110,10 @@ def release(
     similarity_vectors: Annotated[
         str | None,
         typer.Option(
-            help="Word vectors for similarity of meaning, from an embedding that the space is not made of. Default: "
-            "those of the space, in which the mechanism moved; that flatters it.",
+            help=(
+                "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the "
+                "vectors of the space, which flatter the mechanism."
+            ),
             metavar="FILE",
         ),
     ] = None,
@@ -125,10 +129,10 @@ def release(
         ),
     ] = None,
     publishable: Annotated[
-        bool, typer.Option("--publishable", help="Leave out all texts and everything that was counted in the input.")
+        bool, typer.Option("--publishable", help="Leave out all texts and all figures that were counted in the input.")
     ] = False,
 ) -> None:
-    """Hold a release against its original: a page, JSON and CSV. They show original text: private, unless publishable.
+    """Compare a release with its original: a page, JSON and CSV. They show original text, so they are private.
 
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
@@ -150,7 +154,7 @@ def release(
             raise OverlapError(
                 f"--output {output}: this is in {folder}, which the report is not part of; choose another folder."
             )
-    files.check_folder(output)  # what can't be written is told now, and not after all the work
+    files.check_folder(output)  # report an unwritable output now, not after all the work
     found = evaluate_release(
         original, private, text=text, private_text=private_text, id=id, label=label, attribute=attribute, second=second,
         second_private=second_private, space=None if space is None else opened_space(space, Shown("auto")),
@@ -168,7 +172,7 @@ def release(
 
 
 def _line(one: Figure, of: str) -> str:
-    """Return a figure as the terminal shows it; ``of`` says what words it is a share of."""
+    """Return a figure as the terminal shows it; ``of`` names the words of which it is a share."""
     where = [
         f" ({of})" if of else "",
         "" if one.epsilon is None else f" at epsilon {one.epsilon:.4g}",
@@ -177,7 +181,7 @@ def _line(one: Figure, of: str) -> str:
         f" [{one.model}]" if one.model else "",
     ]
     floor = "" if one.floor is None else f" (floor {one.floor:.1%})"
-    less = f"; less original {one.less} points" if one.less else ""
+    less = f"; difference from original {one.less} points" if one.less else ""
     return f"{one.name}{''.join(where)}: {one}{floor}{less}"
 
 

@@ -1,4 +1,4 @@
-"""``corpusveil ledger``: what was spent on which corpus, and whether the ledger is whole."""
+"""``corpusveil ledger``: the spending on each corpus, and a check of the ledger."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
     workers: Annotated[int, typer.Option(help="Processes that look at many documents, about 600 MiB each.")] = 1,
 ) -> None:
-    """Show what releases spent on which corpus, and what the worst document has spent in each metric.
+    """Show what releases spent on each corpus, and the most that a document has spent in each metric.
 
-    With --document it is what was spent on that one, by whatever text or id it is known again.
+    With --document, show the spending of this document, recognized by its text or id.
 
-    Of a release it says what a ledger calls it, or that it is denoised, spends nothing, and which release it is of.
+    For the folder of a release, show its name in ledgers; for a denoised release, which spends nothing, show its
+    source.
 
     Example: corpusveil ledger show s3://bucket/ledger
 
@@ -74,7 +75,7 @@ def verify(
         list[str] | None, typer.Option(help="Private records of a release to compare with the ledger. Repeatable.")
     ] = None,
 ) -> None:
-    """Check every entry against its name, and that the entries cover what the records of releases say was privatized.
+    """Check that entries match their names, and that they cover everything that the records of releases list.
 
     Example: corpusveil ledger verify s3://bucket/ledger --records s3://private/2026-11.records
     """
@@ -84,5 +85,5 @@ def verify(
     for difference in found.differences:
         print(difference.sentence)
     if found.too_low:
-        raise LedgerDiffersError(f"{url}: by {found.too_low} differences, more was spent than the ledger says.")
+        raise LedgerDiffersError(f"{url}: in {found.too_low} differences, more was spent than the ledger says.")
     print(found.verdict)

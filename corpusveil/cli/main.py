@@ -40,14 +40,14 @@ COMMANDS = {
     "compile": ("compile_tables:compile_command", "Build the tables of a mechanism in advance."),
     "package": ("package:package", "Write the files that a cluster needs."),
 }
-"""Where each command is, and what a listing says of it: a listing imports none of them, a call imports one.
+"""The place of each command, and its line in listings: a listing imports no command, a call imports one.
 
-First what a newcomer needs, then what runs releases, then the steps over public text.
+Order: commands for newcomers, for releases, and for the steps over public text.
 """
 
 
 class _Commands(TyperGroup):
-    """The commands by name and sentence; the one that is called is imported then."""
+    """The commands by name and sentence; a command is imported when it is called."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)
@@ -72,7 +72,7 @@ def command(name: str) -> Any:
 
 
 def _kind(function: Any) -> type[TyperCommand]:
-    """Return the kind of a command: one whose options are settings has headings in its help."""
+    """Return the kind of a command: a command with settings as options has headings in its help."""
     return getattr(function, "kind", TyperCommand)
 
 
@@ -125,7 +125,7 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
 
 
 def perform(arguments: list[str]) -> Any:
-    """Run one command line; return its exit status, None for 0. Raises what goes wrong."""
+    """Run one command line; return its exit status, None for 0. Errors are raised."""
     own, passed, debug = split_arguments(arguments)
     root: Any = typer.main.get_command(app)
     for one in root.params:
@@ -140,14 +140,17 @@ def run(arguments: list[str]) -> int:
 
 
 def ended(work: Callable[[], Any], *, debug: bool = False) -> int:
-    """Do something that returns its exit status, None for 0; say in one sentence what goes wrong, and return that."""
+    """Call a function that returns an exit status, None for 0.
+
+    Print an error in one sentence, and return its status.
+    """
     try:
         result = work()
     except CorpusveilError as error:
         if debug:
             traceback.print_exc()
         with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()  # what was announced stands before the error, also where both go into one file
+            sys.stdout.flush()  # announcements come before the error, also if both go into one file
         print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):

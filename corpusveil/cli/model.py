@@ -9,7 +9,7 @@ from corpusveil.pipelines.settings import Settings
 
 @derived("model")
 def model(settings: Settings, progress: ProgressOption = "auto") -> None:
-    """Make a language model of n-gram counts: Kneser-Ney trigrams, which 'denoise' reads.
+    """Make a language model from n-gram counts: Kneser-Ney trigrams, which 'denoise' reads.
 
     Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
     """

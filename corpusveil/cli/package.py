@@ -1,4 +1,4 @@
-"""``corpusveil package``: what a cluster needs to run corpusveil."""
+"""``corpusveil package``: the files that a cluster needs to run corpusveil."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def package(
         typer.Option(help="For dataflow: the image to build, REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG."),
     ] = None,
 ) -> None:
-    """Write what a cluster needs, and say how to build and submit with it.
+    """Write the files that a cluster needs, and print the commands to build and submit.
 
-    For Spark one file with corpusveil and its dependencies, which takes minutes and the package index; the machines of
-    the cluster need neither, only a Python of this version. For Dataflow the folder of a Flex Template.
+    For Spark: one file with corpusveil and its dependencies. Building it takes minutes and needs the package index; the
+    machines of the cluster only need a Python of this version. For Dataflow: the folder of a Flex Template.
 
     Example: corpusveil package spark --output packed --extra s3
 

@@ -8,7 +8,7 @@ from corpusveil.errors import BadValueError
 
 
 def mechanism_parameters(given: list[str]) -> dict[str, Any]:
-    """Return what ``--parameter NAME=VALUE`` stands for; values are numbers or text."""
+    """Return the parameters of ``--parameter NAME=VALUE``; values are numbers or text."""
     import orjson
 
     values: dict[str, Any] = {}

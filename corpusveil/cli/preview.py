@@ -79,7 +79,7 @@ def preview(
 
 
 def lines(found: Preview, settings: Settings) -> list[str]:
-    """Return what is printed."""
+    """Return the printed text."""
     (space, mechanism) = settings.needed("space", "mechanism")
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
     width = min(110, shutil.get_terminal_size((110, 24)).columns)
@@ -107,7 +107,7 @@ def _risk(one: Drawn) -> str:
 
 
 def _wrapped(name: str, text: str, margin: int, width: int) -> list[str]:
-    """Return a text as lines behind its name; what a terminal would obey is left out."""
+    """Return a text as lines after its name, without terminal control characters."""
     plain = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return textwrap.wrap(
         plain[:SHOWN] + ("…" if len(plain) > SHOWN else ""), width, initial_indent=f"  {name}".ljust(margin + 2),

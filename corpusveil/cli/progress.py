@@ -32,12 +32,12 @@ POLL_SECONDS = 0.5
 LINE_SECONDS = 5.0
 _WORDS = ("words", "unknown_words", "stop_words")
 _RESTS = 20
-"""Between two looks at the records pass so many times as long as the last one took: there may be 100,000 of them."""
+"""The time between two readings of the records (there may be 100,000), in multiples of the last reading's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a run is, whatever runs it."""
+    """The progress of a run, on any engine."""
 
     shards: int
     done: int
@@ -47,7 +47,7 @@ class State:
     changed: int
     seconds: float
     words: int = 0
-    """Words of the shards that are done, and how many of them are outside the vocabulary."""
+    """Words of the finished shards, and how many of them are outside the vocabulary."""
     unknown: int = 0
 
     @property
@@ -57,16 +57,16 @@ class State:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the end, if the rest goes as what was done; None before there is something to go by."""
+        """Seconds until the end, if the rest takes as long as the finished part; None without a finished part."""
         return self.seconds * (self.shards - self.done) / self.done if 0 < self.done < self.shards else None
 
     @property
     def changed_share(self) -> float | None:
-        """The share of known words (which the mechanism replaces) that are another word now, in whole hundredths."""
+        """The share of known words (which the mechanism replaces) that changed, in whole hundredths."""
         return round(self.changed / self.privatized, 2) if self.privatized else None
 
     def shares(self) -> list[str]:
-        """Return the shares of known, unknown and changed words in words: private, so for a terminal and no log."""
+        """Return the shares of known, unknown and changed words in words: private, so only for a terminal."""
         told = [] if self.changed_share is None else [f"{self.changed_share:.0%} of known words changed"]
         if self.words:
             unknown = self.unknown / self.words
@@ -79,7 +79,7 @@ Shards = Callable[[Records, Sequence[ShardTask], str], contextlib.AbstractContex
 
 
 def watcher(how: str) -> Shards | None:
-    """Return what shows progress in the manner ``how`` (auto, bar, lines, none) on standard error, and in the log."""
+    """Return the display of progress, ``how`` being auto, bar, lines or none, on standard error and in the log."""
     if how == "auto":
         how = "bar" if sys.stderr.isatty() else "lines"
     if how == "none":
@@ -88,7 +88,7 @@ def watcher(how: str) -> Shards | None:
 
 
 class _Progress:
-    """What tasks have done so far, from their records and heartbeats."""
+    """The work of tasks so far, from their records and heartbeats."""
 
     def __init__(self, records: Records, tasks: Sequence[ShardTask]) -> None:
         self._records = records
@@ -99,13 +99,13 @@ class _Progress:
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """Leave out what was done before this run."""
+        """Exclude the work of earlier runs."""
         self.read()
         self._before = self._done.copy()
         self._total = len(self._waiting)
 
     def read(self) -> State:
-        """Return how far this run is."""
+        """Return the progress of this run."""
         for name in self._records.names("shards"):
             if name in self._waiting and (record := self._records.read(f"shards/{name}", Shard)):
                 self._waiting.remove(name)
@@ -136,7 +136,7 @@ def _polled(records: Records, tasks: Sequence[ShardTask], run: str, show: Show, 
 
     def look() -> float:
         began = time.monotonic()
-        with contextlib.suppress(CorpusveilError, OSError):  # a record that is just being replaced
+        with contextlib.suppress(CorpusveilError, OSError):  # the record is being replaced
             state = progress.read()
             show(state)
             _tell(run, state)
@@ -158,7 +158,7 @@ def _polled(records: Records, tasks: Sequence[ShardTask], run: str, show: Show, 
 
 
 def _tell(run: str, state: State) -> None:
-    """Put what is shown into the log, in numbers."""
+    """Write the displayed figures into the log, as numbers."""
     left = None if state.left is None else round(state.left)
     events.tell(
         "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed, tokens=state.tokens,
@@ -209,7 +209,7 @@ def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[Non
 
 
 def stage_watcher(how: str) -> StageWatch | None:
-    """Return what shows the progress of a flow of stages in the manner ``how`` (auto, bar, lines, none)."""
+    """Return the display of the progress of a flow of stages in the manner ``how`` (auto, bar, lines, none)."""
     if how == "auto":
         how = "bar" if sys.stderr.isatty() else "lines"
     if how == "none":
@@ -252,7 +252,7 @@ def stage_watcher(how: str) -> StageWatch | None:
 
 
 class Shown(Watch):
-    """Says what a flow says on standard output and error, and shows how far it is in the manner ``how``."""
+    """Prints the lines of a flow on standard output and error, and shows its progress in the manner ``how``."""
 
     def __init__(self, how: str) -> None:
         if how == "auto":
@@ -288,7 +288,7 @@ class Shown(Watch):
 
 
 def _training(*, on_terminal: bool) -> Callable[[float, float], None]:
-    """Return what prints the share that is done, on one line of a terminal, else a line now and then."""
+    """Return a function that prints the finished share, on one line of a terminal, otherwise on occasional lines."""
     last = [0.0]
 
     def show(share: float, rate: float) -> None:
@@ -304,7 +304,7 @@ def _training(*, on_terminal: bool) -> Callable[[float, float], None]:
 
 @contextlib.contextmanager
 def _spinning(what: str) -> Iterator[None]:
-    named = TextColumn("{task.description}", markup=False)  # a name may hold braces and brackets
+    named = TextColumn("{task.description}", markup=False)  # a name may contain braces and brackets
     with Progress(SpinnerColumn(), named, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
         bar.add_task(what, total=None)
         yield
@@ -312,7 +312,7 @@ def _spinning(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _said(what: str) -> Iterator[None]:
-    """Say on standard error what is going on, and every few seconds for how long it has been."""
+    """Print the current step on standard error, and its duration every few seconds."""
     print(what, file=sys.stderr, flush=True)
     began = time.monotonic()
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""``corpusveil run`` and ``plan``: everything that a configuration file asks for, done or foreseen."""
+"""``corpusveil run`` and ``plan``: run the steps of a configuration file, or forecast its release."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def run_file(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
     progress: ProgressOption = "auto",
 ) -> None:
-    """Do what a configuration file asks for: from raw corpus to collocations, vectors, a space and a release.
+    """Run every step of a configuration file: from raw corpus to collocations, vectors, a space and a release.
 
-    Steps whose artefacts are there and were made of the same settings are not done again.
+    Steps whose artefacts exist and were made with the same settings are not repeated.
 
     Example: corpusveil run release.toml
     """
@@ -52,7 +52,7 @@ def run_file(
 
 
 def _init(file: str) -> None:
-    """Write a template and the schema beside it; neither goes over what is there."""
+    """Write a template and the schema beside it; neither overwrites an existing file."""
     from pathlib import Path
 
     from corpusveil.pipelines.settings import toml
@@ -77,9 +77,9 @@ def plan_file(
         bool, typer.Option("--duplicates", help="Also count equal documents, which reads everything.")
     ] = False,
 ) -> None:
-    """Say what the release of a configuration would read, write, take and spend, from a sample; write nothing.
+    """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
 
-    Its space, and its collocation table, have to be there. Given the folder of a release, say what that spends.
+    Its space, and its collocation table, must exist. For the folder of a release, show what it spends.
 
     Example: corpusveil plan release.toml
     """

@@ -1,4 +1,4 @@
-"""``corpusveil schedule``: privatize what is new since the last run, and what starts that regularly."""
+"""``corpusveil schedule``: privatize new shards since the last run, and write definitions that start it regularly."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def schedule(
     ] = None,
     progress: ProgressOption = "auto",
 ) -> None:
-    """Privatize the shards that are new or changed since the last run, each time as a release of its own.
+    """Privatize the shards that are new or changed since the last run, each time as a separate release.
 
-    Started twice at once, one does it and the other says so. A start that was missed, or killed, is made up for by the
-    next.
+    If it is started twice, one start does the work and the other says so. The next start makes up for a missed or
+    killed start.
 
     Example: corpusveil schedule release.toml
 
@@ -74,7 +74,7 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None, c
     if kind not in KINDS:
         raise BadValueError(f"--write {kind}: choose one of {', '.join(KINDS)}.")
     parse_times(at)
-    path = Path(document.file).absolute()  # a link stays one: paths are relative to where it lies
+    path = Path(document.file).absolute()  # a link is not resolved: paths are relative to the link's folder
     stem = re.sub("[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:36]
     key = document.settings.key
     program = shutil.which("corpusveil", path=str(Path(sys.executable).parent)) or "corpusveil"
@@ -103,9 +103,9 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None, c
 
 
 def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
-    """Raise UserError for paths that a container does not have: relative ones, or with a claim those above it.
+    """Raise UserError for paths that a container does not have: relative paths, or with a claim, paths outside it.
 
-    The key is mounted from a secret wherever its path is.
+    The key is mounted from a secret, whatever its path.
     """
     for key, path in document.paths():
         if key == "key.path" or path.startswith("/") or "://" in path:

@@ -1,9 +1,9 @@
 """Signals that end a command: one sentence, status 130 or 143, and no process left, from the first instruction on.
 
-While modules are loaded nothing has begun, and the process leaves at once. Later the signal is raised as a
-KeyboardInterrupt, so that what was begun is left in order. Libraries may swallow that, and compiled code may keep it
-waiting, so a thread that hears of the signal too ends everything after a few seconds; a second signal does at once. A
-run survives that as it survives a loss of power. Nothing but the standard library is imported to get here.
+While modules are loaded, no work has begun, and the process exits at once. Later the signal is raised as a
+KeyboardInterrupt, so that work ends in order. Libraries may swallow it, and compiled code may delay it, so a thread
+that also receives the signal ends everything after a few seconds; a second signal does so at once. A run survives this
+as it survives a loss of power. Only the standard library is imported before this module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SENTENCES = {
 
 
 class _State:
-    """What has happened so far in this process."""
+    """The state of this process."""
 
     working = False
     received = 0
@@ -46,18 +46,18 @@ def install() -> None:
 
 
 def _ignore() -> None:
-    """Let no signal change the status of a command that is done: what is left is the interpreter's own end."""
+    """Let no signal change the status of a finished command: only the interpreter's shutdown remains."""
     for number in _SENTENCES:
         signal.signal(number, signal.SIG_IGN)
 
 
 def work_begins() -> None:
-    """From now on a signal leaves what was begun in order."""
+    """From now on, a signal ends work in order."""
     _State.working = True
 
 
 def work_ends() -> None:
-    """Leave, with the status of the signal, where one was received."""
+    """Exit with the status of the signal, if one was received."""
     _State.working = False
     if _State.received:
         with contextlib.suppress(OSError, ValueError):
@@ -84,9 +84,9 @@ def _watch(reading: int) -> None:
 
 
 def _say(number: int) -> None:
-    """Say the sentence, once; what this process complains of afterwards is of no use to anybody.
+    """Print the sentence, once; later messages of this process are suppressed.
 
-    The signal and the thread that hears of it may come here at once: whoever is second waits until nothing is heard.
+    The signal and the thread may both get here; the second waits until output is suppressed.
     """
     with _State.saying:
         if not _State.has_said:
@@ -97,7 +97,7 @@ def _say(number: int) -> None:
 
 
 def _leave(number: int) -> NoReturn:
-    """End all processes that this one started, and this one."""
+    """End this process and all its child processes."""
     with contextlib.suppress(Exception):
         _end_children()
     os._exit(128 + number)

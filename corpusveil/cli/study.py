@@ -1,4 +1,4 @@
-"""``corpusveil evaluate study``: the published studies, cell by cell, beside what their papers say."""
+"""``corpusveil evaluate study``: the published studies, cell by cell, compared with their papers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def study(
     master: MasterOption = None,
     progress: ProgressOption = "auto",
 ) -> None:
-    """Run a published study: its grid, each cell kept as a file, and tables beside what the paper says.
+    """Run a published study: its grid, each cell kept as a file, and tables compared with the paper.
 
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """

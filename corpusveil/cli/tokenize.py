@@ -9,7 +9,7 @@ from corpusveil.pipelines.settings import Settings
 
 @derived("tokenize")
 def tokenize(settings: Settings, progress: ProgressOption = "auto") -> None:
-    """Tokenise a corpus: shards of tokens for 'corpusveil train', as Parquet and as a sentence a line.
+    """Tokenize a corpus: shards of tokens for 'corpusveil train', as Parquet and with a sentence per line.
 
     Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4-gst
     """

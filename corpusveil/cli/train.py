@@ -1,4 +1,4 @@
-"""``corpusveil train``: word vectors of a tokenised corpus."""
+"""``corpusveil train``: word vectors of a tokenized corpus."""
 
 from __future__ import annotations
 

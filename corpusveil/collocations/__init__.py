@@ -1,1 +1,1 @@
-"""N-gram counts, association measures, collocation tokenisers and the collocation word2vec (next release)."""
+"""N-gram counts, association measures, collocation tokenizers and word2vec of collocations."""

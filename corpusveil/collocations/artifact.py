@@ -1,4 +1,4 @@
-"""What a step of the collocation flow leaves behind says about itself, in ``_artifact.json``, written last."""
+"""The description of an artefact of the collocation flow, in ``_artifact.json``, written last."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artif
 from corpusveil.text.classes import TOKENIZER_VERSION
 
 WORK = "work"
-"""Where a step keeps what it has not finished, in the folder of its artefact."""
+"""The place of a step's unfinished work, in the folder of its artefact."""
 VERSION = 1
 Kind = Literal["counts", "collocations", "tokens", "vectors", "model"]
 _MADE_BY = {"counts": "count", "collocations": "score", "tokens": "tokenize", "vectors": "train", "model": "model"}
@@ -22,11 +22,11 @@ _MADE_BY = {"counts": "count", "collocations": "score", "tokens": "tokenize", "v
 
 @contextlib.contextmanager
 def claimed(url: str, kind: Kind, call: str) -> Iterator[dict[str, Any] | None]:
-    """Hold the folder of an artefact; yield its description where this very call finished it before, else None.
+    """Hold the folder of an artefact; yield its description if the same call finished it before, otherwise None.
 
-    ``call`` is a digest of everything that decides the artefact. What this run and killed ones did not finish is gone
-    when the artefact is complete. Raises UserError when another call made what is there, WorkError when another run is
-    in progress.
+    ``call`` is a digest of everything that decides the artefact. Unfinished work of this run and of killed runs is
+    removed when the artefact is complete. Raises UserError if another call made the artefact, WorkError if another run
+    is in progress.
     """
     with lease.hold(files.join(url, lease.FOLDER)):
         told = read_artifact(url, kind) if is_artifact(url) else None
@@ -41,7 +41,7 @@ def claimed(url: str, kind: Kind, call: str) -> Iterator[dict[str, Any] | None]:
 
 
 def remove_others(folder: str, ending: str) -> None:
-    """Remove what an interrupted run over another corpus, in another number of parts, left in a folder."""
+    """Remove the work of an interrupted run over another corpus, in another number of parts."""
     for name in files.listing(folder):
         if not name.endswith(ending):
             files.remove(files.join(folder, name))
@@ -50,8 +50,8 @@ def remove_others(folder: str, ending: str) -> None:
 def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     """Return the description of an artefact.
 
-    Raises UserError when none is there, when it is of another kind or version, and when another version of the
-    tokenizer made it, whose words would not be those of this one.
+    Raises UserError if there is none, if it has another kind or version, or if another version of the tokenizer made
+    it, since its words would differ.
     """
     command = f"corpusveil {_MADE_BY[kind]}"
     try:
@@ -75,9 +75,9 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
 
 
 def reading_of(url: str, told: dict[str, Any]) -> tuple[Hyphens, bool]:
-    """Return how text was read for an artefact: its hyphens, and whether n-grams go over abbreviations' full stops.
+    """Return how text was read for an artefact: its hyphens, and whether n-grams cross the full stops of abbreviations.
 
-    Artefacts of before these were said parted words at hyphens, and n-grams at abbreviations.
+    Older artefacts without these fields split words at hyphens, and n-grams at abbreviations.
     """
     hyphens, over_stops = told.get("hyphens", "split"), told.get("over_stops", False)
     if hyphens not in HYPHENS or not isinstance(over_stops, bool):
@@ -86,7 +86,7 @@ def reading_of(url: str, told: dict[str, Any]) -> tuple[Hyphens, bool]:
 
 
 def write_artifact(url: str, kind: Kind, call: str, told: dict[str, Any]) -> dict[str, Any]:
-    """Write the description of an artefact, whose files are all there, and return it; ``call`` as in ``claimed``."""
+    """Write the description of an artefact with complete files, and return it; ``call`` as in ``claimed``."""
     by = f"corpusveil {metadata.version('corpusveil')}"
     description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, "call": call, **told}
     complete(url, description, indent=1)

@@ -1,4 +1,4 @@
-"""The state of training between segments, kept at any address, so that an interrupted training goes on."""
+"""The state of training between segments, stored at any address, so that an interrupted training can resume."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class State(Record):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A folder with the arrays of a model and, written last, which they are.
+    """A folder with the arrays of a model and, written last, their description.
 
-    ``mark`` is of everything that decides the result: another training does not go on from this state. ``every`` is
-    how many seconds of work may be lost: ``offer`` keeps the state only when so much time has passed.
+    ``mark`` covers everything that decides the result: another training does not resume from this state. ``every`` is
+    the number of seconds of work that may be lost: ``offer`` keeps the state only after this time.
     """
 
     url: str
@@ -67,7 +67,7 @@ class Checkpoint:
             self._remove(before)
 
     def restore(self, model: Any) -> tuple[int, int]:
-        """Put the state into a model that has its vocabulary; return whole epochs, and segments of the next one."""
+        """Load the state into a model with its vocabulary; return whole epochs, and segments of the next epoch."""
         state = self._state()
         if state is None:
             return 0, 0

@@ -1,4 +1,4 @@
-"""A collocation table that compiled code looks up in."""
+"""A collocation table for look-up by compiled code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _at(key: Any, mask: int) -> int:
 
 @compiled
 def _fill(keys: Any, slots: Any) -> int:
-    """Enter keys; return the first that is there already, or -1."""
+    """Enter keys; return the first duplicate, or -1."""
     mask = slots.size - 1
     for entry in range(keys.size):
         at = _at(keys[entry], mask)
@@ -50,7 +50,7 @@ def _fill(keys: Any, slots: Any) -> int:
 
 @called
 def find_entry(key: Any, keys: Any, slots: Any) -> int:
-    """Return the entry of a packed n-gram, -1 where there is none."""
+    """Return the entry of a packed n-gram, or -1."""
     mask = slots.size - 1
     at = _at(key, mask)
     while True:
@@ -67,7 +67,7 @@ class Collocations:
     ``words`` are sorted; ``tokens`` the collocations' words joined by ``_``, in the order given; ``scores`` float64
     [G]; ``keys`` uint64 [G] the packed word ids; ``slots`` int32 a hash table of entries. ``left_out`` counts rows
     whose words the tokenizer does not produce. ``hyphens`` says how text was read when they were counted, and
-    ``over_stops`` that they go on over the full stops of abbreviations.
+    ``over_stops`` that they cross the full stops of abbreviations.
     """
 
     words: list[str]
@@ -83,7 +83,7 @@ class Collocations:
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        if self.url is not None:  # a table that lies somewhere goes to workers by its address
+        if self.url is not None:  # a saved table is sent to workers as its address
             return _reopen, (self.url, self.digest)
         return Collocations, (
             self.words, self.tokens, self.scores, self.max_n, self.keys, self.slots, self.left_out, self.hyphens,
@@ -101,7 +101,7 @@ class Collocations:
 
     @classmethod
     def of(cls, table: pa.Table, hyphens: Hyphens = "split", *, over_stops: bool = False) -> Collocations:
-        """Compile a table of ``ngram, n, count, score``. Raises UserError when it is not sound, or empty."""
+        """Compile a table of ``ngram, n, count, score``. Raises UserError if it is invalid or empty."""
         ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
         split = [ngram.split(" ") for ngram in ngrams]
         if any(len(words) != n for words, n in zip(split, numbers.tolist(), strict=True)):
@@ -151,7 +151,7 @@ class Collocations:
         return str(self._digest)
 
     def require_some_in(self, vocabulary: Container[str]) -> None:
-        """Raise UserError when a vocabulary has none of the collocations as tokens."""
+        """Raise UserError if a vocabulary has none of the collocations as tokens."""
         if not any(token in vocabulary for token in self.tokens):
             raise MismatchError(
                 "The space has none of the collocations; build it from vectors of a corpus that was tokenized "

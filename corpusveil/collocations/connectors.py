@@ -7,11 +7,11 @@ from typing import Literal
 from corpusveil.spaces.vocabulary import read_words
 
 Rule = Literal["strict", "edges"]
-"""``strict``: no connector anywhere. ``edges``: none first or last ("chain of events" stays)."""
+"""``strict``: no connector anywhere. ``edges``: no connector at the beginning or end ("chain of events" is kept)."""
 
 
 def connector_words(url: str | None = None) -> frozenset[str]:
-    """Return gensim's English connector words, or those of a file, one a line, lower-cased."""
+    """Return gensim's English connector words, or those of a file, one per line, lower-cased."""
     if url is not None:
         return frozenset(word.lower() for word in read_words(url))
     from gensim.models.phrases import ENGLISH_CONNECTOR_WORDS

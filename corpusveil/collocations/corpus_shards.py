@@ -18,7 +18,7 @@ from corpusveil.storage.tasks import ShardTask, keyed_digest, largest_first
 
 
 class Read(Done):
-    """A shard that was read: the digest of its file, and how many documents it has."""
+    """A shard that was read: the digest of its file, and its number of documents."""
 
     digest: str
     documents: int
@@ -42,9 +42,9 @@ class ShardStage(Stage[S]):
         return largest_first(super(ShardStage, self).left(tasks))
 
     def texts(self, task: ShardTask, told: dict[str, Any]) -> Iterator[pa.Array]:
-        """Yield the shard's texts, some at a time; then ``told`` has its digest and its documents.
+        """Yield the shard's texts in batches; then ``told`` has its digest and its number of documents.
 
-        Raises UserError for a row that is not sound.
+        Raises UserError for an invalid row.
         """
         told["documents"] = 0
         with reading(task, Columns(self.text)) as (batches, digest):
@@ -55,9 +55,9 @@ class ShardStage(Stage[S]):
 
 
 def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[str, str]]:
-    """Return what an artefact says of the shards that it was made of: path and digest of each, split or not.
+    """Return an artefact's fields for its source shards: path and digest of each, split or not.
 
-    Raises ChangedError where the pieces of a shard were read from different files.
+    Raises ChangedError if the pieces of a shard were read from different files.
     """
     told: dict[int, dict[str, str]] = {}
     for task, record in zip(tasks, records, strict=True):
@@ -68,7 +68,7 @@ def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[
 
 
 def refuse_changed(output: str, shards: Sequence[InputShard], inputs: Sequence[dict[str, str]]) -> None:
-    """Raise UserError when a shard is not what the finished artefact ``output`` was made of."""
+    """Raise UserError if a shard differs from those from which the finished artefact ``output`` was made."""
     for shard, told in zip(shards, inputs, strict=True):
         if keyed_digest(shard.url, b"") != told["digest"]:
             raise ChangedError(

@@ -1,10 +1,10 @@
 """n-gram counts of a corpus, exact, on any engine, in bounded memory.
 
-Four stages, each a map over tasks: count words a shard, add them up a part; then, over the vocabulary of the most
-frequent words, count n-grams a shard, add them up a part. Partial counts are never pruned; only what is written at the
-end leaves out n-grams below the least count, and words below it can't occur in a kept one. What was added up stays in
-``state``, so that further shards can be added to it. A large shard is counted in row ranges. The sums of a small corpus
-are added up by the caller, in less time than a job takes to start.
+Four stages, each a map over tasks: count words per shard, and add them up per part; then, over the vocabulary of the
+most frequent words, count n-grams per shard, and add them up per part. Partial counts are never pruned; only the final
+output leaves out n-grams below the least count, and words below it cannot occur in a kept n-gram. The sums stay in
+``state``, so that further shards can be added. A large shard is counted in row ranges. The caller adds up the sums of a
+small corpus, in less time than a job takes to start.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ VERSION = 2
 PART_BYTES = 64 << 20
 MOST_PARTS = 4096
 SMALL_BYTES = 16 << 20
-"""Of input whose sums are added up in this process: less than a second's work for up to ten million words."""
+"""The bytes of input whose sums this process adds up: less than a second's work for up to ten million words."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountOptions:
     """Options of counting: n-grams of 1 to ``max_n`` words that occur at least ``min_count`` times in column ``text``.
 
-    ``hyphens`` says whether a hyphen between two letters splits words, or joins them to one word.
+    ``hyphens`` says whether a hyphen between two letters splits words or joins them.
     """
 
     max_n: int = 3
@@ -126,7 +126,7 @@ def _count(
     add_to: str | None,
     watch: Watch | None,
 ) -> dict[str, Any]:
-    """Count in ``number`` parts, and describe what was counted."""
+    """Count in ``number`` parts, and describe the counts."""
     work, state = files.join(output, WORK), files.join(output, "state")
     words = CountWords(work, mark_of(settings, "and numbers"), options.text, number, options.hyphens)
     counted = run(words, tasks, engine, watch)
@@ -191,7 +191,7 @@ def _of_numbers(url: str) -> bool:
 
 
 def _adder(tasks: Sequence[ShardTask], engine: Engine, add_to: str | None) -> Engine:
-    """Return what adds up: this process where the corpus is small, and nothing large is there to be added to."""
+    """Return the engine that adds up: this process if the corpus, and any earlier counts, are small."""
     size = sum(task.size for task in tasks if not task.piece)
     return engine if add_to is not None or size > SMALL_BYTES else _Here()
 
@@ -207,7 +207,7 @@ class _Here:
 
 
 def _parts(size: int) -> int:
-    """Return into how many parts counts are parted: a power of two."""
+    """Return the number of parts of the counts: a power of two."""
     wanted = max(4, size // PART_BYTES)
     return min(MOST_PARTS, 1 << (int(wanted) - 1).bit_length())
 

@@ -1,4 +1,4 @@
-"""Which numbers of public text are kept, for surrogates to be drawn from: the most frequent ones, by their shapes."""
+"""The numbers of public text that are kept for drawing surrogates: the most frequent numbers, by shape."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from corpusveil.storage import files
 from corpusveil.storage.parquet import read_table
 
 MOST = 100_000
-"""Different numbers that are kept."""
+"""The most different numbers that are kept."""
 LEAST = 2
-"""How often a number that is kept occurs."""
+"""The least count of a kept number."""
 ALIKE = 5
-"""How many different numbers have to have letters in the same places, whatever their digits, for the letters to stay.
+"""The least number of different numbers with the same letters in the same places for which the letters stay.
 
-Letters that stay are disclosed, so none may that only one or two numbers have (*50cent*)."""
+Letters that stay are disclosed. Letters of only one or two numbers (*50cent*) must not be."""
 
 
 def choose_numbers(made: Sequence[str]) -> Numbers:

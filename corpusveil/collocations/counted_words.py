@@ -1,4 +1,4 @@
-"""The vocabulary that n-grams are counted over: the most frequent words, as many as keys can hold."""
+"""The vocabulary of n-gram counts: the most frequent words, as many as keys can hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from corpusveil.storage.parquet import read_table
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What counts that are added to have: their vocabulary, and all their words in parts."""
+    """Earlier counts to which a corpus is added: their vocabulary, and all their words in parts."""
 
     vocabulary: str
     words: Sequence[str]
@@ -27,9 +27,9 @@ class Earlier:
 def choose_vocabulary(made: Sequence[str], url: str, max_n: int, min_count: int, earlier: Earlier | None) -> int:
     """Write the words of ``made``, parts of the word counts, most frequent first; return how many are left out.
 
-    All words are taken where keys can hold them, so that later shards can be added. Those of earlier counts keep their
-    ids; a word that earlier shards have but their vocabulary lacks is left out, since its n-grams there are not known.
-    Words left out are counted when they occur ``min_count`` times. Memory is that of one part and of the vocabulary.
+    All words are used if keys can hold them, so that later shards can be added. Those of earlier counts keep their ids;
+    a word that earlier shards have but their vocabulary lacks is left out, since its n-grams there are not known. Words
+    left out are counted when they occur ``min_count`` times. Memory is that of one part and of the vocabulary.
     """
     most = most_words(max_n)
     top = _EMPTY

@@ -1,6 +1,6 @@
-"""The stages of counting: words a shard, words a part, n-grams a shard, n-grams a part.
+"""The stages of counting: words per shard, words per part, n-grams per shard, n-grams per part.
 
-A shard is that or a row range of a large one.
+A shard may be a row range of a large shard.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from corpusveil.text.word_table import WordTable
 
 _BLANK = pa.scalar(" ", pa.large_string())
 NUMBERS_MADE = "numbers-"
-"""What the files of numbers are told by among those of a shard."""
+"""The name that distinguishes the files of numbers among those of a shard."""
 
 
 class WordsCounted(Read):
@@ -43,7 +43,7 @@ class WordsCounted(Read):
 
 
 def whole_numbers(tokens: Tokens) -> Tokens:
-    """Return the numbers of documents, dates and times whole, as words, which a counter of words takes."""
+    """Return the numbers of documents, including whole dates and times, as words for a counter of words."""
     firsts, lasts = units(tokens, join=True)
     starts, ends = tokens.starts[firsts], tokens.ends[lasts]
     classes, ids = np.full(firsts.size, WORD, np.uint8), np.full(firsts.size, UNKNOWN, np.int32)
@@ -53,7 +53,7 @@ def whole_numbers(tokens: Tokens) -> Tokens:
 
 @dataclass(frozen=True, slots=True)
 class CountWords(ShardStage[WordsCounted]):
-    """Count the words of a shard, and its numbers, into files that are called so."""
+    """Count the words and numbers of a shard into files with these names."""
 
     name: ClassVar[str] = "words"
 
@@ -87,7 +87,7 @@ class CountWords(ShardStage[WordsCounted]):
 
 
 class Added(Done):
-    """A part of the key space: where its sums are, and how many there are; of n-grams, how many were written."""
+    """A part of the key space: the address and number of its sums; for n-grams, the number written."""
 
     made: str
     different: int
@@ -96,7 +96,7 @@ class Added(Done):
 
 @dataclass(frozen=True, slots=True)
 class AddWords(Stage[Added]):
-    """Add up one part of the counts of words, into ``words``, and one of those of numbers, into ``numbers``."""
+    """Add up one part of the counts of words, into ``words``, and of numbers, into ``numbers``."""
 
     name: ClassVar[str] = "added"
 
@@ -104,7 +104,7 @@ class AddWords(Stage[Added]):
     words: str
     numbers_made: tuple[str, ...]
     numbers: str | None
-    """None where numbers are not counted."""
+    """None if numbers are not counted."""
 
     def make(self, task: PartTask) -> dict[str, Any]:
         if self.numbers is not None:
@@ -113,7 +113,7 @@ class AddWords(Stage[Added]):
         return {"made": url, "different": self._add(self.words_made, url, task)}
 
     def numbers_of(self, task: PartTask) -> str:
-        """Return where a part of the numbers is written."""
+        """Return the address of a part of the numbers."""
         return files.join(str(self.numbers), f"{stem(task)}.parquet")
 
     def _add(self, made: tuple[str, ...], url: str, task: PartTask) -> int:

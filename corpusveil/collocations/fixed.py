@@ -1,8 +1,8 @@
 """Log-probabilities as whole numbers: int32, in units of 2^-16 nats, so that sums are the same on every machine.
 
-Sums and comparisons of them are exact. Where probabilities have to be added up, ``linear`` turns them into float64 by
-products of two table entries; the tables are correctly rounded, and IEEE products and sums in a fixed order are the
-same everywhere, which an exponential of a C library is not.
+Sums and comparisons of them are exact. To add up probabilities, ``linear`` converts them to float64 by products of two
+table entries. The tables are correctly rounded, and IEEE products and sums in a fixed order are the same everywhere,
+unlike an exponential of a C library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from corpusveil.sampling.weights import PRECISION_BITS, exp_fixed
 ONE = 1 << 16
 """Units a nat."""
 LEAST = -(60 * ONE)
-"""What stands for 0: a log-probability of -60 nats. Nothing is below it."""
+"""The value for 0: a log-probability of -60 nats. Nothing is below it."""
 _LOW_BITS = 11
 _LOW = 1 << _LOW_BITS
 _HIGH = (-LEAST >> _LOW_BITS) + 1

@@ -1,12 +1,12 @@
-"""Where compiled code finds n-grams: in hash tables, one for each first word, and one for each bigram.
+"""Look-up of n-grams by compiled code: hash tables, one for each first word, and one for each bigram.
 
-What it waits for is memory. So what belongs to a bigram stands together, a bigram that is followed by few words says
-so without a look at its table, and loops ask for many slots before they read the first.
+Memory access limits its speed. Therefore the data of a bigram are stored together, a bigram with few following words
+says so without access to its table, and loops prefetch many slots before they read the first.
 
-A slot of a bigram's table holds its second word, its entry and roughly its logarithm, so that one look at memory says
-whether a pair was counted, and about how likely it is; and asking for many second words after one first word reads
-little of it. A slot of a trigram's holds its last word and its logarithm. Half of all slots are empty: most n-grams
-that are looked up were not counted, and an empty slot says so.
+A slot of a bigram's table holds its second word, its entry and a rough logarithm, so that one memory access shows
+whether a pair was counted, and about how likely it is; looking up many second words after one first word reads little
+memory. A slot of a trigram's holds its last word and its logarithm. Half of all slots are empty: most n-grams that are
+looked up were not counted, and an empty slot shows this.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HALF = BY_LAST = np.uint64(32)
 _LOG_MASK = np.uint64((1 << 32) - 1)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _BIT_SHIFT = np.uint64(26)
-"""Of a hash of 32 bits six remain: one bit of 64."""
+"""The shift that leaves six bits of a 32-bit hash: one bit of 64."""
 
 
 def regions_of(bigrams: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
@@ -43,13 +43,13 @@ def regions_of(bigrams: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
 
 @compiled
 def mixed(word: Any) -> Any:
-    """Return the hash of a word, uint64 below 2^32; of -1, too, which stands in no slot."""
+    """Return the hash of a word, uint64 below 2^32; also of -1, which is in no slot."""
     return (np.uint64(word + 1) * _MIX) >> _HALF
 
 
 @called
 def spot(hashed: Any, size: Any) -> Any:
-    """Return where a word of this hash is looked for first, in a table of ``size`` slots."""
+    """Return the first slot to check for a hash, in a table of ``size`` slots."""
     return np.int64((hashed * np.uint64(size)) >> _HALF)
 
 
@@ -72,7 +72,7 @@ def enter(first: Any, second: Any, logs: Any, entry: int, regions: Any, slots: A
 
 @called
 def slot_of(first: Any, second: Any, regions: Any, slots: Any) -> Any:
-    """Return the slot of a bigram, uint64, 0 where there is none, or where ``first`` is -1."""
+    """Return the slot of a bigram, uint64; 0 if there is none, or if ``first`` is -1."""
     if first < 0:
         return _NONE
     low = np.int64(regions[first])
@@ -87,7 +87,7 @@ def slot_of(first: Any, second: Any, regions: Any, slots: Any) -> Any:
 def found_from(slot: Any, at: Any, word: Any, low: Any, size: Any, shift: Any, slots: Any) -> Any:
     """Return a word's slot in the table of ``size`` slots from ``low`` on, or 0; ``slot``, at ``at``, is the first.
 
-    ``shift`` says where slots hold their word: ``BY_SECOND`` in tables of pairs, ``BY_LAST`` in those of triples.
+    ``shift`` is the place of the word in a slot: ``BY_SECOND`` in tables of pairs, ``BY_LAST`` in those of triples.
     """
     wanted = np.uint64(word + 1)
     while slot != _NONE and slot >> shift != wanted:
@@ -118,7 +118,7 @@ def rough_in(slot: Any) -> Any:
 
 @compiled
 def pair(first: Any, second: Any, regions: Any, slots: Any) -> Any:
-    """Return the entry of a bigram, -1 where there is none, or where ``first`` is -1."""
+    """Return the entry of a bigram; -1 if there is none, or if ``first`` is -1."""
     slot = slot_of(first, second, regions, slots)
     return entry_in(slot) if slot != _NONE else np.int64(-1)
 
@@ -165,13 +165,13 @@ def log_of(bigrams: Any, entry: Any) -> Any:
 
 
 def logs_of(entries: npt.NDArray[np.int64], bigrams: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Return the logarithms of bigrams, int64 [K]; the last one's where an entry is -1."""
+    """Return the logarithms of bigrams, int64 [K]; that of the last bigram if an entry is -1."""
     return -(bigrams[3 * entries] & _LOG_MASK).astype(np.int64)
 
 
 @called
 def left_of(bigrams: Any, entry: Any) -> Any:
-    """Return the logarithm that the shorter context is multiplied with after a bigram."""
+    """Return the logarithm of the factor of the shorter context after a bigram."""
     return -np.int64(bigrams[3 * entry] >> _HALF)
 
 
@@ -183,13 +183,16 @@ def begin_of(bigrams: Any, entry: Any) -> Any:
 
 @compiled
 def size_of(bigrams: Any, entry: Any) -> Any:
-    """Return how many slots that table has."""
+    """Return the number of slots in that table."""
     return np.int64(bigrams[3 * entry + 1] & _LOG_MASK) * 2
 
 
 @compiled
 def member(hashed: Any) -> Any:
-    """Return the bit of a hash among 64: of words after a bigram, whose bits its record holds, a no is certain."""
+    """Return the bit of a hash among 64.
+
+    A bigram's record has the bits of its following words; an unset bit is certain.
+    """
     return _ONE << (hashed >> _BIT_SHIFT)
 
 
@@ -207,7 +210,7 @@ def log_in(slot: Any) -> Any:
 
 @compiled
 def third(context: Any, word: Any, bigrams: Any, slots: Any) -> Any:
-    """Return the slot of a word after the bigram ``context``, 0 where there is none."""
+    """Return the slot of a word after the bigram ``context``, or 0."""
     hashed = mixed(word)
     if bigrams[3 * context + 2] & member(hashed) == _NONE:
         return _NONE

@@ -1,7 +1,7 @@
-"""How much more often than by chance words stand together: PMI and its like, on tables of counts.
+"""How much more often than by chance words are adjacent: PMI and similar measures, on tables of counts.
 
-With N words in all, an n-gram x₁…x_k that occurs c times and words that occur c₁…c_k times; E = c₁⋯c_k / N^(k-1) is
-what independence lets expect.
+With N words in all, an n-gram x₁…x_k that occurs c times and words that occur c₁…c_k times; E = c₁⋯c_k / N^(k-1) is the
+expectation under independence.
 
 * ``pmi``: log2(c / E) = log2(N^(k-1) c / (c₁⋯c_k)); equations (5) and (6) of Meisenbacher, Chevli, Matthes (2024).
 * ``npmi``: pmi / (-(k - 1) log2(c / N)), from -1 to 1 (Bouma 2009, for two words).
@@ -11,8 +11,8 @@ what independence lets expect.
   with gaps, which are not counted.
 * ``chi2``: Pearson's Σ (O - E)² / E over the same cells, negative where c < E (Church, Gale 1991; Manning, Schütze
   1999).
-* ``jaccard``: c / (c₁ + ⋯ + c_k - (k - 1) c), from 0 to 1: of the places where two words stand, the share where they
-  stand together (Jaccard 1912).
+* ``jaccard``: c / (c₁ + ⋯ + c_k - (k - 1) c), from 0 to 1: of the places where either of two words occurs, the share
+  where they are adjacent (Jaccard 1912).
 * ``log-dice``: 14 + log2(k c / (c₁ + ⋯ + c_k)), at most 14 and the same in a corpus of any size (Rychlý 2008).
 """
 
@@ -67,7 +67,7 @@ class Unigrams:
 
 
 def scored(tables: Iterable[pa.Table], unigrams: Unigrams, scoring: Scoring) -> Iterator[pa.Table]:
-    """Yield ``ngram, n, count, score`` of the n-grams of two words and more that are kept, table by table.
+    """Yield ``ngram, n, count, score`` of the kept n-grams of two or more words, table by table.
 
     ``tables`` have ``ngram: string`` (words joined by one blank), ``n: int8``, ``count: int64``. Raises UserError for
     an n-gram whose words are not counted.
@@ -135,15 +135,15 @@ def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
 
 
 def _inverse(cells: Floats) -> Floats:
-    """Return 1 / E, and 0 for a cell where nothing is expected: nothing more or less than that is in it then."""
+    """Return 1 / E, and 0 for a cell with expectation 0, which is then empty."""
     return np.divide(1.0, cells, out=np.zeros_like(cells), where=cells > 0)
 
 
 def _divergence(expected: Floats, more: Floats) -> Floats:
     """Return O ln(O / E) - (O - E) for O = E + ``more``.
 
-    The terms O - E add up to 0 over the cells and these are never below 0, so that nothing cancels: cells of billions
-    that hardly differ from what was expected would otherwise leave nothing but rounding.
+    The terms O - E add up to 0 over the cells, and these terms are never below 0, so nothing cancels. Otherwise cells
+    of billions that hardly differ from the expectation would leave only rounding errors.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.maximum(more / expected, -1.0)

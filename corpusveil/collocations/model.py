@@ -1,7 +1,7 @@
-"""A language model that compiled code looks up in: Kneser-Ney trigrams as fixed-point logarithms in flat arrays.
+"""A language model for look-up by compiled code: Kneser-Ney trigrams as fixed-point logarithms in flat arrays.
 
-Bigrams are found in hash tables, one for each first word; the trigrams after a bigram stand together, by id
-(``lookup.py``). The arrays are memory-mapped: one copy a machine, however many workers.
+Bigrams are found in hash tables, one for each first word; the trigrams after a bigram are stored together, by id
+(``lookup.py``). The arrays are memory-mapped: one copy per machine, however many workers.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Arrays(NamedTuple):
     """Of V words, B bigrams and T trigrams; logarithms are int32 in 2^-16 nats, none below ``fixed.LEAST``.
 
     ``first`` [V + 1] without context, the unknown word last, and ``start`` [V + 1] at the beginning of a run; ``left2``
-    [V] what a shorter context is multiplied with. ``regions`` uint32 [V + 1] and ``slots`` uint64 [2 B] find the entry
-    of a bigram; ``bigrams`` uint64 [3 B] holds its logarithm, what the shorter context is multiplied with after it, and
-    where the trigrams that begin with it stand in ``slots3`` uint64 [2 T] (``lookup.py``).
+    [V] the factor of the shorter context. ``regions`` uint32 [V + 1] and ``slots`` uint64 [2 B] find the entry of a
+    bigram; ``bigrams`` uint64 [3 B] holds its logarithm, the factor of the shorter context after it, and the place of
+    the trigrams that begin with it in ``slots3`` uint64 [2 T] (``lookup.py``).
     """
 
     first: npt.NDArray[np.int32]
@@ -73,7 +73,7 @@ def _find(first: Any, second: Any, regions: Any, slots: Any, out: Any) -> None:
 
 
 def find(first: npt.NDArray[np.int32], second: npt.NDArray[np.int32], arrays: Arrays) -> npt.NDArray[np.int64]:
-    """Return the entries of bigrams, int64, -1 where there is none."""
+    """Return the entries of bigrams, int64, -1 for none."""
     out = np.empty(first.size, np.int64)
     _find(first, second, arrays.regions, arrays.slots, out)
     return out
@@ -99,7 +99,7 @@ def _table(contexts: Any, words: Any, arrays: Any, out: Any) -> None:
 class LanguageModel:
     """Kneser-Ney trigrams over V words, ids 0 to V - 1 with the most frequent first, and ``<unk>``, id V.
 
-    Pickles as its address where it is saved. ``least``: n-grams and words that occurred less often were left out.
+    Pickled as its address if it is saved. ``least``: n-grams and words with lower counts were left out.
     """
 
     vocabulary: Vocabulary
@@ -138,13 +138,13 @@ class LanguageModel:
     def score(
         self, before: npt.NDArray[np.int32], last: npt.NDArray[np.int32], words: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int64]:
-        """Return ln P(word | before last) token by token, int32 [T] each, -1 where there is none; int64, 2^-16 nats."""
+        """Return ln P(word | before last) token by token, int32 [T] each, -1 for none; int64, 2^-16 nats."""
         out = np.empty(words.size, np.int64)
         _score(before, last, words, self.arrays, out)
         return out
 
     def log_probability(self, context: Sequence[str], word: str) -> float:
-        """Return ``ln P(word | context)``, of which the last two words count; the nearest one stands last."""
+        """Return ``ln P(word | context)``, which uses the last two words of the context, the nearest last."""
         last = self.ids(context)[-2:]
         padded = np.concatenate([np.full(2 - last.size, -1, np.int32), last])
         return float(self.log_probabilities(padded[None], self.ids([word]))[0, 0])
@@ -154,8 +154,8 @@ class LanguageModel:
     ) -> npt.NDArray[np.float64]:
         """Return ``ln P(candidate | context)`` of ids, int [N, 2] and [K] -> float64 [N, K], nats.
 
-        A context is the word before the last and the last word, -1 where there is none; ``unknown`` is as good as none.
-        A candidate -1 is ``<unk>``. Raises UserError for an id that is no word, and for other shapes.
+        A context is the word before the last and the last word, -1 for none; ``unknown`` has the same effect as none. A
+        candidate -1 is ``<unk>``. Raises UserError for an id that is not a word, and for other shapes.
         """
         pairs, wanted = np.asarray(contexts), np.asarray(candidates)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or wanted.ndim != 1:
@@ -179,7 +179,7 @@ def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str]) -> str:
 
 
 def sum_of(*pieces: npt.NDArray[Any]) -> str:
-    """Return the SHA-256 of an array that is given in pieces."""
+    """Return the SHA-256 of an array given in pieces."""
     sha = hashlib.sha256()
     for piece in pieces:
         sha.update(np.ascontiguousarray(piece).data.cast("B") if piece.size else b"")
@@ -198,8 +198,8 @@ _lock = threading.Lock()
 def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageModel:
     """Open the model that ``corpusveil model`` saved at ``url``, any fsspec URL; a remote one is copied here once.
 
-    ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError where there is no
-    model, or a damaged one.
+    ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError if there is no model,
+    or if it is damaged.
     """
     address = files.absolute(files.as_text(url))
     told = read_artifact(address, "model")
@@ -222,7 +222,7 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
 
 
 def _fits(words: int, arrays: Arrays) -> bool:
-    """Say whether the arrays have the types and sizes that compiled loops take for granted."""
+    """Say whether the arrays have the types and sizes that compiled loops assume."""
     if not all(array.dtype == DTYPES[name] and array.ndim == 1 for name, array in arrays._asdict().items()):
         return False
     first = (words + 1, words + 1, words, words + 1)

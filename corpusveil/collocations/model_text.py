@@ -1,7 +1,7 @@
-"""Text that a language model says: runs of words, each drawn by the model after the two before it.
+"""Text that a language model generates: runs of words, each drawn by the model after the two before it.
 
-Interpolation makes it one draw a word: with probability 1 - L(uv) a counted trigram by what its count adds, else with
-1 - L(v) a counted bigram, else a word by itself (``smoothing.py``). What is left of the draw goes on to the next step.
+Interpolation needs one draw per word: with probability 1 - L(uv) a counted trigram, by its share; otherwise with 1 -
+L(v) a counted bigram; otherwise a single word (``smoothing.py``). The rest of the draw is used in the next step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from corpusveil.compiled import called, compiled
 
 @called
 def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high: Any) -> Any:
-    """Return the word of a draw among the trigrams after a context and what is left of the draw; -1 for none."""
+    """Return the word of a draw among the trigrams after a context, and the rest of the draw; -1 for none."""
     left = linear(left_of(arrays.bigrams, context), low, high)
     begin = begin_of(arrays.bigrams, context)
     for place in range(begin, begin + size_of(arrays.bigrams, context)):
@@ -47,7 +47,7 @@ def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high
 
 @called
 def _of_bigrams(at: float, last: Any, arrays: Any, low: Any, high: Any) -> Any:
-    """Return the word of a draw among the bigrams after a word and what is left of the draw; -1 for none."""
+    """Return the word of a draw among the bigrams after a word, and the rest of the draw; -1 for none."""
     left = linear(np.int64(arrays.left2[last]), low, high)
     for place in range(np.int64(arrays.regions[last]), np.int64(arrays.regions[last + 1])):
         slot = arrays.slots[place]
@@ -88,7 +88,7 @@ def _say(uniform: Any, length: int, starts: Any, firsts: Any, arrays: Any, low: 
 def sampled_text(model: LanguageModel, uniform: npt.NDArray[np.float64], length: int) -> npt.NDArray[np.int32]:
     """Return runs of ``length`` words each, a draw from 0 to below 1 a word; float64 [T] -> the model's ids, int32 [T].
 
-    ``<unk>`` is among them, and no context for what follows it.
+    They may include ``<unk>``, which is no context for the next word.
     """
     low, high = tables()
     sums = [np.cumsum([linear(value, low, high) for value in logs.tolist()]) for logs in

@@ -1,9 +1,8 @@
 """From counts to a language model (``model.py``), on any engine, in bounded memory.
 
-Two stages, each a map over tasks: every part of the counts is turned into keys and parted by ranges of them, trigrams
-once by their first two words and once by their last two; every range is then smoothed by itself. What is left for the
-driver is to join the ranges, one after another: it holds what belongs to words and to bigrams (some 60 bytes each), and
-of the trigrams one range.
+Two stages, each a map over tasks: every part of the counts is turned into keys and split by key ranges, trigrams once
+by their first two words and once by their last two; then every range is smoothed separately. The driver joins the
+ranges one by one: it holds the data of words and bigrams (some 60 bytes each), and one range of the trigrams.
 """
 
 from __future__ import annotations
@@ -62,14 +61,14 @@ BY_BIGRAM, BY_CONTEXT, BY_SUFFIX = "bigrams", "contexts", "suffixes"
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """The least counts of words, of bigrams and of trigrams; 0 stands for that of the shorter ones."""
+    """The least counts of words, bigrams and trigrams; 0 means that of the shorter n-grams."""
 
     words: int = 1
     bigrams: int = 0
     trigrams: int = 0
 
     def least(self, counted: int) -> tuple[int, int, int]:
-        """Return the three, over counts that leave out less than ``counted``. Raises UserError where they fall."""
+        """Return the three, for counts with a least count of ``counted``. Raises UserError if they decrease."""
         words = max(self.words, counted)
         bigrams = max(self.bigrams or words, counted)
         trigrams = max(self.trigrams or bigrams, counted)
@@ -181,9 +180,8 @@ def build_model(
 ) -> dict[str, Any]:
     """Make a language model of counts in the folder ``output``; return its description.
 
-    Run again after an interruption it goes on where it stopped; run again when it is finished it does nothing. Raises
-    UserError where there are no counts of trigrams, or damaged ones, and where another call made what is there;
-    WorkError when another run is in progress.
+    A repeated call resumes after an interruption, and does nothing when all is done. Raises UserError if counts of
+    trigrams are missing or damaged, or if another call made the output; WorkError if another run is in progress.
     """
     output, counts = files.absolute(output), files.absolute(counts)
     told = _trigram_counts(counts)
@@ -279,7 +277,7 @@ def range_of(two: Ids, counts2: npt.NDArray[np.int64], three: Ids, counts3: npt.
 def model_of(vocabulary: Vocabulary, found: Range, least: int, tokens: int) -> LanguageModel:
     """Return a model in memory: of words, the most frequent first, and all n-grams that occur ``least`` times.
 
-    ``tokens`` are how many words there were in all, unknown ones too.
+    ``tokens`` is the number of all words, including unknown words.
     """
     made = level(found, Discounts.of(found.counts3).value, complete=least == 1)
     sums = Sums.of(made, found.counts2, len(vocabulary))
@@ -290,7 +288,7 @@ def model_of(vocabulary: Vocabulary, found: Range, least: int, tokens: int) -> L
 
 
 def model_of_counts(counts: str) -> LanguageModel:
-    """Return the model of what ``corpusveil count`` wrote, in memory. Raises UserError where trigrams are missing."""
+    """Return the model of the output of ``corpusveil count``, in memory. Raises UserError if trigrams are missing."""
     told = _trigram_counts(counts)
     least = told["options"]["min_count"]
     vocabulary = _vocabulary(counts, least)
@@ -310,7 +308,7 @@ def _thirds(arrays: Arrays, made: Sequence[tuple[str, str]]) -> Iterator[npt.NDA
 
 
 def _trigram_counts(counts: str) -> dict[str, Any]:
-    """Return the description of counts that hold trigrams and are whole."""
+    """Return the description of complete counts with trigrams."""
     told = read_artifact(counts, "counts")
     most, there = told["options"]["max_n"], len(files.listing(files.join(counts, "ngrams")))
     if most < ORDER:
@@ -350,7 +348,7 @@ def _sums(urls: Sequence[str], size: int) -> Sums:
 
 
 def _vocabulary(counts: str, least: int) -> Vocabulary:
-    """Return the words of counts, the most frequent first, of equals by their letters."""
+    """Return the words of counts, the most frequent first; ties in alphabetical order."""
     folder = files.join(counts, "ngrams")
     table = _table(files.join(folder, files.listing(folder)[0]))
     words = table.filter(pc.and_(pc.equal(table["n"], 1), pc.greater_equal(table["count"], least)))

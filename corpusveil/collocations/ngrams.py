@@ -1,8 +1,8 @@
 """Pass 2 of counting: n-grams as packed integers, counted by sorting.
 
 A word's id plus one takes ``63 // max_n`` bits, the last word the lowest; an n-gram's key is multiplied by an odd
-constant modulo 2^64, which is undone at the end and spreads the keys evenly, so that a range of them is a fair part.
-Sorted runs of (key, count) are merged two at a time and handed out in parts when they grow too large.
+constant modulo 2^64, which is undone at the end and spreads the keys evenly, so that ranges of keys have equal work.
+Sorted runs of (key, count) are merged two at a time, and written in parts when they grow too large.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ LARGEST_N = 5
 MULTIPLIER = 0x9E3779B97F4A7C15
 _INVERSE = pow(MULTIPLIER, -1, 1 << 64)
 BUFFER_KEYS = 8 << 20
-"""Keys that are gathered before they are sorted: 64 MiB."""
+"""Keys collected before sorting: 64 MiB."""
 MOST_KEYS = 24 << 20
-"""Different keys that are held before they are handed out: 384 MiB of keys and counts, twice that while merging."""
+"""Different keys in memory before they are written: 384 MiB of keys and counts, twice that during merging."""
 
 Keys = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
@@ -44,7 +44,10 @@ def _gather(
     ids: Any, classes: Any, ends: Any, offsets: Any, document: int, token: int, max_n: int, bits: int,
     unigrams: Any, buffer: Any, used: int,
 ) -> Any:  # fmt: skip
-    """Add the n-grams that end at each token from ``token`` on; return (document, token, used) where room ran out."""
+    """Add the n-grams that end at each token from ``token`` on.
+
+    Return (document, token, used) when the buffer is full.
+    """
     multiplier = np.uint64(MULTIPLIER)
     shift = np.uint64(bits)
     keep = np.uint64((1 << (bits * max_n)) - 1)
@@ -52,7 +55,7 @@ def _gather(
         first = offsets[d] if d > document else max(offsets[d], token)
         run = 0
         packed = np.uint64(0)
-        if first > offsets[d]:  # go on in the middle of a document: take the words before up again
+        if first > offsets[d]:  # resume in the middle of a document: collect the words before it again
             back = first - 1
             while (
                 back >= offsets[d] and run < max_n - 1 and not ends[back] and classes[back] == WORD and ids[back] >= 0
@@ -83,7 +86,7 @@ def _gather(
 
 @compiled
 def _different(keys: Any) -> Any:
-    """Return how many different keys are among sorted ones."""
+    """Return the number of different keys among sorted keys."""
     n = min(keys.size, 1)
     for k in range(1, keys.size):
         n += keys[k] != keys[k - 1]
@@ -161,7 +164,7 @@ def merge_all(runs: list[tuple[Keys, Counts]]) -> tuple[Keys, Counts]:
 
 @dataclass(slots=True)
 class Runs:
-    """Runs that are merged as they come, those of about one size with each other."""
+    """Runs that are merged as they arrive, with runs of about the same size."""
 
     _runs: list[tuple[Keys, Counts]] = field(default_factory=list)
 
@@ -175,7 +178,7 @@ class Runs:
         return sum(run[0].size for run in self._runs)
 
     def take(self) -> tuple[Keys, Counts]:
-        """Return all of them merged, and begin anew."""
+        """Return all runs merged, and start again."""
         runs, self._runs = self._runs, []
         return merge_all(runs)
 
@@ -211,7 +214,7 @@ class NgramCounter:
         return KEY_BITS // self.max_n
 
     def add(self, tokens: Tokens, ends: npt.NDArray[np.bool_]) -> Iterator[tuple[Keys, Counts]]:
-        """Count a batch whose ids are of the vocabulary; yield what has to be put away."""
+        """Count a batch with ids of the vocabulary; yield runs that have to be written."""
         document, token = 0, 0
         while True:
             document, token, self._used = _gather(
@@ -234,7 +237,7 @@ class NgramCounter:
         self._used = 0
 
     def finish(self) -> tuple[Keys, Counts]:
-        """Return what is left."""
+        """Return the remaining runs."""
         if self._used:
             self._sort()
         return self._runs.take()

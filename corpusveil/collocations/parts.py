@@ -1,4 +1,4 @@
-"""Partial results in Parquet, sorted by a 64-bit key, of which a part of the key space can be read by itself."""
+"""Partial results in Parquet, sorted by a 64-bit key, from which a part of the key space can be read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STARTS = b"corpusveil.parts"
 
 
 class Starts(Record):
-    """Into how many parts the key space is parted, and which of them each row group is."""
+    """The number of parts of the key space, and the part of each row group."""
 
     parts: int
     groups: list[int]
@@ -31,7 +31,7 @@ def part_of(keys: npt.NDArray[np.uint64], parts: int) -> npt.NDArray[np.int64]:
 
 
 def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -> None:
-    """Write a table whose rows are sorted by ``keys`` uint64 [rows], a row group a part that has rows."""
+    """Write a table whose rows are sorted by ``keys`` uint64 [rows], with a row group for each non-empty part."""
     starts = np.searchsorted(part_of(keys, parts), np.arange(parts + 1))
     full = [part for part in range(parts) if starts[part] < starts[part + 1]]
     schema = table.schema.with_metadata({_STARTS: Starts(parts=parts, groups=full).data()})
@@ -43,7 +43,7 @@ def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -
 
 
 def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
-    """Yield one part of each file that has rows of it. Raises UserError for a file that is not sound."""
+    """Yield one part from each file that has rows of it. Raises UserError for a damaged file."""
     for url in urls:
         with files.open_read(url) as file:
             try:

@@ -35,6 +35,6 @@ def encyclopedia() -> tuple[str, ...]:
 
 
 def public_texts() -> Iterator[str]:
-    """Yield all of it: what collocations and vectors are learnt from."""
+    """Yield all of it, as training text for collocations and vectors."""
     yield from news()
     yield from encyclopedia()

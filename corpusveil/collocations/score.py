@@ -44,7 +44,7 @@ def _tables(url: str) -> Iterator[pa.Table]:
 
 
 class Scored(Done):
-    """A part of the counts that is scored, and where."""
+    """A scored part of the counts, and its address."""
 
     made: str
 

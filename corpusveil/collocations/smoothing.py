@@ -1,18 +1,18 @@
 """Interpolated Kneser-Ney (Kneser, Ney 1995; Chen, Goodman 1999) of order 3 on sorted flat arrays.
 
-With one discount D per order, ``n1 / (n1 + 2 n2)`` of the counts that it is taken from (0.75 where n1 or n2 is 0):
+With one discount D per order, ``n1 / (n1 + 2 n2)`` of its counts (0.75 if n1 or n2 is 0):
 
     P(w | u v) = (c(uvw) - D) / c(uv.)  +  L(uv) P(w | v)
     P(w | v)   = (N(.vw) - D) / N(.v.)  +  L(v) P(w)
     P(w)       = (1 - q) [(N(.w) - D) / N(..)  +  L / (V + 1)]  +  q [w is unknown]
 
-where L is what the discounts leave over. N counts the different words before; what no such word accounts for (the
-beginning of a run, and in counts with a least count what they leave out) is one more of them. In complete counts
-``c(uv.)`` counts the words that follow; in others it is ``c(uv)``, so that what was left out, and ends of runs, go to
-the shorter context. q is the share of word tokens that the vocabulary lacks.
+where L is the mass that the discounts free. N counts the different preceding words; occurrences without such a word (at
+the beginning of a run, and those that counts with a least count leave out) add one more. In complete counts ``c(uv.)``
+counts the words that follow; in others it is ``c(uv)``, so that omitted n-grams, and ends of runs, count for the
+shorter context. q is the share of word tokens that the vocabulary lacks.
 
 A bigram's key is its two ids plus one, 21 bits each, times an odd constant modulo 2^64: keys are spread evenly, so that
-a range of them is a fair part of the work.
+ranges of keys have equal work.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def words_of(keys: Keys) -> tuple[Ids, Ids]:
 
 @dataclass(frozen=True, slots=True)
 class Discounts:
-    """How many counts of an order are 1 and 2, which its discount is taken from (Ney, Essen, Kneser 1994)."""
+    """The numbers of counts of an order that are 1 and 2, which determine its discount (Ney, Essen, Kneser 1994)."""
 
     once: int = 0
     twice: int = 0
@@ -83,7 +83,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What a range becomes.
+    """The smoothed form of a range.
 
     Of B bigrams ``before`` int64 are N(.vw), ``left`` float64 L(uv), ``starts`` int64 [B + 1] where the trigrams after
     each begin; of T trigrams ``words`` int32 are their last words and ``shares`` float64 what the counts add.
@@ -98,9 +98,9 @@ class Level:
 
 
 def level(found: Range, discount: float, *, complete: bool) -> Level:
-    """Smooth the trigrams of a range, and count what stands before bigrams.
+    """Smooth the trigrams of a range, and count the words before bigrams.
 
-    ``complete`` says that no trigram was left out. Raises UserError where a trigram's bigrams are missing.
+    ``complete`` says that no trigram was left out. Raises UserError if a trigram's bigrams are missing.
     """
     context, suffix = _find(found.bigrams, found.contexts), _find(found.bigrams, found.suffixes)
     size = found.bigrams.size
@@ -147,10 +147,10 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What words have without context, ``first`` float64 [V + 1], the unknown one last, and L(v), ``left`` [V].
+    """Probabilities of words without context, ``first`` float64 [V + 1], unknown word last, and L(v), ``left`` [V].
 
-    ``start`` float64 [V + 1] is how likely a word begins a run: nine parts of how often words had none before them,
-    and one of how often they occurred at all. ``first`` counts what words follow, so it is far too small for it.
+    ``start`` float64 [V + 1] is the probability that a word begins a run: nine parts of how often it had no preceding
+    word, and one part of its frequency. ``first`` counts preceding words, so it is far too small for this.
     """
 
     first: Floats

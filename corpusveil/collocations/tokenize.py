@@ -1,4 +1,4 @@
-"""A corpus into token shards: Parquet, a row a document, and LineSentence text, a line a sentence."""
+"""A corpus as token shards: Parquet with a row per document, and LineSentence text with a line per sentence."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def _write(
     data: Any, starts: Any, ends: Any, classes: Any, offsets: Any, stops: Any, lengths: Any, lower: Any, kinds: Any,
     out: Any, token_ends: Any, rows: Any,
 ) -> Any:  # fmt: skip
-    """Write the lower-cased units of words, behind each a blank, or a line break where a sentence ends.
+    """Write the lower-cased units of words, each followed by a blank, or by a line break at the end of a sentence.
 
-    Returns the bytes and the units. ``token_ends`` is where each unit ends, ``rows`` how many lie before each document.
+    Returns the numbers of bytes and units. ``token_ends`` is the end of each unit, ``rows`` the number before each
+    document.
     """
     at = 0
     unit = 0
@@ -56,7 +57,7 @@ def _write(
             length = max(lengths[t], 1)
             if classes[t] == WORD:
                 for k in range(t, t + length):
-                    if classes[k] == WORD:  # the full stop of an abbreviation is no part of the word
+                    if classes[k] == WORD:  # the full stop of an abbreviation is not part of the word
                         if k > t:
                             out[at] = 0x5F
                             at += 1
@@ -78,7 +79,7 @@ def _write(
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Units of a batch: ``lines`` as LineSentence text, ``tokens`` as list<string> a document, ``flat`` in a row."""
+    """Units of a batch: ``lines`` as LineSentence text, ``tokens`` as list<string> per document, ``flat``."""
 
     lines: bytes
     tokens: pa.Array
@@ -113,7 +114,7 @@ class Tokenized(Read):
 
 @dataclass(frozen=True, slots=True)
 class TokenizeShard(ShardStage[Tokenized]):
-    """Tokenise a shard."""
+    """Tokenize a shard."""
 
     name: ClassVar[str] = "tokens"
 
@@ -143,7 +144,7 @@ class TokenizeShard(ShardStage[Tokenized]):
                 told["words"] += int(np.count_nonzero(tokens.classes == WORD))
                 told["tokens"] += len(made.flat)
             if not told["documents"]:
-                lines.write(b"")  # no gzip file is empty
+                lines.write(b"")  # a gzip file is never empty
             lines.end()
         url = self.address("made", f"{part}.parquet")
         with files.open_write(url) as sink:
@@ -230,7 +231,7 @@ def tokenize_corpus(
 def _tokenize(
     stage: TokenizeShard, tasks: Sequence[ShardTask], collocations: str | None, engine: Engine, watch: Watch | None
 ) -> dict[str, Any]:
-    """Tokenise all shards by the collocation table of this digest, and describe them."""
+    """Tokenize all shards with the collocation table of this digest, and describe them."""
     output = stage.output
     records = run(stage, tasks, engine, watch)
     for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):

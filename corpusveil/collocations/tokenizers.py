@@ -1,10 +1,10 @@
-"""Text into collocations: GST, MST and the exact optimum, on token positions, a sentence at a time.
+"""Text as collocations: GST, MST and the exact optimum, on token positions, sentence by sentence.
 
-GST and MST are those of Meisenbacher, Chevli, Matthes (2024) without the slips of their printed pseudocode
-(``papers.md`` §3): GST goes from left to right and takes the longest collocation that begins here; MST takes all
-occurrences by falling score (then longer, then earlier) unless a position is taken. ``optimal`` has the largest total
-score there is, by dynamic programming; of equal totals it takes the one of fewer units. Collocations are of word tokens
-that follow one another within a sentence; every token is in exactly one unit, in its order.
+GST and MST are those of Meisenbacher, Chevli, Matthes (2024) without the errors of their printed pseudocode
+(``papers.md`` §3): GST goes from left to right and takes the longest collocation at each position; MST takes all
+occurrences by falling score (then longer, then earlier) unless a position is taken. ``optimal`` has the largest
+possible total score, by dynamic programming; among equal totals it has the fewest units. Collocations consist of
+consecutive word tokens of a sentence; every token is in exactly one unit, in order.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _NONE = -1
 class Segments:
     """Units of tokens.
 
-    ``lengths`` int8 [T] is how many tokens the unit has that begins here, 0 inside one; ``entries`` int32 [T] which
-    collocation it is, -1 for a single token and inside.
+    ``lengths`` int8 [T] is the number of tokens of the unit that begins at a token, 0 inside a unit; ``entries`` int32
+    [T] its collocation, -1 for a single token and inside a unit.
     """
 
     lengths: npt.NDArray[np.int8]
@@ -41,7 +41,7 @@ class Segments:
 
 @compiled
 def _entry(ids: Any, first: int, length: int, bits: int, keys: Any, slots: Any) -> int:
-    """Return the collocation of ``length`` tokens from ``first`` on, which are known to be words in one sentence."""
+    """Return the collocation of ``length`` tokens from ``first`` on, which must be words of one sentence."""
     key = np.uint64(0)
     for k in range(first, first + length):
         key = (key << np.uint64(bits)) | np.uint64(ids[k] + 1)
@@ -67,7 +67,7 @@ def _gst(
 
 @numba.njit(cache=True)
 def _rank(values: Any, order: Any, n: int) -> None:
-    """Put the numbers 0 .. n - 1 into ``order`` by rising value, equal ones as they come."""
+    """Write the numbers 0 .. n - 1 into ``order`` by rising value; the sort is stable."""
     if n > 64:
         order[:n] = np.argsort(values[:n], kind="mergesort")
         return
@@ -136,7 +136,7 @@ def _segment(
     ids: Any, ends: Any, method: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
     lengths: Any, entries: Any,
 ) -> None:  # fmt: skip
-    """Segment each run of known words within a sentence; anything else is a unit by itself."""
+    """Segment each run of known words within a sentence; every other token is a separate unit."""
     t = 0
     room = 0
     starts = np.empty(0, dtype=np.int32)
@@ -173,9 +173,9 @@ def _segment(
 def units(
     tokens: Tokens, ids: npt.NDArray[np.int32], collocations: Collocations, method: Method
 ) -> tuple[Segments, npt.NDArray[np.bool_]]:
-    """Part the tokens of texts into units, and say which tokens end a sentence; ``ids`` as for ``segment``.
+    """Split the tokens of texts into units, and say which tokens end a sentence; ``ids`` as for ``segment``.
 
-    Where the table's n-grams were counted over the full stops of abbreviations, a unit takes in those inside it.
+    If the table's n-grams were counted across the full stops of abbreviations, a unit includes those inside it.
     """
     ends, stops = ends_and_stops(tokens)
     if not collocations.over_stops or not stops.any():
@@ -197,7 +197,7 @@ def units(
 def segment(
     ids: npt.NDArray[np.int32], ends: npt.NDArray[np.bool_], collocations: Collocations, method: Method
 ) -> Segments:
-    """Part tokens into units.
+    """Split tokens into units.
 
     ``ids`` int32 [T] are the collocations' own word ids, -1 for every other token; ``ends`` bool [T] says which tokens
     end a sentence, the last of a document among them. Raises UserError for an unknown method.

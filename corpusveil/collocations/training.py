@@ -36,9 +36,9 @@ LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """LineSentence files to train on, in order; ``counts``, when known, is where their tokens' counts stand.
+    """LineSentence files to train on, in order; ``counts``, if known, is the address of their tokens' counts.
 
-    ``hyphens`` says whether hyphens joined words when they were made, None where nobody knows.
+    ``hyphens`` says whether hyphens joined words in them, None if unknown.
     """
 
     shards: tuple[str, ...]
@@ -85,7 +85,7 @@ class TrainTask:
 
 
 class Trained(Done):
-    """Vectors that are written, and what training says of itself."""
+    """The written vectors, and the description of their training."""
 
     told: dict[str, Any]
 
@@ -140,7 +140,7 @@ def describe(output: str, trainer: str, call: str, told: dict[str, Any], tokens:
 
 
 def refuse_changed(output: str, told: dict[str, Any], shards: Sequence[str]) -> None:
-    """Raise UserError when the tokens are not those that the finished vectors ``output`` were trained on."""
+    """Raise UserError if the tokens differ from those of the finished vectors ``output``."""
     if told["tokens_digest"] != _digest(shards):
         raise ChangedError(
             f"{output}: the tokens changed after these vectors were trained on them; choose another output."

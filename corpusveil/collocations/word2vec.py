@@ -1,10 +1,10 @@
-"""Word vectors of tokens by gensim's word2vec, out of a spool of bounded size, with checkpoints.
+"""Word vectors of tokens by gensim's word2vec, from a spool of bounded size, with checkpoints.
 
 gensim trains fastest from one plain local file (``corpus_file``). Shards are therefore spooled to a local file of at
-most ``spool_bytes``; what is larger is trained a segment at a time, epoch by epoch, the learning rate falling linearly
-from ``alpha`` to ``min_alpha`` over all of them as in one call. Between segments and epochs the state is kept, once a
-minute at most.
-With one worker the result depends on nothing but the tokens and the parameters, also when it was interrupted.
+most ``spool_bytes``; larger corpora are trained segment by segment in each epoch, with a learning rate that falls
+linearly from ``alpha`` to ``min_alpha`` over all segments, as in one call. Between segments and epochs the state is
+kept, at most once a minute. With one worker the result depends only on the tokens and the parameters, even after an
+interruption.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from corpusveil.storage.lines import split
 CHUNK_BYTES = 4 << 20
 
 Watch = Callable[[float, float], None]
-"""Called with the share that is done, 0 to 1, and the words a second."""
+"""Called with the finished share, 0 to 1, and the words per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _pieces(shards: Sequence[str]) -> Iterator[list[bytes]]:
 
 
 def count_tokens(shards: Sequence[str]) -> dict[str, int]:
-    """Count the tokens of LineSentence files. Raises UserError for bytes that are no UTF-8."""
+    """Count the tokens of LineSentence files. Raises UserError for bytes that are not UTF-8."""
     counts: collections.Counter[bytes] = collections.Counter()
     for lines in _pieces(shards):
         counts.update(b"\n".join(lines).split())
@@ -108,7 +108,7 @@ def count_tokens(shards: Sequence[str]) -> dict[str, int]:
 
 
 def segments(shards: Sequence[str], folder: str, spool_bytes: int) -> Iterator[Segment]:
-    """Yield the tokens in parts of at most about ``spool_bytes``, each in the same local file as the one before."""
+    """Yield the tokens in parts of at most about ``spool_bytes``, all in the same local file."""
     path = str(Path(folder, "segment.txt"))
     pieces = _pieces(shards)
     more = True
@@ -131,7 +131,7 @@ def segments(shards: Sequence[str], folder: str, spool_bytes: int) -> Iterator[S
 
 
 class _Progress(logging.Handler):
-    """Hands gensim's progress on: its records carry the share of the epoch that is done and the words a second."""
+    """Forwards gensim's progress: its log records have the finished share of the epoch and the words per second."""
 
     def __init__(self, watch: Watch, first: float, share: float) -> None:
         super().__init__(logging.INFO)
@@ -186,9 +186,9 @@ def train(
 ) -> tuple[Vectors, dict[str, Any]]:
     """Train on LineSentence files (plain, ``.gz`` or ``.zst``) in their order.
 
-    ``counts`` is how often each token occurs (counted first when not given), sorted. Returns the vectors, float32
-    [V, d], by falling count, and what was done: tokens, lines, epochs, seconds, words a second. Raises UserError when
-    nothing is left to train on.
+    ``counts`` is how often each token occurs (counted first when not given), sorted. Returns the vectors, float32 [V,
+    d], by falling count, and figures: tokens, lines, epochs, seconds, words per second. Raises UserError if nothing is
+    left to train on.
     """
     counted = count_tokens(shards) if counts is None else counts
     total = sum(counted.values())

@@ -23,7 +23,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 """A slot holds a word's number below 32 bits of its hash."""
 MOST_WORDS = 8 << 20
-"""Different words that are held before they are handed out as partial counts."""
+"""Different words in memory before they are written as partial counts."""
 
 
 @called
@@ -48,7 +48,7 @@ def _mixed(state: Any) -> Any:
 
 @called
 def _add(word: Any, size: int, state: Any, slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any) -> bool:
-    """Count a lower-cased word; return False where there is no room for another one."""
+    """Count a lower-cased word; return False if there is no room for another word."""
     mask = slots.size - 1
     hashed = SEED
     for k in range(size):
@@ -84,7 +84,7 @@ def _count_ascii(
     data: Any, starts: Any, ends: Any, classes: Any, token: int, state: Any,
     slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any, scratch: Any, ascii_lower: Any,
 ) -> Any:  # fmt: skip
-    """Count words from ``token`` on; return where it stopped: also before a word that is not ASCII."""
+    """Count words from ``token`` on; return where it stopped, which may be before a word that is not ASCII."""
     for t in range(token, starts.size):
         if classes[t] != WORD:
             continue
@@ -107,7 +107,7 @@ def _count(
     slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any, scratch: Any,
     kinds: Any, lower: Any, ascii_lower: Any,
 ) -> Any:  # fmt: skip
-    """Count words from ``token`` on; return where it stopped: behind the last, or before one there is no room for.
+    """Count words from ``token`` on; return where it stopped: after the last, or before a word without room.
 
     ``state`` int64 [2] holds the number of words and of their bytes. Lowering any Unicode in the loop over ASCII words
     would make that three times as slow.
@@ -136,7 +136,7 @@ def _enter(slots: Any, hashes: Any, words: int) -> None:
 
 
 class WordCounter:
-    """Counts the words of batches; its tables grow up to ``most`` words, then they are handed out and emptied."""
+    """Counts the words of batches; its tables grow up to ``most`` words, then they are written and emptied."""
 
     def __init__(self, most: int = MOST_WORDS) -> None:
         self._most = most

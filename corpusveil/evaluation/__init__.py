@@ -1,1 +1,1 @@
-"""What a release gives away and is still good for: one room a question, and the report that asks them all."""
+"""What a release discloses, and how useful it is: one package for each question, and a report of all figures."""

@@ -1,12 +1,12 @@
-"""What evaluations do unless told otherwise, where options show it: apart, since help loads no array library."""
+"""Defaults of evaluations that options show, in a module of their own, since help loads no array library."""
 
 from __future__ import annotations
 
 PAIRS = 14
-"""Pairs of words that an audit draws for, where there is no exact law."""
+"""The number of pairs of words that an audit samples without an exact law."""
 WORDS = 192
-"""Of a larger vocabulary, so many words an audit compares: half of them drawn, and the nearest of each."""
+"""The number of words that an audit compares in a larger vocabulary: half drawn, and the nearest word of each."""
 LEVEL = 0.05
-"""The chance that an audit by samples refutes what holds."""
+"""The chance that an audit by samples refutes a true guarantee."""
 DOCUMENTS = 10_000
-"""Documents that are looked at."""
+"""The number of documents to evaluate."""

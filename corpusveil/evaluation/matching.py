@@ -1,4 +1,4 @@
-"""An original corpus beside its release: documents that belong together, read as a stream, of many a sample."""
+"""An original corpus and its release: matching documents, read as a stream, and sampled if there are many."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from corpusveil.storage.rows import JSON, Columns
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """N documents and what became of them, in the order of the original.
+    """N documents and their private versions, in the order of the original.
 
     ``originals`` and ``privates`` are texts [N], ``columns`` values [N] of further columns of the original by name,
-    ``documents`` how many there are in all, of which ``chosen`` were looked for; ``unreadable`` are rows beside them.
-    ``seconds`` are private second texts [N], None where there are none; ``places`` say of each document in which
-    corpus, file and row it stands, its identity in a release without ids, and ``ids`` what the id column says.
+    ``documents`` the number of all documents, of which ``chosen`` were sought; ``unreadable`` is the number of further
+    rows. ``seconds`` are private second texts [N], or None; ``places`` are the corpus, file and row of each document,
+    its identity in a release without ids, and ``ids`` are the values of the id column.
     """
 
     originals: list[str]
@@ -39,12 +39,12 @@ class Matched:
 
     @property
     def sampled(self) -> bool:
-        """Whether fewer than all were looked for."""
+        """Whether fewer than all documents were sought."""
         return self.chosen < self.documents
 
     @property
     def missing(self) -> int:
-        """How many were looked for and are not in the release."""
+        """The number of documents that were sought and are not in the release."""
         return self.chosen - len(self.originals)
 
 
@@ -64,10 +64,10 @@ def match(
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
     ``second`` is the column of second texts and their own private files; ``corpus`` is the name that the release was
-    made under, by default the folder of the original. Of more than ``most`` documents an even sample
-    is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Rows of the original
-    that can't be read are passed over, as a quarantine does. A folder that is a release is read at its ``data``. Raises
-    UserError when these do not fit, and for an id that is there twice.
+    made under, by default the folder of the original. Of more than ``most`` documents an even sample is taken
+    (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Unreadable rows of the original
+    are skipped, as under quarantine. Of a release folder, ``data`` is read. Raises UserError if original and release do
+    not match, and for a duplicate id.
     """
     named = tuple(dict.fromkeys(columns))
     if text in named:
@@ -106,7 +106,7 @@ def match(
 def _found(
     private: Sequence[str], columns: Columns, wanted: Mapping[Any, int], documents: int, bad: Sequence[str]
 ) -> dict[int, str]:
-    """Return the private texts of the documents that are wanted, by their places."""
+    """Return the private texts of the wanted documents, by their places."""
     texts: dict[int, str] = {}
     there = 0
     for row in _rows([_data(url) for url in private], columns):
@@ -143,9 +143,9 @@ def _data(url: str) -> str:
 def _rows(
     inputs: Sequence[str], columns: Columns, unreadable: list[str] | None = None, corpus: str | None = None
 ) -> Iterator[_Row]:
-    """Yield the rows of all shards; without an id they are known by their number over all of them.
+    """Yield the rows of all shards; without an id, the number over all shards identifies a row.
 
-    Why rows are bad is noted in ``unreadable``; without it the first one is an error.
+    The reasons of bad rows are added to ``unreadable``; without it, the first bad row is an error.
     """
     number = 0
     shards = find_shards(inputs)
@@ -179,7 +179,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _reservoir(rows: Iterator[_Row], most: int, rng: np.random.Generator) -> tuple[list[_Row], int]:
-    """Return an even sample of at most so many rows, in their order, and how many there were."""
+    """Return an even sample of at most this many rows, in their order, and the number of all rows."""
     reservoir: list[tuple[int, _Row]] = []
     number = 0
     for row in rows:
@@ -192,5 +192,5 @@ def _reservoir(rows: Iterator[_Row], most: int, rng: np.random.Generator) -> tup
 
 
 def spread(rows: int, most: int) -> list[int]:
-    """Return at most so many row numbers, evenly spread: a corpus can be sorted by its labels."""
+    """Return at most this many row numbers, evenly spread, since a corpus can be sorted by its labels."""
     return [at * rows // min(rows, most) for at in range(min(rows, most))]

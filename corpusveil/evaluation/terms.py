@@ -1,6 +1,6 @@
 """The words of sets of texts as numbers, by corpusveil's own tokeniser: word class, lower case.
 
-A mask that a release writes (``[word]``, ``[number]`` ...) is no word of anybody's: it is read as one symbol.
+A mask in a release (``[word]``, ``[number]`` ...) is not a word: it is read as one symbol.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SYMBOL = " □ "
 class Terms:
     """D texts as numbers.
 
-    ``ids`` int32 [T] has all tokens, -1 for what is no word, and ``offsets`` int64 [D + 1] says which are a text's.
+    ``ids`` int32 [T] has all tokens, -1 for tokens that are not words; ``offsets`` int64 [D + 1] separates texts.
     """
 
     ids: npt.NDArray[np.int32]
@@ -46,7 +46,7 @@ class Terms:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def words(self) -> Terms:
-        """Return the same without the tokens that are no words."""
+        """Return the same without the tokens that are not words."""
         return self.only(self.ids >= 0)
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Terms:
@@ -63,7 +63,7 @@ class Terms:
 
 
 def check_texts(texts: Sequence[str], name: str = "texts") -> Sequence[str]:
-    """Return the texts. Raises UserError where they are one text, or not all of them are text."""
+    """Return the texts. Raises UserError for a single text, or if a value is not text."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise BadTypeError(
             f"{name}: give a list of texts with a string for each, and an empty string for a missing text."
@@ -110,7 +110,7 @@ def tokenizer_of(vocabulary: Vocabulary) -> Tokenizer:
 
 
 def terms_of(texts: Sequence[str], tokenizer: Tokenizer) -> Terms:
-    """Return texts as numbers; a word that the tokenizer's vocabulary lacks is -1 like what is no word."""
+    """Return texts as numbers; words that the tokenizer's vocabulary lacks are -1, like other tokens."""
     ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
     for tokens in batches(texts, tokenizer):
         ids.append(np.where(tokens.classes == WORD, tokens.ids, -1).astype(np.int32))
@@ -119,7 +119,7 @@ def terms_of(texts: Sequence[str], tokenizer: Tokenizer) -> Terms:
 
 
 def joint_terms(*sets: Sequence[str]) -> tuple[Vocabulary, list[Terms]]:
-    """Return the words of all sets together, and each set as numbers of these."""
+    """Return the words of all sets together, and each set as numbers of these words."""
     vocabulary, _ = count_words(*sets)
     tokenizer = tokenizer_of(vocabulary)
     return vocabulary, [terms_of(texts, tokenizer) for texts in sets]

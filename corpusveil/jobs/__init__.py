@@ -1,1 +1,1 @@
-"""What runs tasks: local processes, Spark, Spark Connect, Beam, Dataflow; one file an engine."""
+"""The engines that run tasks: local processes, Spark, Spark Connect, Beam, Dataflow; one file each."""

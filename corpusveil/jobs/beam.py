@@ -21,12 +21,12 @@ DEFAULT_RUNNER = "FnApiRunner"
 DATAFLOW = "DataflowRunner"
 _SLOTS_ELSEWHERE = 64
 MOST_BYTES = 8 << 20
-"""Dataflow takes requests of 10 MB. A graph has 27 KB and some 40 bytes an input shard: 420 KB for 10,000."""
+"""Dataflow accepts requests of 10 MB. A graph has 27 KB and some 40 bytes per input shard: 420 KB for 10,000."""
 
 
 @contextlib.contextmanager
 def _quiet(runner: str) -> Iterator[None]:
-    """Silence Beam's own log on the local runner; others report the state of their jobs there."""
+    """Silence Beam's own log on the local runner; other runners report the state of their jobs there."""
     before = logging.root.manager.disable
     if runner == DEFAULT_RUNNER:
         logging.disable(logging.CRITICAL)
@@ -38,7 +38,7 @@ def _quiet(runner: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hushed_threads(runner: str) -> Iterator[None]:
-    """Do not show what threads of gRPC say of the broken connection to a worker of the local runner."""
+    """Hide messages of gRPC's threads about broken connections to workers of the local runner."""
     if runner != DEFAULT_RUNNER:
         yield
         return
@@ -63,10 +63,10 @@ def build(
     *,
     hushed: bool = False,
 ) -> None:
-    """Add the work to a pipeline: one element a task, parted among workers, and ``then`` once when all are done.
+    """Add the work to a pipeline: one element per task, distributed among workers, and ``then`` once when all are done.
 
-    The function, what it draws from included, travels as a part of the job's graph; the space goes by its address.
-    ``hushed`` is for workers that are processes of this machine: what they raise is said once, by the launcher.
+    The function, including its subkeys, is part of the job's graph; the space is sent as its URL. ``hushed`` is for
+    workers that are processes of this machine: the launcher reports their errors once.
     """
     import apache_beam as beam
 
@@ -98,7 +98,7 @@ class _Counted:
         try:
             measured = self.function(task)
         except BaseException:
-            if self.hushed:  # Beam's worker prints the traceback of what it gets, and hands it to the launcher as well
+            if self.hushed:  # Beam's worker prints the traceback of an error, and also sends it to the launcher
                 sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for what is left of this process
             raise
         for name, number in (measured or {}).items():
@@ -106,7 +106,7 @@ class _Counted:
 
 
 def _sums(result: Any) -> dict[str, int]:
-    """Return the counters of a finished pipeline; a runner that does not tell them gives none."""
+    """Return the counters of a finished pipeline; none from a runner that does not report them."""
     try:
         counters = result.metrics().query()["counters"]
     except Exception:  # noqa: BLE001 - a job that has ended well is none the worse for what its runner can't tell
@@ -117,7 +117,10 @@ def _sums(result: Any) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Runs tasks as a Beam pipeline; ``options`` go to the runner as they are, ``workers`` is for local runners."""
+    """Runs tasks as a Beam pipeline.
+
+    ``options`` are passed to the runner unchanged, ``workers`` is for local runners.
+    """
 
     runner: str = DEFAULT_RUNNER
     workers: int = 1
@@ -128,22 +131,22 @@ class Beam:
 
     @property
     def detached(self) -> bool:
-        """Say whether the job goes on after the call has returned."""
+        """Say whether the job continues after the call has returned."""
         return beam_runners.goes_on_alone(self.options)
 
     def check(self) -> None:
-        """Raise UserError without Beam, and for a runner or options that Beam does not take."""
+        """Raise UserError without Beam, and for a runner or options that Beam does not accept."""
         self.pipeline()
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once; a runner elsewhere is taken for one with many workers."""
+        """Return how many tasks run in parallel; a remote runner is assumed to have many workers."""
         return self.workers if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of what it measured, which are the pipeline's counters.
+        """Run ``function`` on every task; return the sums of its measures, which are the pipeline's counters.
 
-        Raises UserError without Beam, WorkError when the pipeline fails. What has to be over when this returns is done
-        on this machine where the job would go on afterwards.
+        Raises UserError without Beam, WorkError if the pipeline fails. If the job would continue after the call, work
+        that must be finished at the return is done on this machine.
         """
         if self.detached:
             return Local(os.cpu_count() or 1).run(function, tasks)
@@ -152,7 +155,7 @@ class Beam:
     def launch(
         self, function: Callable[[Any], Any], tasks: Sequence[Any], then: Callable[[Any], Any] | None = None
     ) -> dict[str, int]:
-        """Run a pipeline that does the tasks and ``then`` what is left; return when it ends, or when it has begun."""
+        """Run a pipeline that does the tasks and then calls ``then``; return when it ends, or when it has begun."""
         pipeline = self.pipeline()
         build(pipeline, function, tasks, then, hushed=self.runner == DEFAULT_RUNNER and self.workers > 1)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
@@ -168,13 +171,16 @@ class Beam:
             raise beam_runners.failure(error, self.runner) from None
 
     def pipeline(self) -> Any:
-        """Return an empty pipeline with the options. Raises UserError without Beam and for what it does not take."""
+        """Return an empty pipeline with the options.
+
+        Raises UserError without Beam, and for options that it does not accept.
+        """
         try:
             with _quiet(self.runner):
                 import apache_beam as beam
         except ModuleNotFoundError:
             raise PackageError("the engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
-        except ImportError as error:  # as when memory is too little for its libraries
+        except ImportError as error:  # for example, with too little memory for its libraries
             raise InstallationError(
                 f"Apache Beam is installed but could not be loaded ({type(error).__name__}); install it again."
             ) from None

@@ -1,4 +1,4 @@
-"""What a Beam runner is told and what it says: options checked before anything starts, errors as one sentence."""
+"""The interface to Beam runners: options checked before anything starts, errors as one sentence."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _FETCHED = {
 }
 """Runners that download a program, and the option that names a copy of it."""
 _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
-"""Runners that take options which only their own job servers know."""
+"""Runners with options that only their own job servers know."""
 
 
 def refuse(runner: str) -> None:
-    """Raise UserError for a runner that can't be trusted."""
+    """Raise UserError for a runner that is not reliable."""
     if runner == _LOSES_OUTPUT:
         raise BadValueError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another runner.")
 
 
 def goes_on_alone(options: Sequence[str]) -> bool:
-    """Say whether a job goes on after the call has returned: for a template, and where it is not waited for."""
+    """Say whether a job continues after the call has returned: for a template, and for a job that is not waited for."""
     return any(_name(option) in ("--template_location", "--no_wait_until_finish") for option in options)
 
 
@@ -70,7 +70,7 @@ def options_of(runner: str, flags: Sequence[str]) -> Any:
 
 
 def parted(runner: str, flags: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Part options, each ``--name=value``, into those that Beam knows and those that it would discard."""
+    """Split options, each ``--name=value``, into those that Beam knows and those that it would discard."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
     left = _left_over(PipelineOptions([f"--runner={runner}", *flags]), flags)
@@ -85,7 +85,7 @@ def _left_over(options: Any, flags: Sequence[str]) -> list[str]:
         with contextlib.redirect_stderr(said):
             options.get_all_options(add_extra_args_fn=parsers.append)
             left: list[str] = parsers[0].parse_known_args(list(flags))[1]
-    except SystemExit:  # of argparse, whose last line says why
+    except SystemExit:  # from argparse, whose last line has the reason
         why = (said.getvalue().strip().splitlines() or [""])[-1].partition("error: ")[2]
         raise BadValueError(f"Beam does not accept these options of the runner: {why}.") from None
     return left
@@ -107,7 +107,7 @@ def _reach(endpoint: str) -> None:
 
 
 def _options_of_server(endpoint: str) -> set[str]:
-    """Return the names of the options that a job server takes itself; none when it does not say."""
+    """Return the names of the options that a job server accepts itself; none if it does not report them."""
     import grpc
     from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
@@ -123,7 +123,7 @@ def _options_of_server(endpoint: str) -> set[str]:
 
 
 def failure(error: BaseException, runner: str) -> CorpusveilError:
-    """Return what went wrong as an error that quotes no document: only sentences of our own and Beam's about a call."""
+    """Return the failure as an error that quotes no document: only our own sentences, and Beam's about a call."""
     if KILLED in str(error):
         return worker_killed()
     known = str(error).splitlines() if isinstance(error, CorpusveilError) else sentences_in(str(error))
@@ -141,7 +141,7 @@ def failure(error: BaseException, runner: str) -> CorpusveilError:
 
 
 def wrong_call(error: BaseException, runner: str) -> UserError:
-    """Return what Beam has against the runner's name or its options."""
+    """Return Beam's objection to the runner's name or options."""
     text = str(error)
     if text.startswith("Unexpected pipeline runner"):
         names = text.partition("Valid values are ")[2].partition(" or the fully")[0]

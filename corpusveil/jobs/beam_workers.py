@@ -1,9 +1,8 @@
 """Worker processes of Beam's local runner that end before the run does.
 
-Beam keeps no hold of the processes that it starts, waits without end for the answer of one that was killed, and leaves
-by joining the others, which may wait for input that nobody will send. Here each process is kept. One that dies ends its
-fellows, and all of them answer with an error. When an exception passes through, whatever it is, the processes are
-killed before anything is waited for.
+Beam does not keep the processes that it starts, waits forever for the answer of a killed process, and at exit joins the
+others, which may wait for input that never comes. Here each process is kept. If one dies, the others are ended, and all
+answer with an error. On any exception, the processes are killed before anything is waited for.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _FELLOWS: weakref.WeakKeyDictionary[Any, list[KeptWorkerHandler]] = weakref.Weak
 
 
 def register() -> None:
-    """Let Beam start the worker processes of this process' pipelines so, from now on."""
+    """Let Beam start the worker processes of this process's pipelines in this way, from now on."""
     WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(KeptWorkerHandler)
 
 
 class KeptWorkerHandler(SubprocessSdkWorkerHandler):
-    """What Beam starts, talks to and closes as one worker."""
+    """The object that Beam starts, uses and closes as one worker."""
 
     def start_worker(self) -> None:
         """Start the process, and the thread that waits for its end."""
@@ -55,7 +54,7 @@ class KeptWorkerHandler(SubprocessSdkWorkerHandler):
         self.worker_thread.start()
 
     def close(self) -> None:
-        """End the process: by a word when all went well, else by force, its fellows first."""
+        """End the process: by a message after success, otherwise by force, after the other workers."""
         if sys.exc_info()[0] is not None or self._ended.is_set():
             self._end_all()
         self._ended.set()
@@ -80,7 +79,7 @@ class KeptWorkerHandler(SubprocessSdkWorkerHandler):
             return
         self._end_all()
         answer = beam_fn_api_pb2.InstructionResponse(error=KILLED)
-        while not self._closed.wait(_ANSWER_SECONDS):  # more may be asked before the run has noticed
+        while not self._closed.wait(_ANSWER_SECONDS):  # further requests may come before the run has noticed
             for fellow in [*_FELLOWS[self._grpc_server]]:
                 for future in list(fellow.control_conn._futures_by_id.values()):  # noqa: SLF001 - Beam's abort() leaves waiting whoever waits for data
                     future.set(answer)

@@ -15,14 +15,14 @@ from corpusveil.transforms.handshake import SameVersions, spark_failure
 
 SCHEME = "sc://"
 MOST_SPARK_TASKS = 8192
-"""Where there are more shard tasks, several are one Spark task: its driver keeps kilobytes for each."""
+"""With more shard tasks, several form one Spark task: Spark's driver keeps kilobytes for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
     """Runs tasks on the Spark Connect server ``master``, ``sc://HOST[:PORT]``.
 
-    ``workers`` is how many tasks it does at once, which a client is not told.
+    ``workers`` is the number of its parallel tasks, which a client cannot find out.
     """
 
     master: str
@@ -43,11 +43,11 @@ class Connect:
         return SparkSession.builder.remote(self.master).getOrCreate()
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once."""
+        """Return how many tasks run in parallel."""
         return self.workers
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when the job fails."""
+        """Run ``function`` on every task; return the sums of its measures. Raises WorkError if the job fails."""
         return run_by_rows(self.session(), function, tasks)
 
 
@@ -57,14 +57,14 @@ def is_connect(session: Any) -> bool:
 
 
 def slices_of(tasks: Sequence[Any]) -> int:
-    """Return into how many tasks of Spark these tasks are parted."""
+    """Return the number of Spark tasks for these tasks."""
     return max(1, min(len(tasks), MOST_SPARK_TASKS))
 
 
 def run_by_rows(session: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-    """Run ``function`` on every task; return the sums of what it measured, which workers return as rows.
+    """Run ``function`` on every task; return the sums of its measures, which workers return as rows.
 
-    The tasks travel in the closure, a hundred bytes each; a row is the number of one. Raises WorkError when the job
+    The tasks are in the closure, a hundred bytes each; a row is the number of a task. Raises WorkError when the job
     fails.
     """
     checked = SameVersions.of(function)

@@ -23,7 +23,7 @@ _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is to be started: the program, the configuration by its whole path, and a name for it all."""
+    """The call to start: the program, the absolute path of the configuration, and a name."""
 
     name: str
     at: str
@@ -42,7 +42,7 @@ class Call:
 
 
 def parse_times(at: str) -> tuple[frozenset[int] | None, ...]:
-    """Return the five fields of a cron expression as sets, None where ``*`` allows all. Raises UserError for others."""
+    """Return the five fields of a cron expression as sets, None for ``*``. Raises UserError for other forms."""
     words = at.split()
     if len(words) != len(_FIELDS):
         raise BadValueError(f"--at {at}: give five fields of a cron expression: minute, hour, day, month, weekday.")
@@ -70,7 +70,7 @@ def _field(at: str, word: str, name: str, low: int, high: int) -> frozenset[int]
 
 
 def on_calendar(at: str) -> list[str]:
-    """Return a cron expression as systemd's calendar events; where cron means either of two days, two of them."""
+    """Return a cron expression as systemd's calendar events: two events if cron means either of two days."""
     minute, hour, day, month, weekday = parse_times(at)
 
     def listed(values: frozenset[int] | None) -> str:
@@ -86,11 +86,11 @@ def on_calendar(at: str) -> list[str]:
 
 
 def cron(call: Call) -> dict[str, str]:
-    """Return a crontab whose starts add to a log beside the configuration; cron mails a failure and nothing else."""
+    """Return a crontab whose starts append to a log beside the configuration; cron mails only failures."""
     command = f"{shlex.quote(call.program)} schedule {shlex.quote(call.file)} --progress none"
     log = shlex.quote(f"{call.file.removesuffix('.toml')}.log")
     failed = shlex.quote(f"{call.name} failed: see {call.file.removesuffix('.toml')}.log")
-    line = f"umask 077; {command} >> {log} 2>&1 || echo {failed}".replace("%", "\\%")  # % ends a line of cron's
+    line = f"umask 077; {command} >> {log} 2>&1 || echo {failed}".replace("%", "\\%")  # % ends a line of a crontab
     text = (
         f"# {MARK}. Install: crontab -l | cat - {call.name}.cron | crontab -\n"
         "# Install it as the user who owns the key file. Times are in the time zone of this machine.\n"
@@ -142,7 +142,7 @@ def _unit_word(word: str) -> str:
 def kubernetes(call: Call) -> dict[str, str]:
     """Return a service account, a ConfigMap with the configuration, and a CronJob that starts it, one at a time.
 
-    With a claim, the volume stands for the folder of the configuration: relative paths mean in it what they mean here.
+    With a claim, the volume replaces the folder of the configuration: relative paths have the same meaning in it.
     """
     if call.image is None:
         raise UnsetError(
@@ -193,7 +193,7 @@ _OF_THE_KEY = (
 
 
 def _pod(call: Call) -> dict[str, object]:
-    """Return what runs: without rights, with a file system that is read-only but for its volumes."""
+    """Return the pod: without privileges, and with a file system that is read-only except for its volumes."""
     container: dict[str, Any] = {
         "name": "corpusveil",
         "image": call.image,
@@ -246,9 +246,9 @@ _USER = 10001
 
 
 def airflow(call: Call) -> dict[str, str]:
-    """Return a DAG of one task; a missed start is made up for by the next, and one runs at a time."""
+    """Return a DAG of one task; the next start makes up for a missed one, and only one runs at a time."""
     command = f"{shlex.quote(call.program)} schedule {shlex.quote(call.file)} --progress none"
-    quoted = json.dumps("{% raw %}" + command + "{% endraw %} ")  # it is a template of Jinja's otherwise
+    quoted = json.dumps("{% raw %}" + command + "{% endraw %} ")  # otherwise Jinja interprets it as a template
     text = f'''"""{MARK}. Install: copy it to the DAGs folder."""
 
 from datetime import datetime, timedelta, timezone

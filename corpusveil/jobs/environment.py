@@ -1,4 +1,4 @@
-"""What this environment has installed: the versions that a cluster has to have, too."""
+"""The installed packages of this environment, whose versions a cluster must have, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = "corpusveil"
 
 
 def requirement(wheel: Path, extras: Sequence[str]) -> str:
-    """Return what pip and pex install: a wheel of corpusveil, with extras (packaging.python.org, direct references)."""
+    """Return the requirement for pip and pex: a wheel with extras (packaging.python.org, direct references)."""
     wanted = f"[{','.join(extras)}]" if extras else ""
     return f"{PACKAGE}{wanted} @ {wheel.resolve().as_uri()}"
 
@@ -28,9 +28,9 @@ def installed(left_out: Sequence[str]) -> Iterator[str]:
 
 
 def needed(extras: Sequence[str]) -> list[str]:
-    """Return all that corpusveil with these extras needs on Linux, itself left out, in the versions installed here.
+    """Return all dependencies of corpusveil with these extras on Linux, in the versions installed here.
 
-    Raises UserError when something of it is not installed.
+    Raises UserError if one of them is not installed.
     """
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name

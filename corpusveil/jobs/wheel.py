@@ -1,4 +1,4 @@
-"""The wheel of the corpusveil that runs, written from what is installed: no pip, no package index, no build.
+"""The wheel of the running corpusveil, written from the installed files: no pip, no package index, no build.
 
 It is plain Python, so a wheel (packaging.python.org, binary distribution format) is its files in an archive with a list
 of their hashes.
@@ -20,15 +20,15 @@ import corpusveil
 from corpusveil.errors import InstallationError
 
 _TIME = (2020, 2, 2, 0, 0, 0)
-"""Of every file in it, so that the same files are the same wheel."""
+"""The time of every file in it, so that the same files give the same wheel."""
 _WHEEL = "Wheel-Version: 1.0\nGenerator: corpusveil {version}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
 def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
-    """Write the wheel of this corpusveil into a folder, and leave no other one there; return it.
+    """Write the wheel of this corpusveil into a folder, and remove other wheels of it there; return it.
 
-    With ``machine_code`` it also holds what the inner loops compile to on this processor (``jobs/machine_code.py``).
-    Raises WorkError where the installed distribution lacks its metadata, and where compiling fails.
+    With ``machine_code`` it also contains the compiled inner loops for this processor (``jobs/machine_code.py``).
+    Raises WorkError if the installed distribution lacks its metadata, or if compiling fails.
     """
     for old in folder.glob("corpusveil-*.whl"):
         old.unlink()
@@ -51,7 +51,7 @@ def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
 
 
 def _compiled(package: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the machine code of a copy of the package: that of this one may be of other sources, or of a part."""
+    """Return the machine code of a copy of the package: that of this package may be outdated or incomplete."""
     from corpusveil.jobs.machine_code import compile_beside
 
     with tempfile.TemporaryDirectory() as name:
@@ -69,7 +69,7 @@ def _package(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _record(name: str, found: dict[str, bytes]) -> bytes:
-    """Return the list of the files with their hashes and sizes, in which it stands itself without."""
+    """Return the list of the files with their hashes and sizes, except for the list itself."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     for path, data in sorted(found.items()):

@@ -1,4 +1,4 @@
-"""What every mechanism is: a frozen value over a space that samples, states its law, and states its guarantee."""
+"""The base of every mechanism: a frozen value over a space that samples, and states its law and its guarantee."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Guarantee(Shown):
         return dataclasses.asdict(self)
 
     def card(self) -> Card:
-        """Return what holds, under which conditions, and what stands in the clear."""
+        """Return the guarantee, its conditions, and what is in the clear."""
         if not self.holds or self.epsilon is None:
             fields: list[tuple[str, str | Sequence[str]]] = [("why", self.notes), ("claimed", self.claim)]
             return Card(f"No guarantee: {self.mechanism}", [*fields, ("in the clear", "; ".join(self.disclosed))])
@@ -82,11 +82,11 @@ class Mechanism(abc.ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     private: ClassVar[bool] = True
-    """False where no guarantee holds: a release by such a mechanism has to accept that."""
+    """False if no guarantee holds: a release by such a mechanism must accept this explicitly."""
     ranged: ClassVar[bool] = False
-    """True where, at any epsilon, log-ratios of two words at distance 1 lie in an interval of that length."""
+    """True if, at any epsilon, log-ratios of two words at distance 1 lie in an interval of length epsilon."""
     each_epsilon_is_costly: ClassVar[bool] = False
-    """True where a law at a further epsilon takes minutes, since something is solved over all pairs of words."""
+    """True if a law at another epsilon takes minutes, because weights are solved over all pairs of words."""
 
     space: Space
 
@@ -102,14 +102,14 @@ class Mechanism(abc.ABC):
 
         ``epsilon`` is one number, taken exactly, or float64 [T], each rounded down to the grid 2^(j/8). ``draws`` are
         those of the same T tokens. Raises UserError for an epsilon that is not a finite number above 0, for an id that
-        is no word, and where ``draws`` are not T.
+        is not a word, and unless there are T ``draws``.
         """
 
     @abc.abstractmethod
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
         """Return the law of the output for the input id ``word``, as it is sampled; float64 [V].
 
-        Raises NoClosedForm where there is none.
+        Raises NoClosedForm if there is none.
         """
 
     def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
@@ -118,14 +118,14 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def guarantee(self, epsilon: float) -> Guarantee:
-        """Return what holds for one token at this epsilon."""
+        """Return the guarantee of one token at this epsilon."""
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return a bound on what one replaced word can tell, when it changes by at most ``distance``.
+        """Return a bound on the privacy loss of one replaced word that changes by at most ``distance``.
 
-        ``distance`` is in the guarantee's metric; None stands for any two words. Returns None where nothing is
-        promised. Here: epsilon times the distance, or plain LDP, is all that is used. A mechanism that overrides this
-        says why its bound holds for every pair within the distance.
+        ``distance`` is in the guarantee's metric; None means any two words. Returns None without a guarantee. The
+        default uses only epsilon times the distance, or plain LDP. A mechanism that overrides this says why its bound
+        holds for every pair within the distance.
         """
         guarantee = self.guarantee(epsilon)
         if guarantee.plain_ldp is None:
@@ -135,44 +135,44 @@ class Mechanism(abc.ABC):
     @property
     @abc.abstractmethod
     def distance(self) -> str:
-        """What distance is for this mechanism, in words, whatever the epsilon."""
+        """The distance of this mechanism in words, for any epsilon."""
 
     def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - here there is none
-        """Return the guarantee's distance of ``word`` from every word, float64 [V]; None where nothing is promised."""
+        """Return the guarantee's distance of ``word`` from every word, float64 [V]; None without a guarantee."""
         return None
 
     def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:
-        """Return the distance of the paper's claim, float64 [V]; where that is not the guarantee's it says so here."""
+        """Return the distance of the paper's claim, float64 [V]; overridden if it is not that of the guarantee."""
         return self.distances(word, epsilon)
 
     @abc.abstractmethod
     def retention(self, epsilon: float) -> float:
-        """Return the probability that a word comes back unchanged (the mean over the vocabulary where it varies)."""
+        """Return the probability that a word stays unchanged (the mean over the vocabulary if it varies)."""
 
     @abc.abstractmethod
     def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
-        """Return the largest ``|ln(public[u] / P[w, u])|``: how far a resampled word can be told from a known one.
+        """Return the largest ``|ln(public[u] / P[w, u])|``: the bound between a resampled and a known word.
 
         ``public`` float64 [V] is the law of resampling; in nats.
         """
 
     def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:
-        """Return what ``unknown_bound`` is at most at any epsilon: no probability is below the floor of the weights."""
+        """Return a bound of ``unknown_bound`` at any epsilon: no probability is below the floor of the weights."""
         floor = weights.FLOOR / weights.TOTAL
         return float(max(np.log(public.max() / floor), -np.log(public.min()))) + weights.EXTRA_LOG_RATIO
 
     def parameters(self) -> dict[str, Any]:
-        """Return everything but the space that shapes the law, for the release digest."""
+        """Return everything except the space that shapes the law, for the release digest."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "space"}
 
     def check_id(self, word: int) -> int:
-        """Return the id as int. Raises UserError when the vocabulary has no such id."""
+        """Return the id as int. Raises UserError if the vocabulary has no such id."""
         if not 0 <= int(word) < len(self.space):
             raise UnknownError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}; give one of these.")
         return int(word)
 
     def check_tokens(self, ids: npt.NDArray[np.int32], draws: Draws) -> None:
-        """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not look."""
+        """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not check."""
         if len(draws) != ids.size:
             raise ShapeError(f"{len(draws)} draws for {ids.size} tokens; give one draw for each token.")
         if ids.size:
@@ -194,8 +194,8 @@ def promise(
 ) -> Guarantee:
     """Return the guarantee of a mechanism that has one.
 
-    That draws are computational, and the token count in the clear, is said for all. What else a release discloses
-    depends on its text policy, which a mechanism does not know.
+    Every guarantee says that draws are computational and that the token count is in the clear. Other disclosures depend
+    on the text policy, which a mechanism does not know.
     """
     return Guarantee(
         mechanism=mechanism.name,
@@ -212,7 +212,7 @@ def promise(
 
 
 def nothing_holds(mechanism: Mechanism, claim: str, why: str) -> Guarantee:
-    """Return what a mechanism without a guarantee says: the claim, and why it is false."""
+    """Return the statement of a mechanism without a guarantee: the claim, and why it is false."""
     return Guarantee(
         mechanism=mechanism.name,
         metric=mechanism.distance,
@@ -234,14 +234,14 @@ def check_whole(name: str, value: Any, least: int, most: int) -> None:
 
 
 def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
-    """Raise UserError unless a parameter is a number between 0 and 1, or with ``ends`` one of these."""
+    """Raise UserError unless a parameter is a number between 0 and 1, or, with ``ends``, 0 or 1."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not good or not (0 < value < 1 or (ends and value in (0, 1))):
         raise BadValueError(f"{name} = {value}: give a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
 def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:
-    """Return the distinct epsilons to prepare tables for, and which of them each token has (None: all the first)."""
+    """Return the distinct epsilons for tables, and the index of each token's epsilon (None: all the first)."""
     if np.ndim(epsilon) == 0:
         return [check_epsilon(float(epsilon))], None
     values = np.asarray(epsilon, dtype=np.float64)

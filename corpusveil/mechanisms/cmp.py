@@ -2,9 +2,9 @@
 
     phi(w) + N,   density of N in R^k proportional to exp(-epsilon |N|)
 
-The direction is uniform and the length Gamma(k, 1/epsilon); it is not Gaussian noise. ``epsilon |phi(w) - phi(w')|`` is
-what the noisy vectors can be told apart by, and the nearest word is post-processing. In one dimension N is Laplace
-noise and the law is exact; in more there is no closed form.
+The direction is uniform and the length Gamma(k, 1/epsilon); it is not Gaussian noise. The noisy vectors can be
+distinguished by at most ``epsilon |phi(w) - phi(w')|``, and the nearest word is post-processing. In one dimension N is
+Laplace noise and the law is exact; in more dimensions there is no closed form.
 
 The length is about k/epsilon: in 300 dimensions at epsilon = 10 it is 30, several times the distance of two words.
 """
@@ -47,9 +47,9 @@ class Cmp(OnVectors):
         return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
 
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
-        """Return the law of the output for ``word``, float64 [V]: in one dimension only.
+        """Return the law of the output for ``word``, float64 [V].
 
-        Raises NoClosedForm in more.
+        Raises NoClosedForm in more than one dimension.
         """
         if self.space.dimensions > 1:
             return OnVectors.distribution(self, word, epsilon)
@@ -67,7 +67,7 @@ class Cmp(OnVectors):
         return places, ids, np.append(-np.inf, between), np.append(between, np.inf)
 
     def retention(self, epsilon: float) -> float:
-        """Return the mean probability that a word comes back unchanged: exact in one dimension, else an estimate."""
+        """Return the mean probability that a word stays unchanged: exact in one dimension, otherwise an estimate."""
         epsilon = check_epsilon(epsilon)
         if self.space.dimensions > 1:
             return OnVectors.retention(self, epsilon)
@@ -75,7 +75,7 @@ class Cmp(OnVectors):
         return float(self.mixed(laplace_mass(left - places, right - places, epsilon).sum() / len(self.space)))
 
     def retention_error(self, epsilon: float) -> float:
-        """Return the standard error of ``retention``; 0 where that is exact."""
+        """Return the standard error of ``retention``; 0 if it is exact."""
         return 0.0 if self.space.dimensions == 1 else OnVectors.retention_error(self, epsilon)
 
 

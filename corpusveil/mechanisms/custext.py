@@ -3,12 +3,12 @@
     P[w, u] = (1 - eta) exp(epsilon s(w, u) / 2) / Z_w  on w's group,   + eta / n  on every word
 
 with scores from -1 to 0 by distance within the group. Groups of K words are made from the public vectors: the lowest id
-without a group and its K - 1 nearest words without one; fewer than 2 K words that are left are the last group.
+without a group, and its K - 1 nearest words without a group. When fewer than 2 K words remain, they are the last group.
 
-It is plain ``epsilon``-LDP between words of one group. Between groups only the smoothing counts: two words are told
-apart by at most ``ln(1 + (1 - eta) p_max n / eta)`` nats, p_max the largest probability in a group, which is large; so
-the group is practically disclosed. The published form, where each word has its own K nearest, promises nothing at all
-(``custext-per-word``).
+It is plain ``epsilon``-LDP between words of one group. Between groups only the smoothing counts: two words are
+distinguished by at most ``ln(1 + (1 - eta) p_max n / eta)`` nats, p_max the largest probability in a group, which is
+large; so the group is practically disclosed. The published form, in which each word has its own K nearest words,
+guarantees nothing (``custext-per-word``).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CusText(OnSets):
         return discrete(self.space, self.check_id(word))
 
     def plain_ldp(self, epsilon: float) -> float:
-        """Return the largest log-ratio of any two rows, or more: of the largest weight and what every word has."""
+        """Return an upper bound of the log-ratio of two rows: the largest weight over the common weight of all."""
         bound = math.log(float(self.own(epsilon).max()) * weights.TOTAL / self.table(epsilon).added)
         return min(bound, float(epsilon)) if int(self.sets.sizes[0]) == len(self.space) else bound
 
@@ -99,7 +99,7 @@ class CusText(OnSets):
             metric=self.distance,
             plain_ldp=self.plain_ldp(epsilon),
             neighbors="any two words of one group; between groups, only the bound for any two words holds",
-            disclosed=("the group of near words that a word is in (only the smoothing hides it)",),
+            disclosed=("the group of near words to which a word belongs (only the smoothing hides it)",),
             assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
             claim="epsilon-LDP for any two words (not true: it holds within a group of a fixed partition)",
             notes=("The group of near words that a word belongs to is practically disclosed.",),

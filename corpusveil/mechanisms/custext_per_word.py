@@ -2,8 +2,8 @@
 
     P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere
 
-Two words hardly ever have the same K nearest, so there are outputs that one can give and the other cannot: the
-log-ratio is infinite and no epsilon holds. ``custext`` is the sound form.
+Two words hardly ever have the same K nearest words, so some outputs are possible for one and impossible for the other:
+the log-ratio is infinite, and no epsilon holds. ``custext`` is the sound form.
 """
 
 from __future__ import annotations
@@ -60,5 +60,5 @@ class CusTextPerWord(OnSets):
             self,
             "epsilon-LDP for any two words",
             "The published claim is false. Each word has its own set of possible outputs, so an output that is "
-            "possible for a word and impossible for another distinguishes the two with certainty.",
+            "possible for one word and impossible for another distinguishes the two with certainty.",
         )

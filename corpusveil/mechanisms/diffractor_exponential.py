@@ -2,11 +2,11 @@
 
     P[i, j] is proportional to exp(-(epsilon/2) min(|i - j|, gamma))
 
-``epsilon min(|i - j|, gamma)``-private, plain LDP at most ``epsilon gamma``. Away from the ends the normaliser is
-constant, so only epsilon / 2 is realised there: the geometric is twice as sharp at an equal guarantee. The rule of TEM,
+``epsilon min(|i - j|, gamma)``-private, plain LDP at most ``epsilon gamma``. Away from the ends the normalizer is
+constant, so only epsilon / 2 is realized there: the geometric is twice as sharp at an equal guarantee. The rule of TEM,
 ``gamma = (2/epsilon) ln((1 - beta)(n - 1)/beta)``, is the default; a gamma much below it makes the law nearly uniform
-(the published package's 5 at epsilon 1 keeps a word of 1,000 in 1.2 % of draws), and the guarantee's notes say so.
-Where no word lies beyond gamma there is no "outside" to choose.
+(the published package's 5 at epsilon 1 keeps a word of 1,000 in 1.2 % of draws), and the guarantee's notes say so. If
+no word is beyond gamma, there is no "outside" to choose.
 
 Sampled from integers: words at distance d have weight ``w_d``, the same in every row, of total ``T_i`` in row i; a
 64-bit draw u picks the cell of ``floor(u T_i / 2^64)``.
@@ -61,7 +61,7 @@ def path_table(n: int, epsilon: float, gamma: int) -> PathTable:
         powers.append(powers[-1] * b >> weights.PRECISION_BITS)
     middle = n // 2
     sides = sum(powers[min(abs(middle - j), gamma)] for j in range(n) if j != middle)
-    scale = weights.TOTAL - 1 - n * weights.FLOOR  # no row may total 2^64, which 64 bits do not hold
+    scale = weights.TOTAL - 1 - n * weights.FLOOR  # no row may total 2^64, which does not fit into 64 bits
     cells = [scale * power // (one + sides) + weights.FLOOR for power in powers]
     inner = np.zeros(gamma, dtype=np.uint64)
     np.cumsum(np.array(cells[1:gamma], dtype=np.uint64), out=inner[1:])
@@ -176,7 +176,7 @@ class DiffractorExponential(OnLists):
     def cells(
         self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
     ) -> npt.NDArray[np.float64]:
-        """Return it to 2^-20 of each: a cell of the draw is rounded to an integer."""
+        """Return the law to a relative 2^-20: a cell of the draw is rounded to an integer."""
         table = self.table(epsilon)
         steps = np.array([table.centre, *np.diff(table.inner).tolist(), table.far], dtype=np.float64)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
@@ -222,7 +222,7 @@ class DiffractorExponential(OnLists):
 
     def guarantee(self, epsilon: float) -> Guarantee:
         tables = {n: self.table(epsilon, n) for n in self.sizes}
-        notes = ["Away from the ends of the list, only half of epsilon is realised."]
+        notes = ["Away from the ends of the list, only half of epsilon is realized."]
         for table in tables.values():
             notes += self._nearly_uniform(table, epsilon)
         gammas = {n: table.gamma for n, table in tables.items()}

@@ -5,11 +5,11 @@ A word at position i of a list of n words comes out at ``clamp(i + X, 0, n - 1)`
     Pr[X = k] = (1 - a)/(1 + a) a^|k|,   a = exp(-epsilon)
 
 so ``P[i, 0] = a^i / (1 + a)`` and likewise at the other end. It is ``epsilon |i - j|``-private, tightly; its plain LDP,
-``epsilon (n - 1)``, is vacuous, and the end words come out too often. Against the paper: positions run to n - 1, not n;
-and the step is clamped, never renormalised, since renormalising realises more than epsilon.
+``epsilon (n - 1)``, is vacuous, and the end words come out too often. Deviations from the paper: positions run to n -
+1, not n; and the step is clamped, never renormalized, since renormalizing realizes more than epsilon.
 
-Sampled from integers: ``n 2^20`` of the 2^64 draws give a uniform word, so that every word can come out at any epsilon;
-the others a step, its tails ``Pr[X >= k]`` rounded down so that sums at the ends round once.
+Sampled from integers: ``n 2^20`` of the 2^64 draws give a uniform word, so that every word is possible at any epsilon.
+The others give a step, with tails ``Pr[X >= k]`` rounded down, so that sums at the ends are rounded once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
 MOST_STEPS, HIGHEST_LOSS = 4096, 600.0
-"""Words further apart are bounded by epsilon times the distance alone."""
+"""For words further apart, the bound is epsilon times the distance alone."""
 _FLOOR_BITS = weights.FLOOR.bit_length() - 1
 
 
@@ -150,10 +150,11 @@ class DiffractorGeometric(OnLists):
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return the loss of two words as many steps apart as the distance allows, on a path without ends.
 
-        Clamping is done after the step, so a path without ends bounds every pair on this one; so does one list several
-        of them, the divergence being convex. There, words more steps apart are never told apart less: the best event
-        for two-sided geometric steps is "at most k", whose probability falls with the distance of the other word. For
-        s steps the loss takes the values ``epsilon (s - 2k)``, k = 0 .. s.
+        Clamping follows the step, so a path without ends bounds every pair on this path. Likewise one list bounds a
+        mixture of several, since the divergence is convex. On a path without ends, words that are further apart are
+        never harder to distinguish: the best event for two-sided geometric steps is "at most k", whose probability
+        falls with the distance of the other word. For s steps the loss takes the values ``epsilon (s - 2k)``, k = 0 ..
+        s.
         """
         steps = self.sizes[0] - 1 if distance is None else min(int(distance), self.sizes[0] - 1)
         if steps == 0:

@@ -1,7 +1,7 @@
-"""What explains a released word: the words of the largest prior times law, over the whole vocabulary, exactly.
+"""The likeliest originals of a released word: the words with the largest prior times law, over the whole vocabulary.
 
-Bayes' rule for one token: with public probabilities pi, output u comes from w with probability proportional to
-``pi(w) P[w, u]``. Whoever guesses original words, an attacker or a denoiser, begins here.
+Bayes' rule for one token: with public probabilities pi, output u comes from w with probability proportional to ``pi(w)
+P[w, u]``. Attackers and denoisers start from this.
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ from corpusveil.sampling.keys import Key
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 SAMPLES = 1 << 18
-"""Replacements that are drawn where there is no exact law, shared among words by their prior."""
+"""The number of samples without an exact law, distributed among words by their prior."""
 LEAST_SAMPLES = 8
-"""Replacements drawn of a word at least."""
+"""The least number of samples of a word."""
 STAYS, REPLACED = 4.0, 0.5
-"""Samples that all words together count for in the law of one: of whether it stays; of what it becomes, for each word
-of the space (Jeffreys)."""
+"""Pseudo-samples in the law of one word, distributed as those of all words.
+
+For staying unchanged, and for each possible replacement (Jeffreys).
+"""
 CELLS = 1 << 22
-"""Probabilities that are held at once: 32 MiB, in a handful of arrays."""
+"""The number of probabilities in memory: 32 MiB, in a few arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explained:
-    """What explains each of U outputs best, best first; of equals the lower id.
+    """The likeliest originals of each of U outputs, likeliest first; ties go to the lower id.
 
-    ``words`` int64 [U, k], -1 where fewer can have given it; ``joint`` float64 [U, k] is prior times law, ``evidence``
-    float64 [U] its sum over all inputs; ``own`` float64 [U] the probability that an output comes from itself.
+    ``words`` int64 [U, k], padded by -1; ``joint`` float64 [U, k] is prior times law, ``evidence`` float64 [U] its sum
+    over all inputs; ``own`` float64 [U] the probability that an output comes from itself.
     """
 
     words: npt.NDArray[np.int64]
@@ -54,11 +56,11 @@ def explain(
     outputs: npt.NDArray[np.integer[Any]],
     top: int,
 ) -> Explained:
-    """Return the ``top`` inputs of the largest prior times law for each output, of all words of the prior; exact.
+    """Return the ``top`` inputs with the largest prior times law for each output, among all words of the prior; exact.
 
-    ``words`` int64 [N], ascending, are what may be inputs and ``shares`` float64 [N] their prior. Where the law is one
-    of steps on lists, only the words within reach of an output are looked at, and the most frequent ones of the others.
-    Elsewhere every law is computed, some at a time. Raises NoClosedForm where the mechanism has no exact law here.
+    ``words`` int64 [N], ascending, are the possible inputs, and ``shares`` float64 [N] their prior. For laws of steps
+    on lists, only the words within reach of an output, and the most frequent other words, are considered. For other
+    laws, all rows are computed, in portions. Raises NoClosedForm if the mechanism has no exact law here.
     """
     on_lists = isinstance(mechanism, OnLists) and mechanism.space.places is None
     by = _by_steps if on_lists else _by_laws
@@ -95,7 +97,7 @@ def _by_laws(
     words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
     evidence, own = np.zeros(outputs.size), np.zeros(outputs.size)
     step = max(1, CELLS // len(mechanism.space))
-    order = np.argsort(-prior_shares, kind="stable")  # the likeliest first: later ones seldom are among the best
+    order = np.argsort(-prior_shares, kind="stable")  # the likeliest first: later words are seldom among the best
     strange = np.setdiff1d(outputs, prior_words)
     inputs = np.append(prior_words[order], strange)
     shares = np.append(prior_shares[order], np.zeros(strange.size))
@@ -121,9 +123,9 @@ def _by_laws(
 def _best(
     inputs: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], top: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the inputs of the largest weights above 0 of each row, [U, W] -> [U, k], and these, which are used up.
+    """Return the inputs with the largest weights above 0 in each row, [U, W] -> [U, k], and these weights.
 
-    The largest comes first, of equals the lowest input.
+    The largest comes first; ties go to the lowest input. ``weights`` are overwritten.
     """
     rows = np.arange(len(inputs))
     words, joint = np.full((rows.size, top), -1, dtype=np.int64), np.zeros((rows.size, top))
@@ -141,15 +143,15 @@ def explain_sampled(
 ) -> Explained:
     """Return an estimate of what ``explain`` returns, from replacements drawn under a published key.
 
-    For mechanisms without an exact law. Every word is drawn ``LEAST_SAMPLES`` times, and further ``SAMPLES`` are shared
-    by the prior. What few samples say of a word is held against what all words show: of n samples of a word, s as they
-    were and k replaced by u, the law is
+    For mechanisms without an exact law. Every word is drawn ``LEAST_SAMPLES`` times, and further ``SAMPLES`` are
+    distributed by the prior. The few samples of a word are combined with those of all words: of n samples of a word, s
+    unchanged and k replaced by u, the law is
 
         P[w, w] = (s + STAYS r) / (n + STAYS)        P[w, u] = (1 - P[w, w]) (k + R q_u) / (n - s + R)
 
-    with R = V REPLACED, r the share of all samples that stayed, and q how often each word stands for another. Without
-    that, one sample in eight of a rare word would count as an eighth, and a guess would be right less often than the
-    released word.
+    with R = V REPLACED, r the share of all samples that are unchanged, and q how often each word replaces another.
+    Otherwise one sample in eight of a rare word would count as an eighth, and a guess would be right less often than
+    the released word.
     """
     size = len(mechanism.space)
     each = np.zeros(size, np.int64)
@@ -176,7 +178,7 @@ def explain_sampled(
     every = np.arange(size)
     keys = np.concatenate([every * size + every, pairs[~same], (every[:, None] * size + frequent).ravel()])
     joint = np.concatenate([prior * own, joint[~same], np.outer(others, unseen[frequent]).ravel()])
-    keys, first = np.unique(keys, return_index=True)  # of a pair that is there twice, what was seen of it
+    keys, first = np.unique(keys, return_index=True)  # for a pair that occurs twice, its samples
     joint, output, word = joint[first], keys // size, keys % size
     some = joint > 0
     joint, output, word = joint[some], output[some], word[some]

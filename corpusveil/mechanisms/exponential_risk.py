@@ -4,10 +4,10 @@ Distances come from matrix products instead of dimension by dimension, and no ro
 
     Z_w = sum_u c_u exp(-s d(w, u)),        V = sum_u c_u max_w (pi_w / Z_w) exp(-s d(w, u))
 
-Both d and the sums are symmetric in what they cost: the first pass looks at each pair once. The second takes words by
-falling pi / Z. A word behind another one never explains that one better than it explains itself, and blocks of words
-that are all behind are left out. Products are in float64, and nearly equal vectors are subtracted, so a share differs
-from that of the integers by less than ``TOLERANCE`` of itself (a test holds it against them).
+d is symmetric, so the first pass computes each pair once. The second pass takes words by falling pi / Z. A later word
+never explains an earlier word better than that word explains itself, so blocks of only later words are left out.
+Products are in float64, and nearly equal vectors are subtracted, so a share differs from that of the integers by less
+than ``TOLERANCE`` of itself (a test compares them).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from corpusveil.mechanisms.exponential_rows import ExponentialRows
 
 TOLERANCE = 1e-6
-"""What a share may be too small by, as a part of it."""
+"""The largest relative error by which a share may be too small."""
 TILE = 1024
 NEAR = 1e-6
 """Squared distances below this part of the largest squared length are computed by subtraction."""
@@ -59,9 +59,9 @@ class _Squares:
 def guessed(
     rows: ExponentialRows, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]
 ) -> tuple[float, float]:
-    """Return how often the best guess from an output is right, and how often the output is; by the law of ``rows``.
+    """Return how often the best guess from an output is right, and how often the output itself is right, by ``rows``.
 
-    ``words`` int64 [N] are what may be inputs, ``shares`` float64 [N] their public probabilities.
+    ``words`` int64 [N] are the possible inputs, ``shares`` float64 [N] their public probabilities.
     """
     size, s = rows.blocks.words, rows.s
     factors = rows.factors.reshape(-1)[:size]
@@ -125,7 +125,7 @@ def _add(
 
 @numba.njit(nogil=True, cache=True)
 def _raise(tile: Any, s: float, gamma: float, squared: bool, logs: Any, best: Any) -> None:
-    """Raise what explains the columns of a tile best, where a row does better."""
+    """Update the best explanation of a tile's columns, if a row explains them better."""
     for row in range(tile.shape[0]):
         for column in range(tile.shape[1]):
             distance = tile[row, column] if squared else math.sqrt(tile[row, column])

@@ -5,15 +5,15 @@
 or, with ``squared``, to ``c_u exp(-s min(|psi(w) - psi(u)|^2, gamma))``, psi being the vectors at length 1.
 
 Row w has integer weights that total exactly 2^64: another word u gets ``floor(t_w c_u exp(-s min(d, gamma))) + 2^20``,
-``t_w = (2^64 - n 2^20) / Z_w``, and w itself what is left. All n^2 of them do not fit in memory. Kept are, for each
-word, its own weight, ``t_w``, and the running totals of blocks of 32 words (or more, so that all rows together take at
-most ``TABLE_BYTES``). A draw that does not fall on w falls in a block by binary search, and the weights of that block
-alone are computed again, by the same function. So there are no stored neighbours and no rest to approximate: every
+``t_w = (2^64 - n 2^20) / Z_w``, and w itself what is left. All n^2 weights do not fit in memory. For each word, this
+module keeps its own weight, ``t_w``, and the running totals of blocks of 32 words (or more, so that all rows together
+take at most ``TABLE_BYTES``). For a draw that does not select w, binary search finds the block, and only the weights of
+that block are computed again, by the same function. So there are no stored neighbors and no approximated rest: every
 word has its exact integer.
 
-Rows are built when a word is first seen. Distances are summed in float64 dimension by dimension, and the exponential
-is a polynomial: additions, multiplications and square roots only, which IEEE 754 makes equal on every machine, whatever
-the BLAS, the maths library or the number of threads. Relative errors are below 2^-40.
+Rows are built when a word first occurs. Distances are summed in float64 dimension by dimension, and the exponential is
+a polynomial: additions, multiplications and square roots only, which IEEE 754 makes equal on every machine, whatever
+the BLAS, the math library or the number of threads. Relative errors are below 2^-40.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.nearest_words import in_slices
 
 CACHE_BYTES = 1 << 30
-"""Of the rows that a process keeps, over all epsilons; beyond, those of the epsilon used longest ago are dropped."""
+"""The limit of a process's cached rows, over all epsilons; beyond it, the least recently used epsilon is dropped."""
 BUILD_ROWS = 4096
 TOGETHER = 8
-"""Rows that are built in one pass over the chunks, so that a chunk is read from memory once for all of them."""
+"""Rows built in one pass over the chunks, so that a chunk is read from memory once for all rows."""
 _LOWEST = -46.0
-"""exp(-46) 2^64 is below 1, so what is smaller rounds to the same integer, 0."""
+"""exp(-46) 2^64 is below 1, so smaller values round to the same integer, 0."""
 _FLOOR = np.uint64(weights.FLOOR)
 
 
@@ -170,7 +170,10 @@ def _padded(blocks: VectorBlocks, factors: npt.NDArray[np.float64] | None) -> np
 
 @numba.njit(nogil=True, cache=True)
 def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, out: Any, low: int, high: int) -> None:
-    """Write the output of draws that fall on the word itself, and block -1; of others their block and place in it."""
+    """Write the output and block -1 for draws that select the word itself.
+
+    For others, the block and the place in it.
+    """
     for t in range(low, high):
         word = ids[t]
         draw = draws[t]
@@ -194,7 +197,7 @@ def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, 
 
 @numba.njit(nogil=True, cache=True)
 def _by_block(blocks: Any, count: int) -> Any:
-    """Return the tokens that have a block, those of one block together; int64."""
+    """Return the tokens that have a block, grouped by block; int64."""
     starts = np.zeros(count + 1, dtype=np.int64)
     for t in range(blocks.size):
         starts[blocks[t] + 1] += 1
@@ -302,13 +305,13 @@ class ExponentialRows:
 
     @property
     def built_bytes(self) -> int:
-        """The bytes of the rows that are built; memory that no row was written to takes no room."""
+        """The bytes of the rows that are built; memory without rows is not allocated."""
         if self.is_kept:
             return self.ready.size
         return int(self.ready.sum()) * self.blocks.blocks * 8 + self.ready.size * 49
 
     def build(self, ids: npt.NDArray[Any]) -> None:
-        """Build the rows of these words where they are not yet."""
+        """Build the rows of these words, unless they exist."""
         missing = ids[~self.ready[ids]]
         if not missing.size:
             return
@@ -366,7 +369,7 @@ class ExponentialRows:
         return out
 
     def own_shares(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Return the probability that each of these words comes back unchanged; float64."""
+        """Return the probability that each of these words stays unchanged; float64."""
         self.build(ids)
         return np.asarray(self.own[ids].astype(np.float64) / weights.TOTAL)
 
@@ -383,7 +386,7 @@ def rows_of(
     *,
     squared: bool = False,
 ) -> ExponentialRows:
-    """Return the rows of a space's kernel; kept while all that a process keeps is within ``CACHE_BYTES``.
+    """Return the rows of a space's kernel, cached while the process's cache is within ``CACHE_BYTES``.
 
     ``squared`` takes squared distances of the vectors at length 1.
 

@@ -4,9 +4,9 @@
     A = lam Sigma + (1 - lam) I,   Sigma the covariance of the vectors, scaled to mean variance 1
 
 ``N = R L v`` with ``L L' = A``, R and v as in ``cmp``. The guarantee is epsilon times ``|phi(w) - phi(w')|_RM``. In
-Euclidean terms only epsilon / sqrt(least eigenvalue of A) times the distance holds, which is at most
-epsilon / sqrt(1 - lam) and for lam = 1 can be anything: it is computed and said. L v is not made a unit vector: that
-would change the law, and no bound with the stated epsilon would hold (``mechanisms.md`` §8).
+Euclidean terms only epsilon / sqrt(least eigenvalue of A) times the distance holds, which is at most epsilon / sqrt(1 -
+lam), and without limit for lam = 1: it is computed and stated. L v is not made a unit vector: that would change the
+law, and no bound with the stated epsilon would hold (``mechanisms.md`` §8).
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ from corpusveil.spaces.nearest_words import in_slices
 @register
 @dataclass(frozen=True, slots=True)
 class Mahalanobis(OnVectors):
-    """Noise of elliptical contours; ``lam`` from 0 (that of ``cmp``) to 1 is how far they follow the vectors."""
+    """Noise with elliptical contours.
+
+    ``lam``, from 0 (the noise of ``cmp``) to 1, is how far they follow the vectors.
+    """
 
     lam: float = 0.2
 
@@ -67,7 +70,7 @@ class Mahalanobis(OnVectors):
 
     @property
     def constant(self) -> float:
-        """1 / sqrt(least eigenvalue of A), or a little more: what epsilon is multiplied by in Euclidean terms."""
+        """1 / sqrt(least eigenvalue of A), or a little more: the factor of epsilon in Euclidean terms."""
         return 1 / self.shape().least
 
     @property
@@ -202,7 +205,7 @@ def _cholesky(matrix: Any, factor: Any) -> bool:
 
 @njit(nogil=True, cache=True)
 def _stretch(noise: Any, columns: Any, out: Any) -> None:
-    """Multiply each row by L, column by column: one fixed order, whatever else is in the batch."""
+    """Multiply each row by L, column by column: one fixed order, whatever the batch contains."""
     size = noise.shape[1]
     for t in range(noise.shape[0]):
         for i in range(size):

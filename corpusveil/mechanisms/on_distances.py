@@ -1,7 +1,7 @@
-"""What the exponential mechanisms on the distances of vectors share: rows by epsilon, the law, bounds in words.
+"""The common part of the exponential mechanisms on distances of vectors: rows by epsilon, the law, bounds in words.
 
 For ``P[w, u]`` proportional to ``exp(-(epsilon/2) d(w, u))`` over the whole vocabulary, ``ln P`` of two inputs differs
-by ``(epsilon/2) d(w, w')`` in the exponent and by as much in the normaliser at most: ``epsilon d``-private. That needs
+by ``(epsilon/2) d(w, w')`` in the exponent, and by at most as much in the normalizer: ``epsilon d``-private. That needs
 one vocabulary of outputs for every input, so no word is left out (``exponential_rows.py``).
 """
 
@@ -24,7 +24,7 @@ from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
 
 RETENTION_WORDS = 2048
-"""In a larger vocabulary the share of unchanged words is the mean over so many: rows cost milliseconds each."""
+"""In a larger vocabulary, the share of unchanged words is the mean over this many: rows cost milliseconds each."""
 
 FLOAT_KERNEL = "Distances and exponentials are computed in float64, to 2^-40 of each, before they are made integers."
 
@@ -86,7 +86,7 @@ class OnDistances(Mechanism):
         return BoundedRange(range_of_any if distance is None else min(epsilon * distance, range_of_any))
 
     def retention(self, epsilon: float) -> float:
-        """Return the mean probability that a word comes back unchanged: exact up to 2,048 words.
+        """Return the mean probability that a word stays unchanged: exact up to 2,048 words.
 
         In a larger vocabulary it is the mean over 2,048 words, drawn from a fixed public seed.
         """
@@ -94,7 +94,7 @@ class OnDistances(Mechanism):
         return float(shares.mean())
 
     def retention_note(self) -> tuple[str, ...]:
-        """Say that the share of unchanged words is an estimate, where it is."""
+        """Say that the share of unchanged words is an estimate, if it is."""
         if len(self.space) <= RETENTION_WORDS:
             return ()
         return (f"The expected share of unchanged words is the mean over {RETENTION_WORDS:,} words of the vocabulary.",)
@@ -112,5 +112,5 @@ class OnDistances(Mechanism):
         return min(bound + weights.EXTRA_LOG_RATIO, self.unknown_bound_at_most(public))
 
     def diameter(self) -> float:
-        """Return no less than the largest distance of two words."""
+        """Return an upper bound of the distance of two words."""
         return diameter_bound(self.space)

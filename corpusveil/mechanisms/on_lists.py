@@ -1,6 +1,6 @@
-"""What the mechanisms on one-dimensional lists share: tables by epsilon, the choice of a list, and the law by position.
+"""The common part of the mechanisms on lists: tables by epsilon, the choice of a list, and the law by position.
 
-Of several lists over one vocabulary one is chosen for each token, uniformly and independently of the word; that equals
+If a vocabulary has several lists, one is chosen for each token, uniformly and independently of the word; this equals
 running all and releasing one at random. The mixture is private for the largest of the lists' distances
 (``docs/mathematics.md``).
 """
@@ -48,13 +48,13 @@ class OnLists(Mechanism):
 
     @property
     def sizes(self) -> list[int]:
-        """The different lengths of the lists, falling; one, V, where every list holds the whole vocabulary."""
+        """The different lengths of the lists, falling; only V if every list holds the whole vocabulary."""
         lengths = {len(self.space)} if self.space.places is None else set(self.space.lengths.tolist())
         return sorted(lengths, reverse=True)
 
     @abc.abstractmethod
     def table(self, epsilon: float, n: int | None = None) -> Any:
-        """Return what sampling needs at one epsilon on a list of n words (None: the longest); cached."""
+        """Return the sampling table at one epsilon for a list of n words (None: the longest); cached."""
 
     @abc.abstractmethod
     def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
@@ -62,7 +62,10 @@ class OnLists(Mechanism):
 
     @abc.abstractmethod
     def reach(self, epsilon: float) -> int:
-        """Return within how many steps an output tells of its input: farther ones are all alike to it."""
+        """Return the number of steps within which an output depends on its input.
+
+        All farther inputs are equally likely.
+        """
 
     @abc.abstractmethod
     def cells(
@@ -72,7 +75,7 @@ class OnLists(Mechanism):
 
     @abc.abstractmethod
     def retention_on(self, epsilon: float, n: int) -> float:
-        """Return the mean probability that a word of a list of n words comes back unchanged on it."""
+        """Return the mean probability that a word of a list of n words stays unchanged on it."""
 
     @abc.abstractmethod
     def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
@@ -80,7 +83,7 @@ class OnLists(Mechanism):
 
     @abc.abstractmethod
     def arguments(self, table: Any) -> tuple[Any, ...]:
-        """Return what ``loop`` takes of a table."""
+        """Return the arguments of ``loop`` from a table."""
 
     def _move(self, epsilon: float, ids: Any, chosen: Any, draws: Any) -> npt.NDArray[np.int32]:
         """Replace ids at one epsilon; ``chosen`` uint16 [T] is each token's list, empty when there is one list."""
@@ -137,7 +140,7 @@ class OnLists(Mechanism):
         return np.asarray(total / len(self.space.lists))
 
     def near(self, outputs: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.int64]:
-        """Return the words within reach of each output on any list, int64 [U, W]; -1 for none and for one again."""
+        """Return the words within reach of each output on any list, int64 [U, W]; -1 for padding and repeated words."""
         size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
         steps = np.arange(-reach, min(reach, size - reach - 1) + 1)
         neighbors: list[npt.NDArray[np.int64]] = []
@@ -180,7 +183,10 @@ class OnLists(Mechanism):
         return float(sum(on[n] * n for n in lengths) / len(self.space) / len(lengths))
 
     def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
-        """Return the bound; a word may be on one list only, and that be chosen once in as many draws as lists."""
+        """Return the bound.
+
+        A word may be on one list only, which is chosen with probability one over the number of lists.
+        """
         bounds = [self.extremes(epsilon, n) for n in self.sizes]
         least = min(low for low, _ in bounds) / self._lists_without_a_word()
         return float(max(np.log(public.max() / least), np.log(max(high for _, high in bounds) / public.min())))
@@ -193,12 +199,12 @@ class OnLists(Mechanism):
         return 1 if self.space.places is None else len(self.space.lists)
 
     def over_lists(self) -> str:
-        """Say over how many lists the metric is the largest; nothing for one."""
+        """Say over how many lists the metric is the maximum; nothing for one list."""
         count = len(self.space.lists)
         return "" if count == 1 else f", the largest over {count} lists"
 
     def on_lists(self, shape: str, gammas: dict[int, int] | None = None) -> str:
-        """Say what the metric is: steps on a ring or path of so many words, truncated at gamma, over all lists."""
+        """Describe the metric: steps on a ring or path of this many words, truncated at gamma, over all lists."""
 
         def steps(n: int) -> str:
             plain = f"steps on the {shape} of {n:,} words"

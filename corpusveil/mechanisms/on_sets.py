@@ -2,9 +2,10 @@
 
 Word w has candidates C_w, itself first. Their scores are ``s = -(d - d_min)/(d_max - d_min)``, d the distance of
 vectors and its bounds over C_w (all 0 where they are equal), and ``P[w, u]`` is proportional to ``exp(epsilon s / 2)``
-on C_w. On top each word of the vocabulary can have a weight of its own, the same for all inputs. As integers: every
-word has ``added`` of 2^64; a candidate other than w has ``floor(room exp(epsilon s / 2) / Z) + 1`` of the ``room = 2^64
-- n added`` that is left; w has the rest. A draw below ``n added`` is the uniform word, any other falls in the row.
+on C_w. In addition, each word of the vocabulary can have a weight, the same for all inputs. As integers: every word has
+``added`` of 2^64; a candidate other than w has ``floor(room exp(epsilon s / 2) / Z) + 1`` of the ``room = 2^64
+- n added`` that remains; w has the rest. A draw below ``n added`` selects the uniform word; any other selects from the
+  row.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
 
 MOST = 256
-"""Candidates of a word at most."""
+"""The most candidates of a word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,10 +63,10 @@ def nearest_sets(space: Space, size: int) -> Sets:
 
 @functools.lru_cache(maxsize=8)
 def partition(space: Space, size: int) -> npt.NDArray[np.int32]:
-    """Return the number of each word's group; int32 [V].
+    """Return the group of each word; int32 [V].
 
-    The lowest id without a group and its size - 1 nearest words without one form the next; when fewer than 2 size
-    words are left, they all are the last. It depends on the public vectors only.
+    The lowest id without a group and its size - 1 nearest words without a group form the next group; when fewer than 2
+    size words remain, they are the last group. This depends on the public vectors only.
     """
     return _partition_of(blocks_of(space), size)
 
@@ -94,7 +95,7 @@ def group_sets(space: Space, size: int) -> Sets:
 
 @numba.njit(nogil=True, cache=True)
 def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> Any:
-    """Insert a word in a list that is sorted by distance and holds ``ids.size``; return how many it then has."""
+    """Insert a word into a list of at most ``ids.size``, sorted by distance; return its new length."""
     if count == ids.size and not distance < distances[count - 1]:
         return count
     at = count if count < ids.size else count - 1
@@ -254,7 +255,7 @@ class OnSets(Mechanism):
         return out
 
     def added_to(self, word: int, epsilon: float) -> list[int]:
-        """Return the integer weights of a word's candidates beyond what every word has; total 2^64 - n added."""
+        """Return the integer weights of a word's candidates beyond the common weight; total 2^64 - n added."""
         table = self.table(check_epsilon(epsilon))
         size = int(self.sets.sizes[word])
         ends = [*map(int, table.bounds[word, : size - 1]), weights.TOTAL - table.added * len(self.space)]
@@ -275,7 +276,7 @@ class OnSets(Mechanism):
         return out
 
     def own(self, epsilon: float) -> npt.NDArray[np.float64]:
-        """Return the probability of each word to come back unchanged, its largest; float64 [V]."""
+        """Return the probability that each word stays unchanged, which is its largest; float64 [V]."""
         table = self.table(check_epsilon(epsilon))
         return (table.bounds[:, 0].astype(np.float64) + table.added) / weights.TOTAL
 

@@ -1,9 +1,9 @@
-"""What the mechanisms that add noise to a vector share: blocks of tokens, the floor, and what can be said of them.
+"""The common part of the mechanisms that add noise to a vector: blocks of tokens, the floor, and their guarantees.
 
-A word's vector gets noise, and what comes out is a function of the noisy vector and the public vectors only. With n
-words and probability ``n 2^-44`` a token gets a uniformly drawn word instead, whatever it was. That costs no epsilon,
-and it gives every word a probability of at least 2^-44 at every epsilon, as the integer weights of the other mechanisms
-do: no log-ratio is above ``44 ln 2 = 30.5`` nats.
+Noise is added to a word's vector, and the output is a function of the noisy vector and the public vectors only. With n
+words and probability ``n 2^-44``, the output is a uniformly drawn word instead, whatever the input is. That costs no
+epsilon, and it gives every word a probability of at least 2^-44 at every epsilon, as the integer weights of the other
+mechanisms do: no log-ratio is above ``44 ln 2 = 30.5`` nats.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from corpusveil.spaces.cell_boundaries import RAYS, exits
 from corpusveil.spaces.nearest_words import TILE_ROWS, in_slices, search_of
 
 BLOCK = TILE_ROWS
-"""Tokens worked on at a time: 2.4 MiB of noise for each 300 dimensions."""
+"""Tokens per block: 2.4 MiB of noise for each 300 dimensions."""
 
 FLOAT_NOISE = (
     "The noise is computed in float64, so the bound of epsilon times the distance holds up to float64 sampling "
@@ -50,7 +50,7 @@ class OnVectors(Mechanism):
 
     claim: ClassVar[str]
     floored: ClassVar[bool] = True
-    """Whether a uniformly drawn word takes the place of a few of the outputs."""
+    """Whether a uniformly drawn word replaces a few of the outputs."""
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
@@ -58,7 +58,7 @@ class OnVectors(Mechanism):
         search_of(self.space)
 
     def prepare(self) -> None:
-        """Compute what all tokens need, before threads share the work."""
+        """Compute the common data of all tokens, before threads share the work."""
 
     @abc.abstractmethod
     def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -70,7 +70,7 @@ class OnVectors(Mechanism):
         ids: npt.NDArray[np.int32],  # noqa: ARG002 - for those that leave the input out, and promise nothing
         draws: Draws,  # noqa: ARG002 - for those that draw
     ) -> npt.NDArray[np.int32]:
-        """Return the output of each noisy vector; float64 [T, d], int32 [T] -> int32 [T]. Here the nearest word."""
+        """Return the output of each noisy vector; float64 [T, d], int32 [T] -> int32 [T]. Here: the nearest word."""
         return search_of(self.space).nearest(points)
 
     def privatize(
@@ -105,14 +105,14 @@ class OnVectors(Mechanism):
         return law * (1 - len(self.space) * LOWEST) + LOWEST
 
     def exits(self) -> npt.NDArray[np.float64]:
-        """Return how long the noise's Gamma factor may be until another word is nearer; float64 [``RAYS``]."""
+        """Return the largest Gamma factor of the noise before another word is nearer; float64 [``RAYS``]."""
         return exits(self.space)
 
     def retention(self, epsilon: float) -> float:
-        """Return an estimate of the mean probability that a word comes back unchanged.
+        """Return an estimate of the mean probability that a word stays unchanged.
 
         It is a mean over 1,024 words with one direction each (``spaces/cell_boundaries.py``), the same in every run;
-        ``retention_error`` says how far off it may be.
+        ``retention_error`` is its standard error.
         """
         return float(self.mixed(self._returns(epsilon).mean()))
 
@@ -127,11 +127,11 @@ class OnVectors(Mechanism):
         return np.asarray(special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits()))
 
     def diameter(self) -> float:
-        """Return what no distance of two words exceeds."""
+        """Return an upper bound of the distance of two words."""
         return diameter_bound(self.space)
 
     def notes(self, epsilon: float) -> tuple[str, ...]:
-        """Return what has to be said beside the bound."""
+        """Return notes on the bound."""
         error = self.retention_error(epsilon)
         estimated = (
             f"The expected share of unchanged words is an estimate from {RAYS:,} words (standard error {error:.1%})."
@@ -172,7 +172,7 @@ def part_of(draws: Draws, part: slice) -> Draws:
 
 @functools.lru_cache(maxsize=4)
 def diameter_bound(space: Space) -> float:
-    """Return twice the largest distance from the mean vector, which no distance of two words exceeds."""
+    """Return twice the largest distance from the mean vector, an upper bound of the distance of two words."""
     mean = space.vectors.mean(axis=0, dtype=np.float64)
     return 2 * math.sqrt(_largest_squared(space.vectors, mean)) * (1 + 2.0**-30)
 

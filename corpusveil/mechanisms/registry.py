@@ -1,4 +1,4 @@
-"""Mechanisms by name. Every module of this package is looked at; there is no list to edit."""
+"""Mechanisms by name. Every module of this package is imported; there is no list to edit."""
 
 from __future__ import annotations
 

@@ -4,12 +4,13 @@ A list of n words is closed into a ring, ``d(i, j) = min(|i - j|, n - |i - j|)``
 
     P[i, j] = a^min(d(i, j), gamma) / Z,   a = exp(-epsilon)
 
-``Z`` is the same for every word, so the full epsilon stands in the exponent: ``epsilon * min(d, gamma)``-private, hence
+``Z`` is the same for every word, so the full epsilon is in the exponent: ``epsilon * min(d, gamma)``-private, hence
 ``epsilon * gamma``-LDP (``docs/mathematics.md``, the ring variant of 1-Diffractor, Meisenbacher et al. 2024, who clamp
 an unbounded geometric at the ends of a path). ``gamma = ceil(ln((1 - beta)(n - 1)/beta) / epsilon)`` leaves about
 ``beta`` of the mass beyond gamma; never more than ``n // 2``.
 
-Of several lists one is chosen for each token, independently of the word: epsilon times the largest distance over lists.
+With several lists, one is chosen for each token, independently of the word: epsilon times the largest distance over
+lists.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
 MOST_CELLS = 1 << 21
-"""Of the pairs of laws that a bound on the privacy loss is computed from."""
+"""The most cells of the pairs of laws from which a bound on the privacy loss is computed."""
 _GUIDE_BITS = 10
 
 
@@ -195,10 +196,10 @@ class RingGeometric(OnLists):
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return the loss of all pairs within the distance, from the integer weights that are sampled.
 
-        A turned or mirrored ring has the same law, so words s steps apart are told apart alike wherever they stand, and
-        there is one pair for each s; past 2 gamma steps the pairs are equal. Losses of different s are not ordered on a
-        truncated ring: the largest divergence counts. Of several lists the worst bounds the mixture, the divergence
-        being convex. Where there are too many pairs, epsilon times the distance is all that is used.
+        A rotated or mirrored ring has the same law, so all pairs of words s steps apart have the same loss, and there
+        is one pair for each s; beyond 2 gamma steps the pairs are equal. Losses of different s are not ordered on a
+        truncated ring, so the largest divergence counts. With several lists, the worst list bounds the mixture, since
+        the divergence is convex. If there are too many pairs, only epsilon times the distance is used.
         """
         pairs: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
         for n in self.sizes:

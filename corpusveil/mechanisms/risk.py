@@ -1,11 +1,11 @@
-"""How often the best guess of a word from its replacement is right, and the epsilon at which that is rare enough.
+"""How often the best guess of a word from its replacement is right, and the epsilon for a given limit of this risk.
 
 With the public prior pi over words and the law P the best guess is right with probability (``docs/mathematics.md``)
 
     V = sum_u max_w pi(w) P[w, u]
 
-The maximum is over all words, so V is never below the share of words that come back unchanged (guess u itself), nor
-below the share of the most frequent word (guess it whatever stands there). All of it is computed from public data.
+The maximum is over all words, so V is never below the share of words that stay unchanged (guess u itself), nor below
+the share of the most frequent word (always guess it). Everything is computed from public data.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.word_prior import Prior, prior_of
 
 LOWEST, HIGHEST = -8 * 8, 8 * 10
-"""Epsilon is looked for on the public grid 2^(j/8) from 2^-8 to 2^10."""
+"""Epsilon is chosen from the public grid 2^(j/8), from 2^-8 to 2^10."""
 _DOUBLE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class WordRisk:
-    """What single words give away, as shares of the words of public text.
+    """What a reader of single words guesses, as shares of the words of public text.
 
-    ``share`` is the share that the best guess recovers, ``unchanged`` the share that comes back unchanged, and
-    ``blind`` the share that a guess without the release gets right. If ``exact`` is False, the law has no closed form
-    and public samples estimate the figures. The best guesses are then chosen on the samples that they are counted on,
-    so ``share`` errs upwards.
+    ``share`` is the share that the best guess recovers, ``unchanged`` the share that stays unchanged, and ``blind`` the
+    share that a guess without the release gets right. If ``exact`` is False, the law has no closed form and public
+    samples estimate the figures. The best guesses are then chosen and counted on the same samples, so ``share`` errs
+    upwards.
     """
 
     share: float
@@ -56,7 +56,7 @@ def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, 
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     prior = prior_of(mechanism.space) if prior is None else prior
     exact = True
-    if isinstance(mechanism, OnDistances):  # a row for each word: too many to build them all
+    if isinstance(mechanism, OnDistances):  # a row for each word: too many to build all
         share, unchanged = guessed(mechanism.rows(check_epsilon(epsilon)), prior.words, prior.shares)
     else:
         every = np.arange(len(mechanism.space))
@@ -75,9 +75,9 @@ def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, 
 def largest_epsilon(risk_at: Callable[[float], float], risk: float) -> float:
     """Return the largest epsilon of the grid before ``risk_at(epsilon)`` exceeds ``risk``.
 
-    It is asked at 1, at doubled or halved epsilons until they lie on both sides, and at halves of the range between, so
-    that the risk at the next grid value is known to be too large. An epsilon at which it raises UserError, since the
-    mechanism is not defined there, is left out. Raises DataError where the risk is too large at the smallest one.
+    It is evaluated at 1, at doubled or halved epsilons until the risk is bracketed, and then by bisection, so that the
+    risk at the next grid value is known to be too large. An epsilon at which it raises UserError, because the mechanism
+    is not defined there, is left out. Raises DataError if the risk is too large at the smallest epsilon.
     """
     known: dict[int, float | None] = {}
     refused: list[UserError] = []

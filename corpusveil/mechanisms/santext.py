@@ -2,10 +2,10 @@
 
     P[w, u] is proportional to exp(-(epsilon/2) |phi(w) - phi(u)|)
 
-over the whole vocabulary. ``epsilon |phi(w) - phi(w')|``-private: half of epsilon stands in the exponent, half is
-for the normalisers of two words, which differ by ``exp((epsilon/2) d)`` at most. Only extreme layouts need that half
-(random vectors in 50 dimensions realise 0.5 to 0.62 of epsilon), so ``tight-exponential`` is sharper at an equal
-guarantee. Plain LDP is at most epsilon times the diameter.
+over the whole vocabulary. ``epsilon |phi(w) - phi(w')|``-private: half of epsilon is in the exponent, half is for the
+normalizers of two words, which differ by at most ``exp((epsilon/2) d)``. Only extreme layouts need that half (random
+vectors in 50 dimensions realize 0.5 to 0.62 of epsilon), so ``tight-exponential`` is sharper at an equal guarantee.
+Plain LDP is at most epsilon times the diameter.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Complete tables of rows, kept in the user's cache by content hash and mapped into memory by all processes.
 
-A table is kept when ``corpusveil compile`` asks for it, with the rows of *all* words: tables that are built on the way
-have the rows of the words that occurred, which a cache must not give away.
+``corpusveil compile`` keeps a table with the rows of *all* words. A table that is built during a run has the rows of
+the words that occurred, which a cache must not disclose.
 
-Whoever could change a table would decide what a mechanism writes, whatever guarantee is printed. So a table counts only
-where nobody but the user may write to it (``storage/home.py``), and only under the user's own signature: BLAKE2b of its
-name and its arrays under a secret that does not lie in the cache. Any other table is as good as none, and its rows are
-computed again.
+Anyone who could change a table would decide what a mechanism writes, whatever guarantee is printed. So a table is used
+only if no other user may write to it (``storage/home.py``), and only under the user's own signature: BLAKE2b of its
+name and its arrays under a secret outside the cache. Any other table is ignored, and its rows are computed again.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from corpusveil.storage.home import cache_folder, cache_path, cache_secret
 from corpusveil.storage.records import Record
 
 VERSION = 1
-"""Goes up whenever the same law would give other integers."""
+"""Increased whenever the same law would give other integers."""
 NAMES = ("own", "scales", "totals")
 
 
 class Signed(Record):
-    """What vouches for a table in the cache."""
+    """The signature of a table in the cache."""
 
     kind: str = "rows"
     signature: str
@@ -56,9 +55,9 @@ def _folder(key: str) -> Path:
 
 
 def read_table(key: str) -> Arrays | None:
-    """Return the arrays of a kept table, read-only and mapped; None when there is none that this user signed.
+    """Return the arrays of a kept table, read-only and mapped; None if this user signed no such table.
 
-    Raises UserError where others may write to it.
+    Raises UserError if others may write to it.
     """
     try:
         folder = _folder(key)
@@ -81,9 +80,9 @@ def read_table(key: str) -> Arrays | None:
 
 
 def save_table(key: str, arrays: Arrays) -> Path:
-    """Keep a table; return where. Whole or not at all.
+    """Keep a table, completely or not at all; return its address.
 
-    Raises UserError where others may write to the cache, WorkError where it can't be written.
+    Raises UserError if others may write to the cache, WorkError if it cannot be written.
     """
     tables = cache_folder("tables")
     secret = cache_secret(make=True)
@@ -102,7 +101,7 @@ def save_table(key: str, arrays: Arrays) -> Path:
             for path in made.iterdir():
                 path.chmod(PRIVATE_MODE)
             if folder.exists():
-                shutil.rmtree(folder)  # one that is not whole
+                shutil.rmtree(folder)  # an incomplete table
             os.replace(made, folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
@@ -113,7 +112,7 @@ def save_table(key: str, arrays: Arrays) -> Path:
 
 
 def _signature(secret: bytes, key: str, arrays: Any) -> str:
-    """Return what vouches that these arrays are the table of that name."""
+    """Return the signature of these arrays as the table of that name."""
     state = hashlib.blake2b(key.encode() + b"\0", key=secret, person=b"rows of a table")
     for array in arrays:
         state.update(f"{array.dtype.str} {array.shape}\0".encode())

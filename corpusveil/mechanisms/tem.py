@@ -3,14 +3,14 @@
     P[w, u] is proportional to exp(-(epsilon/2) min(|phi(w) - phi(u)|, gamma))
 
 over the whole vocabulary: ``epsilon min(d, gamma)``-private, hence ``epsilon gamma``-LDP. Published as Gumbel noise of
-scale 2/epsilon on scores: ``-d`` of the words L_w within gamma, and for one element "bottom", which stands for all n -
-|L_w| others, ``-gamma + (2/epsilon) ln(n - |L_w|)``; bottom then becomes a uniform word outside. Its law is the one
-above and it is sampled directly. (With ``ln(n / |L_w|)`` in that score, or with the input put out for bottom, as in
-packages, the promise is lost.)
+scale 2/epsilon on scores: ``-d`` of the words L_w within gamma, and of one element "bottom", which represents all n -
+|L_w| others, ``-gamma + (2/epsilon) ln(n - |L_w|)``; bottom then becomes a uniform word outside. This has the law
+above, which is sampled directly. (With ``ln(n / |L_w|)`` in that score, or with the input as output for bottom, as in
+packages, the guarantee is lost.)
 
 ``gamma = (2/epsilon) ln((1 - beta)(n - 1)/beta)`` puts at most about beta on all words beyond it; then plain LDP is at
-most ``2 ln((1 - beta)(n - 1)/beta)`` at every epsilon, and where no distance is above gamma TEM is SanText. Where gamma
-is below nearly all distances it is randomised response.
+most ``2 ln((1 - beta)(n - 1)/beta)`` at every epsilon, and where no distance is above gamma TEM is SanText. If gamma is
+below nearly all distances, it is randomized response.
 """
 
 from __future__ import annotations

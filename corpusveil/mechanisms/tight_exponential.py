@@ -1,19 +1,18 @@
-"""Tight exponential: weights solved so that the full epsilon stands in the exponent; ours.
+"""Tight exponential: weights solved so that the full epsilon is in the exponent; ours.
 
     P[w, u] = c_u exp(-epsilon |phi(w) - phi(u)|),   sum_u c_u exp(-epsilon |phi(w) - phi(u)|) = 1 for every w
 
-The normaliser is 1 for every word, so nothing of epsilon is spent on it: the law is exactly ``epsilon d``-private, and
-at an equal guarantee it keeps more words, and nearer ones, than SanText (``docs/mathematics.md``; after the tight
-constraints of ElSalamouny, Chatzikokolakis, Palamidessi 2014). On a path it is the clamped geometric. It needs c above
-0, which holds where epsilon is large against 1 / distance: wherever a word's kernel values of all others total at most
-1/2.
+The normalizer is 1 for every word, so it costs no epsilon: the law is exactly ``epsilon d``-private, and at an equal
+guarantee it keeps more and nearer words than SanText (``docs/mathematics.md``; after the tight constraints of
+ElSalamouny, Chatzikokolakis, Palamidessi 2014). On a path it is the clamped geometric. It needs c above 0, which holds
+if epsilon is large against 1 / distance: if each word's kernel values of all others total at most 1/2.
 
-Elsewhere it falls back to the *calibrated exponential*: ``exp(-s d) / Z_w`` with s the largest found in ``[epsilon / 2,
-epsilon]`` for which the realised ``s + max |ln Z_w - ln Z_w'| / d(w, w')``, over all pairs, is at most epsilon. The
-guarantee says which one was used and what is realised.
+Otherwise it falls back to the *calibrated exponential*: ``exp(-s d) / Z_w`` with s the largest found in ``[epsilon / 2,
+epsilon]`` for which the realized ``s + max |ln Z_w - ln Z_w'| / d(w, w')``, over all pairs, is at most epsilon. The
+guarantee states which law was used, and the realized epsilon.
 
 The weights come from conjugate gradients (Hestenes, Stiefel 1952) without a matrix: each step computes all n^2 kernel
-values in blocks. What is trusted is not the solver but the certificate, the normalisers of the weights found.
+values in blocks. The certificate, which is the normalizers of these weights, is trusted, not the solver.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
 
 RESIDUAL = 2.0**-22
-"""What a normaliser may differ from 1 by: it adds at most 2^-21 to a log-ratio, beside the 2^-20 of the integers."""
+"""The tolerance of a normalizer around 1: it adds at most 2^-21 to a log-ratio, and the integers add 2^-20."""
 LEAST_WEIGHT = 2.0**-20
 STEPS = 60
 HALVINGS = 6
 SLACK = 2.0**-30
-"""Of a difference of two log-normalisers, for the rounding of sums: far below the 2^-19 that is stated."""
+"""The tolerance of a difference of two log-normalizers, for the rounding of sums: far below the stated 2^-19."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What is sampled at one epsilon: exponent ``s``, factors c (None: calibrated, all 1), the realised epsilon."""
+    """The sampled law at one epsilon: exponent ``s``, factors c (None: calibrated, all 1), the realized epsilon."""
 
     s: float
     factors: npt.NDArray[np.float64] | None
@@ -100,7 +99,7 @@ def calibrate(blocks: VectorBlocks, epsilon: float) -> Solution:
     if realised(blocks, epsilon) <= epsilon:
         return Solution(epsilon, None, epsilon)
     low, high = epsilon / 2, epsilon
-    best = min(realised(blocks, low), epsilon)  # never more than 2 s, but for rounding
+    best = min(realised(blocks, low), epsilon)  # never more than 2 s, except for rounding
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         loss = realised(blocks, middle)
@@ -113,7 +112,7 @@ def calibrate(blocks: VectorBlocks, epsilon: float) -> Solution:
 
 @functools.lru_cache(maxsize=64)
 def solution_of(space: Space, epsilon: float) -> Solution:
-    """Return what is sampled at an epsilon; computed once a process."""
+    """Return the sampled law at an epsilon; computed once per process."""
     blocks = blocks_of(space)
     factors = solve(blocks, epsilon)
     return calibrate(blocks, epsilon) if factors is None else Solution(epsilon, factors, epsilon)
@@ -137,7 +136,7 @@ class TightExponential(OnDistances):
         return solution_of(self.space, check_epsilon(epsilon)).s * self.diameter()
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return what any mechanism has: with all of epsilon in the exponent the range of losses is no narrower."""
+        """Return the default bound: with all of epsilon in the exponent, the range of losses is no narrower."""
         bound = self.plain_ldp(epsilon)
         return Pure(bound if distance is None else min(epsilon * distance, bound))
 

@@ -3,14 +3,14 @@
     K = a Poisson(ln n) number where it is in [1, n), else n
     u = argmin of d(w, u) + g_u over the K words nearest to w (itself among them), g Gumbel(0, b) given |g| <= D
 
-D the largest distance of two words, D0 the least, ``b = 2 D / min(W(2 alpha D), ln(alpha D0))`` and
-``alpha = (epsilon - 2 (1 + ln n) / D0) / 3``. The published theorem says ``epsilon d``. It is false: with n - 1 words
-at distance 1 of one another and one at distance R of all, the far word comes out with a probability that is
-exponentially small in n, so the log-ratio grows with n and epsilon R does not. Nothing is promised here.
+D the largest distance of two words, D0 the least, ``b = 2 D / min(W(2 alpha D), ln(alpha D0))`` and ``alpha = (epsilon
+- 2 (1 + ln n) / D0) / 3``. The published theorem says ``epsilon d``. It is false: with n - 1 words at distance 1 of one
+another and one word at distance R of all, the far word is drawn with a probability that is exponentially small in n, so
+the log-ratio grows with n, but epsilon R does not. This mechanism guarantees nothing.
 
 b exists only for ``epsilon > (2 (1 + ln n) + 3) / D0``, and below that the mechanism refuses. (The condition that the
-paper states has no 3 and leaves ``ln(alpha D0)`` negative; packages go on with a complex W, and behave alike at every
-epsilon.)
+paper states has no 3 and leaves ``ln(alpha D0)`` negative; packages continue with a complex W, with the same result at
+every epsilon.)
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
 
 NEAR = 64
-"""Words that are kept as the nearest; a larger K sorts the whole vocabulary."""
+"""The number of nearest words that are kept; a larger K sorts the whole vocabulary."""
 POINTS = 24
 """Gauss points of each piece of the quadrature, 4 pieces between any two places where the integrand has a kink."""
 BLOCK = 1 << 21
-"""Densities of the quadrature that are held at once, 16 MiB for each of its arrays."""
+"""Densities of the quadrature in memory, 16 MiB for each of its arrays."""
 SHARP = 3.75
-"""``D / b`` from which the noise's density at -D is below 1e-17 of its largest: nobody sees a kink there."""
+"""``D / b`` from which the noise's density at -D is below 1e-17 of its maximum, so the kink there has no effect."""
 EXACT_NEAR = 1024
-"""Up to so many candidates of a word are looked at for the share of unchanged words."""
+"""The most candidates of a word for the share of unchanged words."""
 EXACT_WORDS = 64
-"""Up to so many words the share of unchanged words is the mean of all laws; beyond it is of so many of them."""
+"""Up to this many words, the share of unchanged words is the mean of all laws; beyond, of this many sampled laws."""
 
 
 @functools.lru_cache(maxsize=4)
@@ -219,7 +219,7 @@ class TruncatedGumbel(Mechanism):
     def _law(
         self, near: npt.NDArray[np.int32], counts: npt.NDArray[np.float64], epsilon: float
     ) -> npt.NDArray[np.float64]:
-        """Return the probability of each of the nearest words, the word itself first, by the law of their number."""
+        """Return the probability of each of the nearest words, the word itself first, over the law of their number."""
         b, most = self.scale(epsilon), extent(self.space)[1]
         apart = self._distances(int(near[0]), near)
         low, high = math.exp(-math.exp(most / b)), math.exp(-math.exp(-most / b))
@@ -245,10 +245,10 @@ class TruncatedGumbel(Mechanism):
         return "none: the published theorem on the Euclidean distance is false"
 
     def retention(self, epsilon: float) -> float:
-        """Return the mean probability that a word comes back unchanged; of 64 words where there are more.
+        """Return the mean probability that a word stays unchanged, over at most 64 words.
 
-        Where there are more than 1,024 words, a larger K counts as 1,024, which K has with a probability of about 1 in
-        the number of words: the figure is off by less.
+        With more than 1,024 words, a larger K counts as 1,024. A larger K has a probability of about 1 in the number of
+        words, so the error is smaller than this.
         """
         epsilon, size = self.check(epsilon), len(self.space)
         counts = counts_law(size)

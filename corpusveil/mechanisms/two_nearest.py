@@ -1,9 +1,9 @@
-"""What the Vickrey mechanisms share: of the two words nearest to a noisy vector, the second comes out at times.
+"""The common part of the Vickrey mechanisms: sometimes the second-nearest word to a noisy vector is the output.
 
 Of candidates at distances ``r1 <= r2`` the nearer is chosen with probability ``(1 - t) r2 / (t r1 + (1 - t) r2)``: with
 t = 0 always, with t = 1 never. Over the whole vocabulary this looks at the noisy vector and at public vectors only, so
-the noise's guarantee holds (post-processing). Candidates that leave the input word out depend on it: an output that is
-certain not to be the input tells inputs apart, and nothing holds.
+the noise's guarantee holds (post-processing). If the input word is not a candidate, the candidates depend on it: an
+output is then certainly not the input, which distinguishes inputs, and no guarantee holds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.cell_boundaries import RAYS
 from corpusveil.spaces.nearest_words import search_of
 
-SUMMARY = "of the two words nearest to the noisy vector, at times the second"
+SUMMARY = "of the two words nearest to the noisy vector, sometimes the second"
 
 
 class TwoNearest:
@@ -34,7 +34,7 @@ class TwoNearest:
     __slots__ = ()
 
     def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:  # noqa: ARG002 - which others leave out
-        """Return the two words that are chosen from, the nearer first; int32 [T, 2]."""
+        """Return the two candidates, the nearer first; int32 [T, 2]."""
         return search_of(self.space).several(points, 2)
 
     def choose(
@@ -46,7 +46,7 @@ class TwoNearest:
         return np.asarray(np.where(chosen, near[:, 0], near[:, 1]))
 
     def retention(self: Any, epsilon: float) -> float:
-        """Return an estimate of the mean probability that a word comes back unchanged, from 1,024 words."""
+        """Return an estimate of the mean probability that a word stays unchanged, from 1,024 words."""
         shares = _shares(self, check_epsilon(epsilon))
         return float(self.mixed(shares.mean()) if self.floored else shares.mean())
 
@@ -55,12 +55,12 @@ class TwoNearest:
         return float(_shares(self, check_epsilon(epsilon)).std() / math.sqrt(RAYS))
 
     def distribution(self: Any, word: int, epsilon: float) -> npt.NDArray[np.float64]:
-        """Raise NoClosedForm: not even on a line has the choice between two a law that can be written down."""
+        """Raise NoClosedForm: even on a line, the choice between two words has no closed form."""
         return OnVectors.distribution(self, word, epsilon)
 
 
 class Excluding(TwoNearest):
-    """As published: the two nearest of all words but the input."""
+    """As published: the two nearest words, except the input."""
 
     __slots__ = ()
 
@@ -123,7 +123,7 @@ def first_chances(
 ) -> npt.NDArray[np.float64]:
     """Return the probability that the first of two candidates is chosen; float64 [T, d], int32 [T, 2] -> float64 [T].
 
-    Two candidates at distance 0 are as good as each other: the first is chosen.
+    Of two candidates at distance 0, the first is chosen.
     """
     out = np.empty(len(points))
     _chances(vectors, points, near, t, out)

@@ -1,4 +1,4 @@
-"""Vectors in chunks of 32 words, and what is computed of them in one order everywhere: distances, exponentials."""
+"""Vectors in chunks of 32 words, and their distances and exponentials, computed in a fixed order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from corpusveil.spaces import Space
 
 LANES = 32
 TABLE_BYTES = 320 << 20
-"""Of the running totals of all rows at one epsilon."""
+"""The most bytes of the running totals of all rows at one epsilon."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

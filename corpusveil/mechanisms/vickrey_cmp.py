@@ -4,7 +4,7 @@
     P[u_1 | x] = (1 - t) r_2 / (t r_1 + (1 - t) r_2),   P[u_2 | x] = t r_1 / (t r_1 + (1 - t) r_2)
 
 N as in ``cmp``, whose guarantee holds: u_1, u_2 and the choice look at x and public vectors only. With t = 0 it is
-``cmp``. As published, the input itself is no candidate: ``vickrey-cmp-excluding`` does that, and promises nothing.
+``cmp``. As published, the input itself is not a candidate: ``vickrey-cmp-excluding`` does this, and guarantees nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from corpusveil.mechanisms.two_nearest import SUMMARY, Excluding, TwoNearest
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyCmp(TwoNearest, Cmp):
-    """Of the two nearest words the second at times, the more often the larger ``t``."""
+    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
 
     t: float = 0.5
 

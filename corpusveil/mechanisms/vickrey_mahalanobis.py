@@ -4,8 +4,8 @@
     P[u_1 | x] = (1 - t) r_2 / (t r_1 + (1 - t) r_2),   P[u_2 | x] = t r_1 / (t r_1 + (1 - t) r_2)
 
 N as in ``mahalanobis``, whose guarantee holds: u_1, u_2 and the choice look at x and public vectors only. With t = 0 it
-is ``mahalanobis``. As published, the input itself is no candidate: ``vickrey-mahalanobis-excluding`` does that, and
-promises nothing.
+is ``mahalanobis``. As published, the input itself is not a candidate: ``vickrey-mahalanobis-excluding`` does this, and
+guarantees nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from corpusveil.mechanisms.two_nearest import SUMMARY, Excluding, TwoNearest
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyMahalanobis(TwoNearest, Mahalanobis):
-    """Of the two nearest words the second at times, the more often the larger ``t``."""
+    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
 
     t: float = 0.5
 

@@ -1,1 +1,1 @@
-"""What is run: whole flows, the same on every engine."""
+"""Whole flows, the same on every engine."""

@@ -1,4 +1,4 @@
-"""The public flow: count n-grams, score them, tokenise by what scored, train word vectors."""
+"""The public flow: count n-grams, score them, tokenize with the collocations, train word vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = 10
 
 @contextlib.contextmanager
 def said_when_made(output: str, watch: Watch) -> Iterator[None]:
-    """Say at the end of the block that nothing was done, where the artefact was complete before it."""
+    """Say at the end of the block that nothing was done, if the artefact was complete before."""
     made = is_artifact(files.absolute(output))
     yield
     if made:
@@ -75,7 +75,7 @@ def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
 
 
 def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
-    """Tokenise the corpus; return the description of the tokens."""
+    """Tokenize the corpus; return the description of the tokens."""
     flow, output = _of(settings), _place(settings, "tokens")
     began = time.monotonic()
     engine = engine or make_engine(settings.engine)
@@ -116,7 +116,7 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
 
 
 def _shown(engine: EngineSettings, watch: Watch) -> Callable[[float, float], None] | None:
-    """Return what shows the progress of a training in this process; another one has nothing to show it on."""
+    """Return the display of a training's progress in this process; other processes have no display."""
     return watch.training if engine.name == "local" else None
 
 

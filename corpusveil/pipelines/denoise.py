@@ -15,7 +15,7 @@ from corpusveil.transforms.denoise_corpus import Denoised, denoise
 
 
 def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = None) -> Denoised:
-    """Denoise a release; what was finished before is not done again."""
+    """Denoise a release; finished work is not repeated."""
     watch = watch or Watch()
     chosen, space = settings.needed("denoise", "space")
     release = chosen.release or settings.value("output.path")

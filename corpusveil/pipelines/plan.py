@@ -1,4 +1,4 @@
-"""What a release would read, write, take and spend, from a sample."""
+"""A forecast of what a release would read, write, take and spend, from a sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from corpusveil.transforms.planning import Forecast, count_duplicates, forecast
 
 
 def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:
-    """Say what the release would take; with ``duplicates`` read everything, and count equal documents, too.
+    """Print the forecast of the release; with ``duplicates``, also read everything and count equal documents.
 
     Nothing is written, and no key is made.
     """

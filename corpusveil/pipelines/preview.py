@@ -30,37 +30,37 @@ from corpusveil.transforms.spending import name_of_corpus
 
 TEXTS = 5
 ROWS = 200
-"""The texts are looked for in so many rows of the first shard; empty ones are passed over."""
+"""The number of rows of the first shard in which texts are sought; empty texts are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The texts at one epsilon: ``denoised`` is None where there is no model, or no law that a reader could use."""
+    """The texts at one epsilon: ``denoised`` is None without a model, or without a law that a reader could use."""
 
     epsilon: float
     texts: list[str]
     denoised: list[str] | None
     unchanged: float
-    """The share of known words that comes back as it was."""
+    """The share of known words that stays unchanged."""
     risk: WordRisk | None
-    """What an informed reader guesses; None where computing it takes long."""
+    """What an informed reader guesses; None if computing it takes long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a preview shows. All of it is private."""
+    """The content of a preview. All of it is private."""
 
     before: list[str]
     drawn: list[Drawn]
     counts: Counts
-    """Of the texts above, not of the corpus."""
+    """That of the texts above, not of the corpus."""
 
 
 def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
-    """Privatize the first texts at each epsilon per token, under the key of the settings or one that is thrown away.
+    """Privatize the first texts at each epsilon per token, under the key of the settings or a throwaway key.
 
-    Under the same key, settings and corpus name a text comes out as 'privatize' writes it. Raises UserError where the
-    input has no text, and for settings that no release could have.
+    With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
+    text, and for settings that no release can have.
     """
     text = presets.settled(settings).text
     policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
@@ -85,7 +85,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
 
 
 def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
-    """Return the first texts of the corpus that are not blank, and what identifies them in a release."""
+    """Return the first texts of the corpus that are not blank, and their identities in a release."""
     (corpus,) = settings.needed("corpus")
     columns = Columns(corpus.text, corpus.id)
     shards = find_shards(corpus.input, corpus.root)
@@ -105,7 +105,7 @@ def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
 
 
 def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -> list[str] | None:
-    """Return what the drawn words most likely were, as any reader of a release could compute it."""
+    """Return the likeliest originals of the drawn words, as any reader of a release could compute them."""
     if model is None:
         return None
     try:

@@ -36,7 +36,7 @@ EXAMPLE_LENGTHS = (10, 100, 1000)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What settings of a release come to, before anything is read of the corpus."""
+    """The release of the settings, before anything of the corpus is read."""
 
     release: Release
     columns: Columns
@@ -44,10 +44,10 @@ class Prepared:
 
 
 def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: EpsilonAtRisk | None = None) -> Prepared:
-    """Return the release that settings ask for, under its key.
+    """Return the release of the settings, under its key.
 
-    Where none is named and ``make_key``, one is made for this output; a release that is refused makes none. A ``risk``
-    that is asked for is what earlier runs found, where they did.
+    If the settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused. A
+    requested ``risk`` is that of earlier runs, if any.
     """
     corpus, output = settings.needed("corpus", "output")
     settled = presets.settled(settings)
@@ -73,13 +73,13 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
 
 
 def mechanism_of(settings: Settings) -> Mechanism:
-    """Return the mechanism that settings ask for, on its space."""
+    """Return the mechanism of the settings, on its space."""
     space, chosen = presets.settled(settings).needed("space", "mechanism")
     return make(chosen.name, load_space(space.path), **chosen.parameters)
 
 
 def at_risk(settings: Settings, mechanism: Mechanism, watch: Watch) -> EpsilonAtRisk:
-    """Return the epsilon for the risk that settings ask for, from public artefacts alone."""
+    """Return the epsilon for the risk of the settings, from public artefacts alone."""
     (budget,) = settings.needed("budget")
     model = None
     if budget.risk_of == "context":
@@ -89,7 +89,7 @@ def at_risk(settings: Settings, mechanism: Mechanism, watch: Watch) -> EpsilonAt
 
 
 def budget_of(settled: Settings) -> Budget:
-    """Return the budget of a document's column, as settings with their presets written out have it."""
+    """Return the budget of a document's column, from settings with resolved presets."""
     (chosen,) = settled.needed("budget")
     epsilon, allocation = chosen.epsilon, chosen.allocation
     if chosen.strategy is not None or allocation == "dataset":
@@ -119,7 +119,7 @@ def run(
     settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
     debug: bool = False, risk: EpsilonAtRisk | None = None, explain: bool = False,
 ) -> Outcome:  # fmt: skip
-    """Privatize the corpus; what was finished before is not done again.
+    """Privatize the corpus; finished work is not done again.
 
     ``risk`` is as in ``prepare``; ``explain`` announces the whole guarantee.
     """
@@ -179,9 +179,9 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
 
 
 def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
-    """Say what will come back unchanged, what the release promises and what it discloses; with ``explain`` all of it.
+    """Print the expected share of unchanged words, the guarantee and the disclosures; with ``explain`` in full.
 
-    Without a guarantee, why there is none is said in any case.
+    Without a guarantee, always print why there is none.
     """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
@@ -207,7 +207,7 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
 
 
 def _shares_by_length(release: Release) -> tuple[float, str]:
-    """Return the largest share that stays of documents of some lengths, and all of them in words."""
+    """Return the largest share of unchanged words in documents of some lengths, and all shares in words."""
     import numpy as np
 
     budget = release.budget

@@ -1,4 +1,4 @@
-"""A corpus in files through a release, and what that would take: as ``cv.privatize_corpus`` and ``cv.plan``."""
+"""The release of a corpus in files, and its forecast: ``cv.privatize_corpus`` and ``cv.plan``."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def privatize_corpus(
     things identify a document: the name ``corpus`` (default: its folder), the file's path below ``root`` (default: the
     lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear.
 
-    A ``ledger`` is asked, and records what documents spend, before anything is drawn; with an ``id`` it needs the
-    corpus' name. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
+    A ``ledger`` checks its caps, and records what documents spend, before anything is drawn; with an ``id`` it needs
+    the corpus' name. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.

@@ -1,4 +1,4 @@
-"""The key of a release: where settings say that it is, else one that is made for the output and found again."""
+"""The key of a release: the key that the settings name, otherwise a key made for the output and found again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corpusveil.storage import files
 
 
 def key_of(settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:
-    """Return the key that settings name; without any the output's own one, made where there is none and ``make``."""
+    """Return the key that settings name; otherwise the output's own key, made if it is missing and ``make`` is set."""
     if settings.test:
         return Key.for_tests()
     if settings.environment is not None:
@@ -30,7 +30,7 @@ def key_of(settings: KeySettings, output: str, watch: Watch, *, make: bool = Tru
 def own_key(output: str, watch: Watch, *, make: bool = True) -> Key:
     """Find or make the key of an output in the user's key folder, and name it.
 
-    A new one is kept there where it is to be made, else it is lost.
+    A new key is kept there if ``make`` is set; otherwise it is discarded.
     """
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
@@ -39,6 +39,8 @@ def own_key(output: str, watch: Watch, *, make: bool = True) -> Key:
         new = Key.generate()
         if not make:
             return new
-        files.create_bytes(str(target), new.secret, private=True)  # of several starts at once, one makes the key of all
+        files.create_bytes(
+            str(target), new.secret, private=True
+        )  # of several parallel starts, one makes the key of all
     watch.warn(f"No key is given. The key of this output is {target}; a later run with the same output uses it again.")
     return Key.load(target)

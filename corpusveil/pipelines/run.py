@@ -1,4 +1,4 @@
-"""Everything that a configuration file asks for, step by step, going on where it stopped."""
+"""All steps of a configuration file, in order, resuming after an interruption."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.records import Record, Records
 
 NOTE = "_step.json"
-"""What a step was asked for, in the folder of its artefact, written before it begins."""
+"""The request of a step, in the folder of its artefact, written before it begins."""
 NOTE_VERSION = 2
 _WHERE = ("engine",)
 """Sections that change nothing of an artefact."""
 
 
 class Note(Record):
-    """``_step.json``: a digest of the settings that a step was asked for."""
+    """``_step.json``: a digest of the settings of a step."""
 
     version: int | None = None
     step: str = ""
@@ -36,9 +36,9 @@ class Note(Record):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A part of a run: the command that it is, whether settings ask for it, where it writes, and what does it.
+    """A part of a run: its command, whether the settings request it, its output, and its function.
 
-    ``artefact`` is None where the part knows by itself whether it is done. ``reads`` are the files that it reads and no
+    ``artefact`` is None if the function itself knows whether it is done. ``reads`` are the files that it reads and no
     earlier step makes.
     """
 
@@ -103,7 +103,10 @@ FLOWS = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of a run for one document. ``digest`` is of all that decides its artefact, earlier steps included."""
+    """A part of a run for one document.
+
+    ``digest`` covers everything that decides its artefact, including earlier steps.
+    """
 
     flow: Flow
     artefact: str | None
@@ -111,14 +114,14 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The command that it is."""
+        """Its command."""
         return self.flow.name
 
 
 def steps(document: Document) -> Iterator[Step]:
-    """Yield the steps that a document asks for, in their order.
+    """Yield the steps of a document, in order.
 
-    What made an artefact is noted with paths as they stand in the file, so that the folder of it all can be moved.
+    The origin of an artefact is recorded with paths as in the file, so that the whole folder can be moved.
     """
     before = ""
     for flow in FLOWS:
@@ -129,7 +132,7 @@ def steps(document: Document) -> Iterator[Step]:
 
 
 def _asked(settings: Settings, command: str) -> dict[str, Any]:
-    """Return the settings of a command that are not the defaults, but for those that say where it runs."""
+    """Return the settings of a command that are not defaults, except those of the engine."""
     of_command = [one for one in declared(Settings) if command in one.commands and one.name not in _WHERE]
     values = {one.place: settings.value(one.place) for one in of_command}
     return {one.place: values[one.place] for one in of_command if values[one.place] != one.default}
@@ -138,7 +141,7 @@ def _asked(settings: Settings, command: str) -> dict[str, Any]:
 def run(document: Document, watch: Watch | None = None, *, only: str | None = None) -> None:
     """Do every step of a document, or ``only`` one, unless it is done.
 
-    Raises UserError where something else made what is there.
+    Raises UserError if an artefact was made in another way.
     """
     watch = watch or Watch()
     planned = list(steps(document))
@@ -160,9 +163,10 @@ def _do(step: Step, settings: Settings, watch: Watch) -> None:
 
 
 def _is_to_do(step: Step, artefact: str) -> bool:
-    """Say whether a step is to be done.
+    """Say whether a step must be done.
 
-    What no run, or that of an earlier version, noted is left to the step: it knows its own artefact again.
+    If no run, or only a run of an earlier version, recorded the artefact, the step itself decides: it recognizes its
+    own artefact.
     """
     noted = Records(artefact, private=False).read(NOTE, Note)
     complete = is_artifact(artefact)

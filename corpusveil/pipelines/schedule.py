@@ -1,11 +1,11 @@
-"""The schedule: release by release, what came into a corpus since the last one.
+"""The schedule: a release for each batch of new and changed shards of a corpus.
 
-Each run privatizes the shards that are new, and those that changed, into a folder of its own: a whole release with its
-manifest. The plan of a run is written down before it begins, so a run that was killed is finished by the next start.
-The state is private: it names input files and holds keyed digests of them.
+Each run privatizes the new and changed shards into a separate folder: a whole release with its manifest. The plan of a
+run is written before it begins, so the next start finishes a killed run. The state is private: it names input files and
+contains keyed digests of them.
 
-One key and one release configuration serve all runs: a document that comes again, under the same identity and with the
-same content, gets the noise it had and spends nothing new.
+All runs share one key and one release configuration: a document that returns, with the same identity and content, gets
+the same noise and spends nothing new.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from corpusveil.transforms.pages import write_pages
 
 _INTERRUPTED = 130
 _UNKNOWN = "unknown"
-"""Stands for the digest of a shard that was released and has changed since: no digest is equal to it."""
+"""Replaces the digest of a shard that changed after its release: no digest is equal to it."""
 
 
 class Planned(Record):
@@ -40,7 +40,7 @@ class Planned(Record):
 
 
 class Finished(Record):
-    """``runs/*.done.json``: what a run released; of each shard size, stamp and digest."""
+    """``runs/*.done.json``: the shards that a run released, with size, stamp and digest."""
 
     given_up: bool = False
     release: Line = ""
@@ -51,14 +51,14 @@ class Finished(Record):
 
 
 class Touched(Record):
-    """``touched.json``: shards of another stamp and the same content: size and stamp."""
+    """``touched.json``: shards with a new stamp and the same content: size and stamp."""
 
     shards: dict[str, tuple[int, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run: its number, what it privatizes, and why (``new`` or ``changed``) by relative path."""
+    """One run: its number, its shards, and why they are in it (``new`` or ``changed``), by relative path."""
 
     number: int
     shards: tuple[InputShard, ...]
@@ -70,21 +70,21 @@ class Plan:
         return f"run-{self.number:05d}"
 
     def count(self, why: str) -> int:
-        """Return how many shards are in it for one reason."""
+        """Return the number of shards with one reason."""
         return sum(one == why for one in self.why.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A corpus that grows, where its releases go, and what was done so far.
+    """A growing corpus, the place of its releases, and the runs so far.
 
-    ``compare`` says when a shard counts as changed: by size and the ``stamp`` that its store gives it whenever it is
-    written, then by content; or by ``content`` alone, which reads everything every time.
+    ``compare`` says when a shard counts as changed: by size and the ``stamp`` that its store sets at each write, then
+    by content; or by ``content`` alone, which reads everything every time.
     """
 
     inputs: tuple[str, ...]
     root: str
-    """The folder that the paths in documents' identities begin at."""
+    """The folder at which the paths in documents' identities begin."""
     output: str
     records: str
     state: Records
@@ -94,18 +94,20 @@ class Schedule:
     """A digest of everything that decides whether a shard can be used."""
 
     def output_of(self, plan: Plan) -> str:
-        """Return where a run writes its release."""
+        """Return the address of a run's release."""
         return files.join(self.output, plan.name)
 
     def records_of(self, plan: Plan) -> str:
-        """Return where a run writes its private records."""
+        """Return the address of a run's private records."""
         return files.join(self.records, plan.name)
 
     def next(self) -> Plan | None:
-        """Return the run to do now, written down: one that was begun, else what is due; None when nothing is.
+        """Return the run to do now, after writing its plan: an unfinished run, otherwise the due shards.
 
-        A run whose shards are not all there any more is given up: what is left of it is due again, in the next one. One
-        that was released, and of which it is not written down any more that it is done, is to be finished once more.
+        None if nothing is due.
+
+        A run whose shards are not all present any more is abandoned, and its remaining shards are due in the next run.
+        A released run whose done record is lost is finished once more.
         """
         shards = self._shards()
         numbers = self._numbers("plan")
@@ -124,7 +126,7 @@ class Schedule:
         return found
 
     def due(self) -> Plan | None:
-        """Return what the next run would be, with nothing written."""
+        """Return the next run, without writing anything."""
         numbers = self._numbers("plan")
         if numbers and self._done(numbers[-1]) is None:
             return self._plan(numbers[-1])
@@ -135,10 +137,9 @@ class Schedule:
         return files.exists(files.join(self.output_of(plan), "manifest.json"))
 
     def finish(self, plan: Plan) -> dict[str, Any]:
-        """Write down that a run is done; return its manifest.
+        """Record that a run is done; return its manifest.
 
-        What the records do not say any more of a released shard is taken from the plan, and from the input where that
-        is still what the plan says.
+        Lost records of a released shard are replaced from the plan, and from the input if it still matches the plan.
         """
         records = Records(self.records_of(plan))
         stamps = {one.relative: (one.size, one.stamp) for one in plan.shards}
@@ -170,10 +171,10 @@ class Schedule:
         return manifest
 
     def leave_out(self, plan: Plan, sentences: Mapping[int, str]) -> None:
-        """Give a run up and leave shards that can't be used, by their numbers in it, out of later ones.
+        """Abandon a run, and leave unusable shards, given by number, out of later runs.
 
-        They come again when they or the settings change, and the others of the run in the next one: what is drawn for
-        them then is what was drawn now.
+        They are tried again when they or the settings change. The other shards are in the next run, with the same draws
+        as now.
         """
         left_out = self._left_out()
         for number, sentence in sentences.items():
@@ -183,12 +184,12 @@ class Schedule:
         self._give_up(plan)
 
     def left_out(self) -> list[str]:
-        """Return why shards are left out that are still as they were, a sentence each."""
+        """Return the reason for each shard that is left out and unchanged, as a sentence."""
         left_out = self._left_out()
         return [left_out[one.relative][3] for one in self._shards() if self._is(one, left_out.get(one.relative))]
 
     def release(self) -> str | None:
-        """Return the name of the release that earlier runs made, as a ledger writes it; None before the first."""
+        """Return the ledger's name of the release that earlier runs made; None before the first run."""
         for number in reversed(self._numbers("done")):
             done = self._done(number)
             if done is not None and done.release and done.key_fingerprint:
@@ -196,19 +197,19 @@ class Schedule:
         return None
 
     def runs(self) -> Iterator[tuple[int, Finished | None]]:
-        """Yield the runs so far by number, with what was written down of those that are done."""
+        """Yield the runs so far by number, with the done records of finished runs."""
         for number in self._numbers("plan"):
             yield number, self._done(number)
 
     def refusal(self, number: int) -> str | None:
-        """Return why the last start of a run ended without a release; None where that is not known."""
+        """Return why the last start of a run ended without a release; None if unknown."""
         noted = [line for line in metrics_of(self.state) if line.run == number]
         if not noted or noted[-1].why is None:
             return None
         return f"{'refused' if noted[-1].status == UserError.exit_status else 'failed'}: {noted[-1].why}"
 
     def last_failure(self) -> str | None:
-        """Return when and why the last start failed, and what to do; None where it did not."""
+        """Return when and why the last start failed, and what to do; None if it did not fail."""
         noted = metrics_of(self.state)
         if not noted or noted[-1].status == 0:
             return None
@@ -254,7 +255,7 @@ class Schedule:
         return Plan(number, tuple(one for one in shards if one.relative in why), why) if why else None
 
     def _is(self, shard: InputShard, before: Sequence[Any] | None) -> bool:
-        """Say whether a shard is what it was before: size, stamp and digest."""
+        """Say whether a shard is unchanged: size, stamp and digest."""
         if before is None:
             return False
         if self.compare == "stamp" and tuple(before[:2]) == (shard.size, shard.stamp):
@@ -262,7 +263,7 @@ class Schedule:
         return bool(keyed_digest(shard.url, self.record_key) == before[2])
 
     def _left_out(self) -> dict[str, tuple[int, str, str, str]]:
-        """Return the shards that can't be used under these settings: size, stamp, digest and why, by relative path."""
+        """Return the shards that are unusable with these settings: size, stamp, digest and reason, by relative path."""
         told = self.state.read("left_out.json", LeftOut)
         return dict(told.shards) if told is not None and told.settings == self.settings else {}
 
@@ -270,7 +271,7 @@ class Schedule:
         self.state.write("left_out.json", LeftOut(settings=self.settings, shards=shards))
 
     def _give_up(self, plan: Plan) -> None:
-        """Remove what a run left that can't be finished; no reader took it for a release, it has no manifest."""
+        """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
         files.remove_folder(self.output_of(plan))
         files.remove_folder(self.records_of(plan))
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(given_up=True, shards={}))
@@ -281,7 +282,7 @@ class Schedule:
         return sorted(int(number) for number in found if re.fullmatch("[0-9]{5,9}", number))
 
     def _done(self, number: int) -> Finished | None:
-        """Return what was written down of a run that is done; None where nothing sound is, whatever happened to it."""
+        """Return the done record of a run; None if it is missing or damaged."""
         try:
             return self.state.read(f"runs/{number:05d}.done.json", Finished)
         except BadRecordError:
@@ -306,10 +307,10 @@ class Schedule:
 
 
 def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[str], None]) -> tuple[int, bool]:
-    """Do what is to be done, run by run, until nothing is due; return the exit status, and whether anything was done.
+    """Do all due runs, one by one; return the exit status, and whether anything was done.
 
-    ``privatize`` does one run, or raises why it can't. Shards that it can't use are left out, and told; all others are
-    released, and the status is 2. A line of metrics is kept for each run, and for a start that had nothing to do.
+    ``privatize`` does one run, or raises an error. Unusable shards are left out and reported; all others are released,
+    and the status is 2. Each run, and each start without work, adds a line of metrics.
     """
     did, left_out = False, 0
     while True:

@@ -1,4 +1,4 @@
-"""What the starts of a schedule measured: a line each, and all of them in the text form of Prometheus."""
+"""The measures of a schedule's starts: a line for each, and all in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METRICS = "metrics.jsonl"
 
 
 class LeftOut(Record):
-    """``left_out.json``: shards that can't be used under these settings: size, stamp, digest and why."""
+    """``left_out.json``: shards that are unusable with these settings: size, stamp, digest and reason."""
 
     settings: str
     shards: dict[str, tuple[int, str, str, str]]
@@ -32,7 +32,7 @@ def _is_time(text: str) -> str:
 
 
 class Metric(Record):
-    """A line of ``metrics.jsonl``: one start of the schedule, its run, and why that made no release."""
+    """A line of ``metrics.jsonl``: one start of the schedule, its run, and why it made no release."""
 
     time: Annotated[str, AfterValidator(_is_time)]
     status: int
@@ -87,7 +87,7 @@ def prometheus(state: Records) -> str:
             (
                 "last_status",
                 "gauge",
-                "Exit status of the last start: 0 success, 1 failure, 2 wrong call or input.",
+                "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input.",
                 lines[-1].status,
             ),
             ("last_duration_seconds", "gauge", "Duration of the last start in seconds.", lines[-1].seconds),

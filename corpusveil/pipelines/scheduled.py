@@ -1,4 +1,4 @@
-"""A configuration file on a schedule: which releases it has made, and the start of what is due."""
+"""A configuration file on a schedule: its releases so far, and the start of due runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from corpusveil.storage.records import Line, Record, Records
 from corpusveil.transforms.risk import EpsilonAtRisk
 
 _ELSEWHERE = ("engine", "schedule")
-"""Sections that decide nothing about which shards can be used."""
+"""Sections that do not affect which shards can be used."""
 
 
 def check(document: Document) -> None:
-    """Raise UserError for what a schedule can't do without, or can't do with."""
+    """Raise UserError for settings that a schedule lacks, or cannot have."""
     settings = document.settings
     if settings.output is None:
         raise document.fault(
@@ -46,7 +46,7 @@ def check(document: Document) -> None:
 
 
 def schedule_of(document: Document) -> Schedule:
-    """Return the schedule of a file. Raises UserError where the file, or its key, can't serve one."""
+    """Return the schedule of a file. Raises UserError if the file, or its key, is not fit for a schedule."""
     check(document)
     settings = document.settings
     corpus, output = settings.needed("corpus", "output")
@@ -71,7 +71,7 @@ def _digest(settings: Settings) -> str:
 
 
 class Chosen(Record):
-    """``risk.json``: the epsilon that a risk chose for all runs, and a digest of what it was chosen for."""
+    """``risk.json``: the epsilon that a risk chose for all runs, and a digest of the settings of the choice."""
 
     asked: Line
     risk: float
@@ -84,10 +84,10 @@ class Chosen(Record):
 
 
 def chosen(settings: Settings, schedule: Schedule, watch: Watch) -> EpsilonAtRisk | None:
-    """Return what the settings' risk chose when the first run was made; None where epsilon is given.
+    """Return the choice by the settings' risk at the first run; None if epsilon is given.
 
-    It is looked for once, so that a schedule has one epsilon for its life. Another risk, mechanism or space is another
-    release, which the schedule then refuses.
+    It is made once, so that a schedule always has the same epsilon. Another risk, mechanism or space means another
+    release, which the schedule refuses.
     """
     (budget,) = settings.needed("budget")
     if budget.risk is None:
@@ -104,7 +104,7 @@ def chosen(settings: Settings, schedule: Schedule, watch: Watch) -> EpsilonAtRis
 
 
 def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
-    """Return the settings of one run: its shards, below the root of all of them, into folders of its own."""
+    """Return the settings of one run: its shards, below their common root, and its own folders."""
     return document.settings.changed(
         corpus={"input": [shard.url for shard in plan.shards], "root": schedule.root},
         output={
@@ -116,7 +116,7 @@ def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
 
 
 def start(document: Document, watch: Watch) -> int:
-    """Do all that is due; return the exit status. Started twice at once, one does it and the other says so."""
+    """Do all due runs; return the exit status. If it is started twice, one start works and the other says so."""
     schedule = schedule_of(document)
     for private in (schedule.state, Records(files.absolute(schedule.records))):
         private.close()
@@ -142,7 +142,7 @@ def start(document: Document, watch: Watch) -> int:
 
 
 def status(document: Document) -> Iterator[str]:
-    """Yield what was done and what is due, in words; nothing is written."""
+    """Yield finished and due runs, in words; nothing is written."""
     schedule = schedule_of(document)
     for number, done in schedule.runs():
         if done is None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from corpusveil.spaces import Space
 
 MANY = 1_000_000
-"""Words from which on an exact order is worth a warning."""
+"""The number of words from which an exact order gives a warning."""
 
 
 def build(settings: Settings, watch: Watch) -> Space:
-    """Build the space of the given vectors, or of those that the embeddings of these settings are."""
+    """Build the space of the given vectors, or of the embeddings in these settings."""
     (chosen,) = settings.needed("space")
     output, began = chosen.path, time.monotonic()
     read = []
@@ -68,7 +68,7 @@ def build(settings: Settings, watch: Watch) -> Space:
 
 
 def vectors_of(settings: Settings) -> list[str]:
-    """Return the vectors that a space is built of; none where it is there already."""
+    """Return the vectors from which a space is built; none if it exists already."""
     given = settings.space.vectors if settings.space is not None else []
     return given or ([] if settings.embeddings is None else [settings.embeddings.vectors])
 
@@ -97,7 +97,7 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
 
 
 def reachable(built: Space) -> int:
-    """Return how many words the tokenizer can find: those that are one lower-case word token."""
+    """Return the number of words that the tokenizer can produce: those that are one lower-case word token."""
     from corpusveil.text.tokens import Tokenizer
 
     words = built.vocabulary.words

@@ -1,4 +1,4 @@
-"""Who looks on while a flow is run: what it is told, and what shows how far the work is."""
+"""The observer of a flow: it receives the flow's lines, and shows its progress."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from corpusveil.storage.tasks import ShardTask
 
 
 class Watch:
-    """Says and shows nothing. What shows something overrides what it shows."""
+    """Prints and shows nothing; subclasses override the methods that they need."""
 
     def say(self, line: str) -> None:
-        """Take a line of what was found or made."""
+        """Receive a line about a result."""
 
     def warn(self, line: str) -> None:
-        """Take a line of what is going on, or of what to look at."""
+        """Receive a line about the current work, or a warning."""
 
     def confide(self, line: str) -> None:
-        """Take a line about the corpus that is for the person at a terminal, and for no log."""
+        """Receive a line about the corpus that is only for a terminal, never for a log."""
 
     def working(self, what: str) -> AbstractContextManager[Any]:  # noqa: ARG002 - nothing is shown here
-        """Show that something is going on whose length nobody knows."""
+        """Show that work of unknown length is going on."""
         return contextlib.nullcontext()
 
     @property
     def stage(self) -> Callable[[str, str, int], AbstractContextManager[Any]] | None:
-        """What shows a stage: its name, the folder of its records, and how many there will be."""
+        """Return the display of a stage: its name, the folder of its records, and their final number."""
         return None
 
     @property
     def shards(self) -> Callable[[Records, Sequence[ShardTask], str], AbstractContextManager[Any]] | None:
-        """What shows the shards of a release: their records, the tasks, and the run's name."""
+        """Return the display of a release's shards: their records, the tasks, and the run's name."""
         return None
 
     @property
     def training(self) -> Callable[[float, float], None] | None:
-        """What takes the share of a training that is done, and the words a second."""
+        """Return a function that receives the finished share of a training, and its words per second."""
         return None
 
 
@@ -67,8 +67,7 @@ class Later(Watch):
 
 
 MANY_UNKNOWN = 1 / 3
-"""Above this share of words outside the vocabulary, text and space hardly go together; prose in one language has a
-tenth."""
+"""Above this share of words outside the vocabulary, text and space hardly match; prose in one language has a tenth."""
 
 
 def tell_unknown(unknown_share: float | None, watch: Watch) -> None:

@@ -6,13 +6,12 @@
     E = -ln u,   sqrt(2 E) cos(2 pi t),   sqrt(2 E) sin(2 pi t)
 
 are two independent normals (Box and Muller 1958) and E is half the sum of their squares. The first k of the 2m normals
-are a Gaussian vector g, whose direction ``v = g/|g|`` depends on neither its length nor the normal that may be left
-over; so it does not depend on ``E_1 + ... + E_m``, which is Gamma(m). With k - m further exponentials that sum is
-Gamma(k).
+are a Gaussian vector g, whose direction ``v = g/|g|`` depends on neither its length nor a remaining normal; so it does
+not depend on ``E_1 + ... + E_m``, which is Gamma(m). With k - m further exponentials that sum is Gamma(k).
 
 A uniform is ``(lane >> 12 + 1/2) / 2^52``: exact in float64, never 0 or 1. Every number of a token is computed from its
-own lanes, by the same loop whatever else is in the batch. It is float64 arithmetic: the last bit of a logarithm can
-differ between maths libraries, and the law holds up to float64 sampling error (Mironov 2012), so only what is computed
+own lanes, by the same loop, whatever the batch contains. It is float64 arithmetic: the last bit of a logarithm can
+differ between math libraries, and the law holds up to float64 sampling error (Mironov 2012), so only results computed
 from a noisy vector may be released, never the vector.
 """
 

@@ -1,6 +1,6 @@
-"""The public grid of epsilons, 2^(j/8): where epsilon varies by token it is rounded down to it.
+"""The public grid of epsilons, 2^(j/8): epsilons that vary by token are rounded down to it.
 
-Tables are then few, and how fine a budget was says no more than its grid value.
+So tables are few, and a budget discloses no more than its grid value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _EIGHTHS = tuple(math.ldexp(root, -62) for root in (
     4611686018427387904, 5029079263719319552, 5484249825272419328, 5980616842327661568,
     6521908912666390528, 7112192101001161728, 7755900482342532096, 8457869449776733184,
 ))  # fmt: skip
-"""2^(k/8) for k = 0..7 as float64, rounded down: literals, since a maths library may differ in the last bit."""
+"""2^(k/8) for k = 0..7 as float64, rounded down: literals, since a math library may differ in the last bit."""
 
 LOWEST, HIGHEST = -8 * 1000, 8 * 64
 """The grid runs from 2^-1000, below the smallest epsilon shared by 2^62 tokens, to 2^64."""
@@ -48,7 +48,7 @@ def is_on_grid(epsilon: float) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _largest_counts(budget: float, part: int) -> npt.NDArray[np.float64]:
-    """Return, for grid values in descending order, how many times each goes into ``part`` budgets, exactly."""
+    """Return, for grid values in descending order, how many times each fits into ``part`` budgets, exactly."""
     exact = Fraction(budget) * part
     counts = [exact // Fraction(value) for value in grid()[::-1].tolist()]
     return np.array([min(count, 1 << 62) for count in counts], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Secret keys: 32 random bytes, and what is derived from them.
+"""Secret keys: 32 random bytes, and keys derived from them.
 
 Derivation is HKDF-SHA256 (RFC 5869) with a purpose as its info string, so that no two purposes, and no two release
 configurations, share a bit.
@@ -21,7 +21,7 @@ KEY_BYTES = 32
 FEWEST_BYTES = 8
 """A secret of fewer different bytes is not random."""
 OTHERS = 0o077
-"""The bits of a file's mode that let its group or others in."""
+"""The bits of a file's mode that give access to its group or others."""
 _SALT = b"corpusveil key derivation 1"
 _TEST_SECRET = bytes(range(KEY_BYTES))
 
@@ -59,7 +59,7 @@ class Key:
 
     secret: bytes = field(repr=False)
     test: bool = False
-    """A public test key: whatever it touches is marked NOT PRIVATE."""
+    """A public test key: everything made with it is marked NOT PRIVATE."""
 
     def __post_init__(self) -> None:
         if self.secret == _TEST_SECRET:
@@ -84,8 +84,8 @@ class Key:
     def load(cls, path: str | os.PathLike[str]) -> Key:
         """Read a key file of exactly 32 bytes, which nobody but its owner may read.
 
-        Raises UserError when it is missing, unreadable or not a key, and when its mode lets its group or others in (of
-        a link: the mode of the file that it leads to). Windows has no such modes.
+        Raises UserError if it is missing, unreadable or not a key, and if its mode gives access to its group or others
+        (for a link: the mode of its target). Windows has no such modes.
         """
         name = os.fspath(path)
         try:
@@ -110,7 +110,7 @@ class Key:
 
     @classmethod
     def from_environment(cls, name: str) -> Key:
-        """Read a key of 64 hexadecimal digits from an environment variable. Raises UserError when it is none."""
+        """Read a key of 64 hexadecimal digits from an environment variable. Raises UserError if it is not a key."""
         text = os.environ.get(name)
         if not text:
             raise SecretError(f"{name}: this environment variable is not set; set it to a key as 64 hex digits.")
@@ -121,7 +121,7 @@ class Key:
         return cls(secret if secret == _TEST_SECRET else _check(secret, name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file of mode 0600. Raises UserError where a file is already: it is never replaced."""
+        """Write the key to a new file of mode 0600. Raises UserError if the file exists: it is never replaced."""
         target = Path(path)
         try:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -143,5 +143,5 @@ class Key:
         return HKDF(algorithm=SHA256(), length=length, salt=_SALT, info=info).derive(self.secret)
 
     def fingerprint(self) -> str:
-        """Return a public name of the key: 16 hex digits that say nothing about it."""
+        """Return a public name of the key: 16 hex digits that disclose nothing about it."""
         return self.derive("fingerprint", length=8).hex()

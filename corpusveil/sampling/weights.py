@@ -21,7 +21,7 @@ TOTAL = 1 << 64
 FLOOR = 1 << 20
 SMALLEST_EPSILON = 1e-100
 EXTRA_LOG_RATIO = 2.0**-19
-"""What integer weights can add to a log-ratio."""
+"""The most that integer weights can add to a log-ratio."""
 
 PRECISION_BITS = 192
 _CONTEXT = decimal.Context(prec=90, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
@@ -86,7 +86,7 @@ def _search(lower_bounds: Any, guide: Any, draws: Any, out: Any) -> None:
 
 
 class WeightTable:
-    """Cells by integer weight: draw d falls in the last cell whose lower bound is at most d."""
+    """Cells by integer weight: draw d selects the last cell whose lower bound is at most d."""
 
     __slots__ = ("guide", "lower_bounds")
 

@@ -1,15 +1,15 @@
 """Balance: public frequency as one more coordinate, so that near words are also about as frequent.
 
 A reader who knows public text guesses a word from its replacement by meaning and by frequency. On an embedding's own
-list frequent words stand alone among rare ones, which gives them away. Of an embedding phi and public counts c,
+list, frequent words are surrounded by rare words, which gives them away. For an embedding phi and public counts c,
 
     phi'(w) = (phi(w), B s (ln(c_w + 1/2) - mean)),   s = median nearest-neighbor distance / deviation of ln(c + 1/2)
 
-is a public change of the metric: every guarantee holds as it did, in the distance of phi'. B has no unit; about 1 makes
-frequency weigh as much as meaning (``mechanisms.md`` §16).
+is a public change of the metric: every guarantee holds as before, in the distance of phi'. B has no unit; with about 1,
+frequency weighs as much as meaning (``mechanisms.md`` §16).
 
-Where no B is given, phi' with B = 1 orders the lists, and vectors stay as they are: balance was measured to help the
-mechanisms on lists, and to harm those on vectors (``docs/readable.md``).
+Without a given B, phi' with B = 1 orders the lists, and vectors are unchanged: in measurements, balance helped the
+mechanisms on lists, and harmed those on vectors (``docs/readable.md``).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from corpusveil.spaces.tour_improvement import nearest
 from corpusveil.spaces.vectors import Vectors
 
 OF_LISTS = 1.0
-"""B of the lists where none is given."""
+"""The default B of the lists."""
 LARGEST = 1024.0
 LOOKED_AT = 1024
-"""Words whose nearest neighbor is searched for; evenly spaced ids where there are more."""
+"""The most words whose nearest neighbor is searched; of more words, evenly spaced ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a space's balance and order come to, and why: B, of the lists ``alone`` or of the vectors as well."""
+    """The resolved balance and order of a space, and the reason: B, for the lists ``alone`` or also for the vectors."""
 
     weight: float
     alone: bool
@@ -46,11 +46,11 @@ class Balance:
 
     @property
     def decides(self) -> list[str | float]:
-        """What tells the call for a balanced space from the one for a plain space."""
+        """The fields that distinguish the call for a balanced space from that for a plain space."""
         return [*(["lists"] if self.alone else []), self.weight] if self.weight else []
 
     def sentence(self) -> str:
-        """Say it in one sentence."""
+        """Return it as one sentence."""
         if not self.weight:
             return f"Balance 0 ({self.order} order): {self.why}."
         where = "in the order of the lists alone" if self.alone else "in vectors and lists"
@@ -58,10 +58,10 @@ class Balance:
 
 
 def settled(balance: float | None, order: str | None, obstacle: str | None) -> Balance:
-    """Return what a balance and an order come to; None for what is not given.
+    """Resolve a balance and an order; None for a value that is not given.
 
-    ``obstacle`` says why this space can't have balanced lists, None where it can. Balanced lists are improved by
-    default, others greedy. Raises UserError for a balance out of range.
+    ``obstacle`` says why this space cannot have balanced lists, None if it can. Balanced lists are improved by default,
+    others greedy. Raises UserError for a balance out of range.
     """
     if balance is not None:
         check_balance(balance)
@@ -80,8 +80,8 @@ def check_balance(balance: float) -> None:
 def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: float) -> tuple[Vectors, float]:
     """Return phi' of V words, float32 [V, d + 1], and its s; ``counts`` int64 [V] are public.
 
-    Raises UserError where there are no counts, where all words are equally frequent, and where the median distance is 0
-    because most words share their vector.
+    Raises UserError if there are no counts, if all words are equally frequent, or if the median distance is 0 because
+    most words share their vector.
     """
     check_balance(balance)
     if counts is None or not counts.any():
@@ -94,7 +94,11 @@ def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: fl
     deviation = math.sqrt(math.fsum((logarithms - mean) ** 2) / logarithms.size)
     spacing = median_spacing(vectors.vectors)
     if not deviation or not spacing:
-        why = "all words have the same public count" if not deviation else "most words share their vector with another"
+        why = (
+            "all words have the same public count"
+            if not deviation
+            else "most words share their vector with another word"
+        )
         raise DataError(f"{vectors.source}: balance {balance:g} has no effect, since {why}; leave it out.")
     scale = spacing / deviation
     frequency = (balance * scale * (logarithms - mean)).astype(np.float32)

@@ -46,24 +46,22 @@ def build_space(
 ) -> Space:
     """Build a space of one embedding, or of several.
 
-    Of several, the vocabulary is the words that all have, and every list holds all of it. With ``union`` it is every
-    word that one of them has: a list then holds the words of its embedding, and the others stand where a near word
-    stands (``vocabulary_maps.py``); choosing a list among those that hold a word would void the guarantee
+    With several, the vocabulary is the words that all have, and every list contains all of them. With ``union`` it is
+    every word of any embedding: a list then contains the words of its embedding, and other words take the place of a
+    near word (``vocabulary_maps.py``); choosing among the lists that contain a word would void the guarantee
     (``mechanisms.md`` §4).
 
-    Args:
-        vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
-        lists: lists an embedding, each from another start word; 0 for mechanisms that need none.
-        seed: of the start words (PCG64). Public, like everything in a space.
-        counts: int64 [V of the first embedding], public counts; by default those that came with it.
-        order: how lists are ordered, a name in ``ORDERS``; by default improved where they are balanced, or greedy.
-        union: keep words that only some of the embeddings have.
-        only: keep none but these words.
-        balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
+    Args: vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts. lists:
+        lists per embedding, each from another start word; 0 for mechanisms that need none. seed: the seed of the start
+        words (PCG64). Public, like everything in a space. counts: int64 [V of the first embedding], public counts; by
+        default those of its file. order: how lists are ordered, a name in ``ORDERS``; by default improved if they are
+        balanced, otherwise greedy. union: keep words that only some of the embeddings have. only: keep only these
+        words. balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and
+        None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
-        cell: order the lists of an embedding of more words in cells of at most so many (``cells.py``), at least
-            ``SMALLEST_CELL``: for millions of words. None: one exact order whatever their number.
-        numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
+        cell: order the lists of an embedding with more words in cells of at most this many (``cells.py``), at least
+            ``SMALLEST_CELL``: for millions of words. None: one exact order for any number. numbers: public numbers that
+            surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:
         UserError: an argument is out of range, a balance is given without counts, or the embeddings share fewer than
@@ -105,7 +103,7 @@ def build_space(
         except (UnsetError, DataError):
             if not chosen.alone:
                 raise
-            chosen = settled(None, order, "the words have all the same public count, or the same vector")
+            chosen = settled(None, order, "all words have the same public count, or the same vector")
         else:
             ordered, scales = [one.vectors for one, _ in made], [scale for _, scale in made]
             restricted = restricted if chosen.alone else ordered
@@ -157,30 +155,30 @@ def _balance(
     embeddings: Sequence[Vectors], lists: int, public: npt.NDArray[np.int64] | None, order: str | None, union: bool,
     balance: float | None,
 ) -> Balance:  # fmt: skip
-    """Return what a balance and an order come to in the space of these embeddings."""
+    """Resolve a balance and an order for the space of these embeddings."""
     obstacle = None
     if public is None:
         obstacle = "there are no public counts"
     elif not lists:
         obstacle = "there are no lists"
     elif union and len(embeddings) > 1:
-        obstacle = "counts are not of the words of all embeddings"
+        obstacle = "counts do not cover the words of all embeddings"
     return settled(balance, order, obstacle)
 
 
 def _note(balance: float | None, chosen: Balance) -> dict[str, str]:
-    """Return what a description says of the balance; without one that is asked for, nothing, as ever."""
+    """Return a description's fields for the balance; none unless a balance is requested."""
     return {} if balance == 0 else {"balance_note": chosen.sentence()}
 
 
 def _cells(embeddings: Sequence[Vectors], lists: int, cell: int | None, words: int | None = None) -> dict[str, Any]:
-    """Return what a description says of cells, and of what they cost; nothing where none was needed."""
+    """Return a description's fields for cells, and their cost; none without cells."""
     longest = max(len(e) for e in embeddings) if words is None else words
     if cell is None or not lists or longest <= cell:
         return {}
     why = (
-        f"Lists of more than {cell:,} words are ordered in cells of at most so many: nearer words in another cell are "
-        "missed. Guarantees are in distances on the list, and hold as they are."
+        f"Lists of more than {cell:,} words are ordered in cells of at most this size, which misses nearer words in "
+        "other cells. Guarantees are stated in distances on the list and are not affected."
     )
     return {"cell": cell, "cell_note": why}
 
@@ -198,7 +196,7 @@ def _info(
     counted: bool,
     version: int = VERSION,
 ) -> dict[str, Any]:
-    """Return what a space says of itself."""
+    """Return the description of a space."""
     made = {
         "by": f"corpusveil {_package_version()}",
         "sources": [{"name": e.source, "words": len(e), "dimensions": e.vectors.shape[1]} for e in embeddings],
@@ -225,7 +223,7 @@ def _info(
 
 
 def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
-    """Return whether hyphens join words in the text of the embeddings, where they say so. All have to agree."""
+    """Return whether hyphens join words in the text of the embeddings, if known. All must agree."""
     known = {embedding.hyphens: embedding.source for embedding in embeddings if embedding.hyphens is not None}
     if len(known) > 1:
         raise MismatchError(
@@ -238,7 +236,7 @@ def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
 def _restricted(
     embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, only: Collection[str]
 ) -> tuple[list[Vectors], npt.NDArray[np.int64] | None]:
-    """Return the embeddings with no words but these, and the counts of the first."""
+    """Return the embeddings with only these words, and the counts of the first."""
     kept = set(only)
     made, counts = [], public
     for number, embedding in enumerate(embeddings):
@@ -267,7 +265,7 @@ def _united(
     embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, lists: int, seed: int, order: str,
     cell: int | None, call: str,
 ) -> Space:  # fmt: skip
-    """Build a space of every word that an embedding has."""
+    """Build a space of every word of any embedding."""
     smallest = min(len(e) for e in embeddings)
     if not 1 <= lists <= smallest:
         raise BadValueError(
@@ -323,7 +321,7 @@ def _check(embeddings: Sequence[Vectors], seed: int, order: str | None, cell: in
 
 
 def _public_counts(first: Vectors, other: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
-    """Return the counts to store, None when there are none (or all are 0, which is the same)."""
+    """Return the counts to store, None if there are none (or if all are 0, which is the same)."""
     counts = first.counts if other is None else np.asarray(other, np.int64)
     if counts is not None and counts.shape != (len(first),):
         raise ShapeError(

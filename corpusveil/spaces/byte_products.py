@@ -1,11 +1,11 @@
-"""Products of words in integers of eight bits: of all words with all words and what each keeps, or of points and words.
+"""Eight-bit integer products of words: of all words with all words, keeping the nearest, or of points and words.
 
-Where a processor has the instruction (AVX-512 VNNI: Intel's servers since 2019, AMD's since 2022), a tile of 6 words
-by 64 takes a sixth of the time that the same product takes in float32, and what it says is looked at while it is in
-the cache. Sums of integers have no rounding and no order, so every machine finds the same.
+On a processor with the instruction (AVX-512 VNNI: Intel's servers since 2019, AMD's since 2022), a tile of 6 words by
+64 takes a sixth of the time of float32, and its results are used while they are in the cache. Sums of integers have no
+rounding and no order, so the results are equal on every machine.
 
-LLVM does not find this instruction for a loop in Python, so the tile is written in its intermediate language; elsewhere
-a plain loop computes the same numbers.
+LLVM does not use this instruction for a loop in Python, so the tile is written in its intermediate language; on other
+processors a plain loop computes the same numbers.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ ROWS, COLUMNS = 6, 64
 TOGETHER = 4
 """Dimensions that one instruction takes."""
 SHIFT = 128
-"""The instruction wants one side without sign."""
+"""The instruction needs one unsigned side."""
 WIDEST = 1 << 16
-"""Dimensions up to which a sum fits 32 bits."""
+"""The most dimensions for which a sum fits into 32 bits."""
 
 FAST = "+avx512vnni" in cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-"""Whether code is compiled for a processor that has the instruction."""
+"""Whether code is compiled for a processor with the instruction."""
 
 
 @intrinsic
@@ -132,9 +132,9 @@ def offer_pair(
     counts: Int64,
     limits: Float32,
 ) -> None:
-    """Offer the words of two blocks to each other; a block and itself, each word to each.
+    """Offer the words of two blocks to each other; within one block, each word to each.
 
-    What i has to say of j is the key ``weights[j] - 2 scales[i] scales[j] <values[i], values[j]>``.
+    The key of j for i is ``weights[j] - 2 scales[i] scales[j] <values[i], values[j]>``.
 
     Args:
         values: int8 [n, d], d a multiple of 4.
@@ -229,7 +229,10 @@ def bounds(
 
 @called
 def enter(key: float, word: int, keys: Float32, rows: Int32, counts: Int64, limits: Float32, r: int) -> None:
-    """Enter a word into the buffer of r. A full one is cut to its least K, and the limit to the greatest of them."""
+    """Enter a word into the buffer of r.
+
+    A full buffer is cut to its K smallest keys, and the limit to the largest of these.
+    """
     count = counts[r]
     keys[r, count] = key
     rows[r, count] = word
@@ -243,7 +246,7 @@ def enter(key: float, word: int, keys: Float32, rows: Int32, counts: Int64, limi
 
 @njit(nogil=True, cache=True)
 def settle(keys: Float32, rows: Int32, counts: Int64, limits: Float32, k: int, low: int, high: int) -> None:
-    """Cut every buffer to its least K for good; ``limits`` become the greatest keys kept."""
+    """Cut every buffer to its K smallest keys; ``limits`` become the largest keys kept."""
     for r in range(low, high):
         limits[r] = _select(keys[r], rows[r], counts[r], k)
 

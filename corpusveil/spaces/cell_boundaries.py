@@ -1,8 +1,8 @@
-"""How far one can walk from a word until another word is nearer: what the share of unchanged words is estimated from.
+"""The distance from a word at which another word becomes nearer, for estimates of the share of unchanged words.
 
 From word w in direction v (a unit vector) the word u becomes the nearer one at ``|u - w|^2 / (2 <v, u - w>)``, where
-that is positive. Cells are convex, so w stays the nearest up to the least of these, its *exit*, and with noise ``R v``
-it comes back unchanged with probability ``E_v[F(exit)]``, F the law of R (``mechanisms.md`` §7).
+that is positive. Cells are convex, so w stays the nearest up to the smallest of these, its *exit*, and with noise ``R
+v`` it stays unchanged with probability ``E_v[F(exit)]``, F the law of R (``mechanisms.md`` §7).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from corpusveil.spaces.space import Space
 
 RAYS = 1024
 NEAR = 2.0**-10
-"""Of the sum of two squared norms: a smaller squared distance is taken in float64, not from products."""
+"""As a share of the sum of two squared norms: smaller squared distances are computed in float64, not from products."""
 
 
 @functools.lru_cache(maxsize=4)
 def exits(space: Space, stretch: bytes = b"") -> npt.NDArray[np.float64]:
-    """Return the exit along one direction from each of 1,024 words; float64 [1024], infinite where there is none.
+    """Return the exit along one direction from each of 1,024 words; float64 [1024], infinite without an exit.
 
-    Directions are multiplied by ``stretch``, the bytes of a matrix float64 [d, d], where one is given; the exit is in
-    units of what comes out.
+    Directions are multiplied by ``stretch``, the bytes of a matrix float64 [d, d], if given; the exit is in units of
+    the stretched directions.
 
-    Words are drawn without repetition while there are enough, directions uniformly, both from a fixed public seed. The
+    Words are drawn without repetition if there are enough, directions uniformly, both from a fixed public seed. The
     distances come from float32 products: about five digits.
     """
     rng = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def _rates(
                     gap = np.float64(ends[u, j]) - np.float64(starts[r, j])
                     squared += gap * gap
                     gain += directions[r, j] * gap
-                if squared == 0.0:  # the same vector twice: the lesser id is the nearest
+                if squared == 0.0:  # the same vector twice: the lower id is the nearest
                     if first + u < words[r]:
                         rates[r] = np.inf
                     continue

@@ -1,10 +1,10 @@
-"""Cells: more words than can be ordered together, cut into parts of near words, for lists that say so.
+"""Cells: more words than can be ordered together, cut into parts of near words, for lists that request this.
 
-The words are cut in two again and again, across the direction in which those left vary most. A cell is ordered exactly,
-by itself; then the list goes on at the word nearest to where it ended, of all words in cells that are left. So a word's
-neighbors on the list are near words of its cell, and nearer ones in another cell are missed.
+The words are halved repeatedly, across the direction in which they vary most. A cell is ordered exactly and separately;
+then the list continues at the nearest word of all remaining cells. So a word's neighbors on the list are near words of
+its cell, and nearer words in another cell are missed.
 
-What a mechanism promises stays as it is: it measures distance on the list, and any order of the words is a list.
+A mechanism's guarantee is not affected: it measures distance on the list, and any order of the words is a list.
 
 Sums are float64, in a fixed order, so cells are the same everywhere.
 """
@@ -18,7 +18,7 @@ from corpusveil.spaces.byte_products import Float32, Int64
 from corpusveil.spaces.nominations import Float64, squared_distance
 
 LOOKED_AT, TIMES = 4096, 32
-"""Words that a direction is taken from, evenly spaced, and steps of its power iteration."""
+"""The number of evenly spaced words that determine a direction, and the steps of its power iteration."""
 SMALLEST_CELL = 16
 
 
@@ -99,7 +99,7 @@ def _project(vectors: Float32, ids: Int64, direction: Float64, out: Float64) -> 
 
 @njit(nogil=True, cache=True)
 def nearest_of(vectors: Float32, ids: Int64, word: int) -> tuple[float, int]:
-    """Return the squared distance and the id of the word among ``ids`` nearest to one; equal ones to the lowest id."""
+    """Return the squared distance and the id of the word among ``ids`` nearest to a word; ties go to the lowest id."""
     best = np.inf
     found = ids[0]
     for other in ids:

@@ -49,9 +49,9 @@ def read_importance(url: str) -> dict[str, float]:
 
 
 def scaled(vectors: Vectors, importance: Mapping[str, float]) -> Vectors:
-    """Return the embedding with each word's vector times its factor, 1 for words that have none.
+    """Return the embedding with each word's vector times its factor, 1 for words without a factor.
 
-    Raises UserError when none of the words is in it.
+    Raises UserError if none of the words is in it.
     """
     factors = np.array([importance.get(word, 1.0) for word in vectors.words])
     if not any(word in importance for word in vectors.words):

@@ -4,10 +4,10 @@ A vector x becomes s q, with q int8 in -127 ... 127 and s = max |x_j| / 127. By 
 
     |<x, y> - s t <q, r>|  <=  |x - s q| |y| + |s q| |y - t r|,
 
-and the lengths of what rounding takes away are computed, not estimated. The product <q, r> is a sum of integers: it
-has no rounding and no order, so a check of it has no tolerance. On a processor with AVX-512 VNNI our own loop computes
-it (``byte_products.py``). PyTorch (the extra ``fast``) computes it on a GPU, and on processors with AMX. The fastest on
-this machine is taken; where none is faster than NumPy's float32 products, these do the work.
+and the lengths of the rounding errors are computed, not estimated. The product <q, r> is a sum of integers: it has no
+rounding and no order, so a check of it has no tolerance. On a processor with AVX-512 VNNI our own loop computes it
+(``byte_products.py``). PyTorch (the extra ``fast``) computes it on a GPU, and on processors with AMX. The fastest on
+this machine is used; if none is faster than NumPy's float32 products, these are used.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LARGEST = 127
 MULTIPLE = 32
 """Numbers of rows and of dimensions that GPUs want are multiples of 8 and above 16."""
 FASTER = 1.2
-"""Times float32's speed on this machine; below, float32 it is."""
+"""In multiples of float32's speed on this machine; below this, float32 is used."""
 TRIED = (1024, 4096, 320)
 CHECKED = 64
-"""One strip of so many is checked, the first among them."""
+"""One strip in this many is checked, including the first."""
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -61,10 +61,8 @@ Maker = Callable[[Int8], Multiply]
 class Quantized:
     """Vectors as ``scales * values``.
 
-    Attributes:
-        values: int8 [n, d'], d' the dimensions filled up with zeros to a multiple of 32.
-        scales: float32 [n].
-        lost: float64 [n], at least the length of what rounding took away.
+    Attributes: values: int8 [n, d'], d' the dimensions filled up with zeros to a multiple of 32. scales: float32 [n].
+        lost: float64 [n], at least the length of the rounding error.
     """
 
     values: Int8
@@ -101,9 +99,9 @@ def _quantize(vectors: Any, offset: Any, values: Any, scales: Any, lost: Any) ->
 
 @functools.cache
 def fastest() -> Maker | None:
-    """Return what multiplies faster than float32 here, None where nothing does.
+    """Return a product that is faster than float32 on this machine, or None.
 
-    The choice changes the time that a search takes, never what it finds.
+    The choice changes the time of a search, never its result.
     """
     makers: list[Maker] = [by_processor] if byte_products.FAST else []
     if os.environ.get(VARIABLE) != "no" and importlib.util.find_spec("torch") is not None:
@@ -133,7 +131,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """Our own product: fast where the processor has the instruction, and right everywhere.
+    """Our own product: fast if the processor has the instruction, and correct everywhere.
 
     Attributes:
         panels: uint8 [V / 64 rounded up, d' / 4, 64, 4], the words laid out for it.
@@ -142,7 +140,7 @@ class Packed:
     panels: npt.NDArray[np.uint8]
 
     def __call__(self, left: Int8, first: int, out: Int32) -> None:
-        """Multiply, see `Multiply`. A search rather looks at products where they are made (`offer_packed`)."""
+        """Multiply, see `Multiply`. A search instead uses products where they are computed (`offer_packed`)."""
         byte_products.multiply_packed(left, left.sum(axis=1, dtype=np.int32), self.panels, first, out)
 
 
@@ -158,8 +156,8 @@ def by_processor(words: Int8) -> Packed:
 def by_torch(words: Int8) -> Multiply:
     """Return PyTorch's product with the words, on the GPU where there is one.
 
-    PyTorch has no public name for products of int8 that end in int32. Its own torchao relies on this one, which has
-    been there since 2.1; should it go, ``fastest`` finds out. Raises RuntimeError where a GPU has too little memory.
+    PyTorch has no public name for int8 products with int32 results. Its own torchao relies on this function, which
+    exists since 2.1; if it is removed, ``fastest`` notices. Raises RuntimeError if a GPU has too little memory.
     """
     import torch
 

@@ -1,10 +1,10 @@
-"""One-dimensional lists: orders in which near words stand near each other.
+"""One-dimensional lists: orders in which near words have near places.
 
 ``greedy`` is Algorithm 1 of 1-Diffractor (Meisenbacher et al. 2024): from the last word go to the nearest of *all*
 unused words. The distance is Euclidean; its square is summed in float64, dimension by dimension, and equal distances go
-to the lowest id. The result is exact on every machine: ``nominations.py`` only spares distances that cannot matter.
-Cost: half the products of all words with all words, then a walk that rarely looks beyond its nominees.
-``improved`` goes on from there (``tour_improvement.py``).
+to the lowest id. The result is exact on every machine: ``nominations.py`` only skips distances that cannot matter.
+Cost: half the products of all words with all words, then a walk that rarely needs more than its nominees. ``improved``
+starts from this order (``tour_improvement.py``).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def greedy_orders(vectors: Float32, starts: Sequence[int], cell: int | None = No
 def improved_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
     """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V].
 
-    With cells, moves join words that are near in their cell.
+    With cells, moves join near words within a cell.
     """
     return _orders(vectors, starts, cell, improved=True)
 
@@ -95,16 +95,14 @@ def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improv
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The D different vectors, and which of them are ordered together: all, or cells.
+    """The D different vectors, and their groups that are ordered together: all, or cells.
 
-    Attributes:
-        vectors: float32 [V, d].
-        ids: int64 [D], ascending; what follows numbers the different vectors from 0.
-        cells: int64 [n] each, ascending; each vector is in one of them.
-        near: int32 [D, K], the nearest of each in its cell, where the order is improved; its rows are of the cells that
+    Attributes: vectors: float32 [V, d]. ids: int64 [D], ascending; the other attributes number the different vectors
+        from 0. cells: int64 [n] each, ascending; each vector is in one of them. near: int32 [D, K], the nearest of each
+        in its cell, where the order is improved; its rows are of the cells that
             a tour has been through.
-        made: what is known of each cell so far; empty unless it is kept for further tours.
-        kept, neighbored: whether there will be further tours, and whether ``near`` is wanted.
+        made: the data of each cell so far; empty unless kept for further tours. kept, neighbored: whether there will be
+        further tours, and whether ``near`` is wanted.
     """
 
     vectors: Float32
@@ -137,7 +135,7 @@ class Parts:
             start = int(np.searchsorted(self.ids, id))
 
     def _through(self, number: int, start: int) -> Int64:
-        """Return the tour of a cell; what it took is let go before the next."""
+        """Return the tour of a cell; its memory is released before the next cell."""
         some = self.cells[number]
         points, nominations = self._prepared(number)
         tour: Int64 = some[_tour(points, nominations, int(np.searchsorted(some, start)))[0]]
@@ -166,13 +164,13 @@ ORDERS: Mapping[str, Order] = {
     "greedy": greedy_orders,
     "improved": improved_orders,
 }
-"""What ``order=`` may name."""
+"""The names for ``order=``."""
 
 
 def _lowest_equal(vectors: Float32) -> Int64:
     """Return, for every word, the lowest id of the same vector.
 
-    Equal vectors stand together on a greedy tour, by id, so one of them is enough to walk; thousands of equal ones
+    Equal vectors are adjacent on a greedy tour, by id, so the walk needs only one of them; thousands of equal vectors
     (unknown words at the origin) would otherwise defeat the nominations.
     """
     _, first, inverse = np.unique(_fingerprints(vectors), return_index=True, return_inverse=True)
@@ -186,7 +184,7 @@ def _lowest_equal(vectors: Float32) -> Int64:
 
 
 def _fingerprints(vectors: Float32) -> npt.NDArray[np.uint64]:
-    """Return uint64 [V], the same for equal vectors and hardly ever for others."""
+    """Return uint64 [V], equal for equal vectors and hardly ever for others."""
     n, d = vectors.shape
     odd = np.random.Generator(np.random.PCG64(0)).integers(0, 2**63, d, dtype=np.uint64) * 2 + 1
     sums = np.empty(n, np.uint64)
@@ -204,7 +202,7 @@ def _tour(points: Points, nominations: Nominations, start: int) -> tuple[Int32, 
     used = np.zeros(len(vectors), np.bool_)
     used[start] = True
     rows, floors = nominations.rows.copy(), nominations.floors.copy()
-    pool = points  # unused words, and some that were used since: what a full scan looks at
+    pool = points  # the words of a full scan: unused words, and some that were used since
     at, scans, since, nominated = 1, 0, 0, len(vectors)
     while True:
         at, word = _walk(vectors, rows, floors, points.scale, used, order, at, word)

@@ -82,7 +82,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
 
 
 def _refuse_unusable(space: Space, where: str) -> None:
-    """Raise UserError for what ``build_space`` lets nobody put in, and somebody who changed a space could."""
+    """Raise UserError for values that ``build_space`` never writes, but a modified space could contain."""
     text, ends = space.vocabulary.text, space.vocabulary.offsets
     if np.isin(text, _BLANK_BYTES).any() or (np.diff(ends) == 0).any():
         raise _damaged(where, "a word is empty or contains a blank.")
@@ -103,7 +103,7 @@ def reopen(url: str, digest: str) -> Space:
 
 
 def _reduced(space: Space) -> tuple[Any, ...]:
-    """Return what pickle sends: the address of a saved space, so that each process maps it, else the arrays."""
+    """Return the pickled form: the address of a saved space, so that each process maps it, otherwise the arrays."""
     if space.url is not None:
         return reopen, (space.url, space.digest)
     return Space, (

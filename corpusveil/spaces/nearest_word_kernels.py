@@ -1,4 +1,4 @@
-"""Loops of the search for the nearest words: which words a tile of products nominates, which of them are nearest."""
+"""Loops of the search for the nearest words: nominate words from a tile of products, and choose the nearest."""
 
 from __future__ import annotations
 
@@ -41,10 +41,9 @@ def offer(
 ) -> None:
     """Keep, for each row, the words whose key is within ``slack`` of the k-th least so far; ``least`` float32 [T, k].
 
-    A key is ``factors norms - steps scales tile``, the steps by row, the scales by column.
-    Columns are looked at in ``LANES`` interleaved groups: the least key of each group takes one vector instruction for
-    many columns, and few groups have to be looked at again. The k least of the groups' least keys bound the k least
-    keys from above.
+    A key is ``factors norms - steps scales tile``, the steps by row, the scales by column. Columns are processed in
+    ``LANES`` interleaved groups: the least key of each group takes one vector instruction for many columns, and few
+    groups need a second pass. The k least of the groups' least keys bound the k least keys from above.
     """
     columns = tile.shape[1]
     groups = columns // LANES * LANES
@@ -102,7 +101,7 @@ def offer_packed(
     low: int,
     high: int,
 ) -> None:
-    """Do what ``offer`` does for all words, with products of integers that never leave the cache.
+    """Do the work of ``offer`` for all words, with integer products that never leave the cache.
 
     ``left`` int8 [T, d'] are the points, ``sums`` int32 [T] the sums of their values, ``panels`` the words
     (``byte_products.pack_all``); the rest is as in ``offer``.
@@ -201,7 +200,7 @@ def _keep(
 
 @njit(nogil=True, cache=True)
 def _compact(keys: Any, rows: Any, count: int, limit: Any) -> int:
-    """Bring the candidates within the limit to the front; return how many they are."""
+    """Move the candidates within the limit to the front; return their number."""
     kept = 0
     for i in range(count):
         if keys[i] <= limit:
@@ -213,7 +212,7 @@ def _compact(keys: Any, rows: Any, count: int, limit: Any) -> int:
 
 @njit(nogil=True, cache=True)
 def _rank(vectors: Any, v: int, point: Any) -> float:
-    """Return the rank that decides, summed dimension by dimension."""
+    """Return the deciding rank, summed dimension by dimension."""
     total = 0.0
     for j in range(point.size):
         value = np.float64(vectors[v, j])
@@ -249,9 +248,9 @@ def decide(
 ) -> None:
     """Choose among the candidates of each row by rank in float64, then by id; ``out`` int32 [T, k].
 
-    Ranks that are quickly summed differ from those that decide by less than half of ``doubts``, float64 [T]; only the
-    words within this of the k-th least are ranked again. ``compared`` counts them, 0 where nothing was in doubt. Where
-    there were too many candidates, ``all_words`` are looked at, or ``compared`` becomes ``UNDECIDED``.
+    Quickly summed ranks differ from the deciding ranks by less than half of ``doubts``, float64 [T]; only words within
+    this of the k-th least are ranked again. ``compared`` counts them, 0 if nothing was in doubt. If there were too many
+    candidates, ``all_words`` are ranked, or ``compared`` becomes ``UNDECIDED``.
     """
     room = keys.shape[1]
     wanted = out.shape[1]

@@ -1,19 +1,19 @@
 """The words nearest to a point, exactly: float32 products nominate, float64 decides.
 
 Words are ranked by ``|p - v|^2 - |p|^2 = sum_j v_j (v_j - 2 p_j)``, in float64, summed dimension by dimension, equal
-sums by id. So the answer depends on the point and the public vectors only, and not on the batch, the BLAS or threads
-(``mechanisms.md`` §14); and it keeps its sense where a point is so far away that ``|p|^2`` swallows all differences.
+sums by id. So the answer depends only on the point and the public vectors, not on the batch, the BLAS or threads
+(``mechanisms.md`` §14). It is also meaningful if a point is so far away that ``|p|^2`` swallows all differences.
 
 Products in float32 say which words *may* rank first. Notation: ``u = 2^-24``, M at least the largest norm of a vector,
 f the power of two with ``f (M^2 + 2 |p| M)`` in [1/2, 1). The float32 key ``f N_v - <2 f p, v>``, computed in any
 order, is within ``eta = 1.01 (d + 16) u`` of f times the rank: the product errs by at most ``d u |2 f p| M`` (Higham
-2002, §3.1), rounding ``2 f p`` and N by one u each, the difference by one, and the float64 sum by far less. So a
-word whose key exceeds the k-th least by more than ``2 eta`` is not among the k nearest. That norms are between 2^-60
-and 2^60 keeps what underflows below a 2^-40th of eta.
+2002, §3.1), rounding ``2 f p`` and N by one u each, the difference by one, and the float64 sum by far less. So a word
+whose key exceeds the k-th least by more than ``2 eta`` is not among the k nearest. Since norms are between 2^-60 and
+2^60, underflow is below a 2^-40th of eta.
 
-Products of eight-bit integers (``integer_products.py``) do the same where a machine is fast at them. Of the words less
-their mean, which changes all keys of a point alike; their error has a bound for each point. A point with too many words
-within it goes through float32.
+Products of eight-bit integers (``integer_products.py``) do the same on machines where they are fast. They use the words
+minus their mean, which changes all keys of a point alike; their error has a bound for each point. A point with too many
+words within this bound is searched by float32.
 """
 
 from __future__ import annotations
@@ -38,25 +38,22 @@ from corpusveil.spaces.space import Space
 
 TILE_ROWS, TILE_COLUMNS = 1024, 4096  # 16 MiB of products at a time, whatever the numbers of points and words
 NOMINEES = 64
-"""Words a point keeps as candidates; a point with more is compared with all words in float64."""
+"""The most candidates of a point; a point with more is compared with all words in float64."""
 INTEGER_NOMINEES = 512
-"""The same for products of integers; a point with more goes through float32."""
+"""The same for integer products; a point with more is searched by float32."""
 WORTH, FEW = 1_000_000, 32
-"""Values of all vectors, and points at a time, below which products of integers are not tried."""
+"""Numbers of values of all vectors, and of points, below which integer products are not used."""
 EXTREME = 60
-"""Of two, for the largest norm: beyond, squares in float32 overflow or vanish."""
+"""Powers of two that bound the largest norm: beyond, squares in float32 overflow or vanish."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """What the search needs beside the vectors (float32 [V, d], not copied).
+    """The data of the search, including the vectors (float32 [V, d], not copied).
 
-    Attributes:
-        vectors: float32 [V, d].
-        norms: float32 [V], squared norms times ``2^(-2 exponent)``.
-        largest: at least the largest norm.
-        exponent: of the power of two next above ``largest``.
-        integers: the same words for products of integers; None where float32 is faster.
+    Attributes: vectors: float32 [V, d]. norms: float32 [V], squared norms times ``2^(-2 exponent)``. largest: at least
+        the largest norm. exponent: of the power of two next above ``largest``. integers: the same words for integer
+        products; None if float32 is faster.
     """
 
     vectors: npt.NDArray[np.float32]
@@ -144,7 +141,7 @@ class Search:
         out: npt.NDArray[np.int32],
         compared: npt.NDArray[np.int64],
     ) -> None:
-        """Leave ``UNDECIDED`` in ``compared`` where too many words are within the error."""
+        """Set ``compared`` to ``UNDECIDED`` if too many words are within the error."""
         strip = Strip.of(self, points, out.shape[1], INTEGER_NOMINEES)
         left = Quantized.of(strip.points, np.zeros(points.shape[1]))
         lengths = np.sqrt(np.einsum("td,td->t", strip.points, strip.points)) * (1 + 2.0**-40)
@@ -179,15 +176,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntegerWords:
-    """The words less their mean, in integers, and what multiplies by them.
+    """The words minus their mean, as integers, and the product with them.
 
-    Attributes:
-        values: int8 [V, d'].
-        scales: float32 [V].
-        largest: at least the largest length of a word less the mean.
-        lost: at least the largest length of what rounding took away.
-        multiply: products with the words.
-        number: of the strips so far.
+    Attributes: values: int8 [V, d']. scales: float32 [V]. largest: at least the largest length of a word less the mean.
+    lost: at least the largest length of what rounding took away. multiply: products with the words. number: of the
+    strips so far.
     """
 
     values: npt.NDArray[np.int8]
@@ -251,7 +244,7 @@ class Strip:
 
 
 def error_bound(dimensions: int) -> float:
-    """Return eta, what a key differs from its scaled rank by at most."""
+    """Return eta, the largest difference of a key from its scaled rank."""
     return 1.01 * (dimensions + 16) * 2.0**-24
 
 
@@ -275,7 +268,7 @@ _inside = threading.local()
 
 
 def _threads() -> int:
-    """Return how many threads to use: as many as there are cores, or fewer where the BLAS is told so, too."""
+    """Return the number of threads to use: the number of cores, or fewer if the BLAS has a limit."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     setting = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(setting))) if setting.isdigit() else cores
@@ -284,7 +277,7 @@ def _threads() -> int:
 def in_slices(n: int, kernel: Callable[..., Any], *arguments: Any) -> None:
     """Run ``kernel(*arguments, low, high)`` over n rows, a slice a thread; the kernels release the GIL.
 
-    Called by a kernel that runs so already, it does all rows itself.
+    If such a kernel calls it, it does all rows itself.
     """
     threads = _threads()
     if threads == 1 or getattr(_inside, "here", False):

@@ -1,14 +1,14 @@
-"""Nominate the points that may be nearest to a point: cheap products, which never have the last word.
+"""Nominate the points that may be nearest to a point, by cheap products, which never decide.
 
-They only say which points *may* be nearest, by a lower bound that holds whatever the order of summation. What decides
-is the float64 distance, summed dimension by dimension (``mechanisms.md`` §14).
+They only show which points *may* be nearest, by a lower bound that holds for any order of summation. The float64
+distance, summed dimension by dimension, decides (``mechanisms.md`` §14).
 
 Let ``c`` be the vectors less their mean, times a power of two that brings the largest coordinate below 1, and
 ``u = 2**-24``. There are two bounds of the squared distance D of i and j.
 
-*Bytes.* Round each ``c`` to ``s q``, q integers of eight bits; l is the length of what is lost. The triangle inequality
-says ``sqrt(D) >= sqrt(E) - (l_i + l_j)``, with E the squared distance of the rounded vectors, and so, for any t in
-(0, 1) (``(a - b)**2 >= (1 - t) a**2 - (1/t - 1) b**2``, and ``(l_i + l_j)**2 <= 2 (l_i**2 + l_j**2)``),
+*Bytes.* Round each ``c`` to ``s q``, with eight-bit integers q; l is the length of the rounding error. By the triangle
+inequality ``sqrt(D) >= sqrt(E) - (l_i + l_j)``, with E the squared distance of the rounded vectors, and so, for any t
+in (0, 1) (``(a - b)**2 >= (1 - t) a**2 - (1/t - 1) b**2``, and ``(l_i + l_j)**2 <= 2 (l_i**2 + l_j**2)``),
 
     D  >=  (1 - t) (W_i + W_j - 2 s_i s_j <q_i, q_j>),     W = |s q|**2 - (2/t) l**2.
 
@@ -16,7 +16,7 @@ The product of integers has no rounding (``byte_products.py``); ``SLACK`` of ``|
 operations in float32 and float64 round it. t is near twice the usual ratio of l to ``|c|``, where the bound is best: it
 then costs 3 % of ``|c|**2`` with 300 dimensions.
 
-*Floats*, where no processor helps with bytes and where points lie closer together than bytes can tell. With ``c``
+*Floats*, on processors without byte products, and if points are closer together than bytes can resolve. With ``c``
 rounded to float32, N their squared norms and g a computed product of two,
 
     D  >=  N_i + N_j - 2 g - eta (N_i + N_j),     eta = 1.01 (d + 16) u,
@@ -56,11 +56,11 @@ TILE = 2048
 PAIRED = 4096
 """Points of a block for products of bytes."""
 LANES = 64
-"""Products that are looked at together."""
+"""The number of products that are processed together."""
 BLOCK = 8192  # rows of a float64 temporary
 LARGEST = 127
 LOOKED_AT, UNSURE = 1024, 1 / 8
-"""Points whose nominees by bytes are looked at, and the share of them without a sure nearest that is too much."""
+"""The number of points whose byte nominees are checked, and the largest accepted share without a certain nearest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class Rounded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Some of the vectors, as their products are taken.
+    """Some of the vectors, in the form of their products.
 
     Attributes:
         vectors: float32 [V, d], all of them, as given.
@@ -107,7 +107,7 @@ class Points:
 
     @property
     def scale(self) -> float:
-        """What a squared distance of the vectors is multiplied by to be one of these points; a power of two."""
+        """The factor from a squared distance of vectors to that of these points; a power of two."""
         return float(np.ldexp(1.0, 2 * self.exponent))
 
     def take(self, rows: Int32) -> Points:
@@ -165,7 +165,7 @@ def points_of(vectors: Float32) -> Points:
 
 @njit(nogil=True, cache=True)
 def _round(points: Float64, largest: int, values: Int8, scales: Float32, squares: Float64, lost: Float64) -> None:
-    """Round points to bytes; the squared lengths of the rounded ones and the lengths of what is lost."""
+    """Round points to bytes; return the squared lengths of the rounded points and the lengths of the errors."""
     for i in range(points.shape[0]):
         greatest = 0.0
         for k in range(points.shape[1]):
@@ -195,7 +195,7 @@ def nominate(points: Points, k: int) -> Nominations:
 
 
 def nominate_by_bytes(points: Points, k: int) -> Nominations:
-    """Nominate by products of bytes; two blocks at a time that no other thread has."""
+    """Nominate by byte products, two blocks at a time, which no other thread uses."""
     rounded, buffers = points.rounded, Buffers.of(len(points.ids), k)
     blocks = range(0, len(points.ids), PAIRED)
     words: tuple[Any, ...] = (rounded.values, rounded.scales, rounded.weights, rounded.sums)
@@ -211,7 +211,10 @@ def nominate_by_bytes(points: Points, k: int) -> Nominations:
 
 
 def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield rounds in which each block meets at most one other; after all, each has met each, and itself."""
+    """Yield rounds in which each block meets at most one other block.
+
+    After all rounds, each has met each, and itself.
+    """
     yield [(block, block) for block in range(blocks)]
     circle = [*range(blocks), *([-1] if blocks % 2 else [])]
     for _ in range(len(circle) - 1):
@@ -247,7 +250,7 @@ def nominate_by_floats(points: Points, k: int) -> Nominations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffers:
-    """The least keys so far of n points, and of which points they are.
+    """The least keys of n points so far, and their points.
 
     Attributes:
         k: how many are kept.
@@ -270,7 +273,7 @@ class Buffers:
         return keys[rows], others[rows], counts[rows], limits[rows]
 
     def nominations(self, weights: Float32, share: float) -> Nominations:
-        """Return what is kept, after ``settle``."""
+        """Return the kept nominations, after ``settle``."""
         _, rows, _, limits = self.arrays
         n = len(rows)
         floors = np.full(n, np.inf, np.float32) if self.k == n else np.float32(share) * (limits + weights)
@@ -278,7 +281,7 @@ class Buffers:
 
 
 def unsure(points: Points, nominations: Nominations) -> float:
-    """Return the share of points, of a few, whose nearest other point is not surely among their nominees."""
+    """Return the share of sampled points whose nearest other point is not certainly among their nominees."""
     some = np.unique(np.linspace(0, len(points.ids) - 1, LOOKED_AT).astype(np.int64))
     rows, floors = nominations.rows[some], nominations.floors[some]
     return int(_unsure(points.vectors, points.ids, some, rows, floors, points.scale)) / len(some)

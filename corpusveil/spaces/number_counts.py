@@ -1,14 +1,13 @@
-"""Public numbers by their shapes, which surrogates are drawn from: ``numbers.parquet`` of counts and of spaces.
+"""Public numbers by shape, from which surrogates are drawn: ``numbers.parquet`` of counts and of spaces.
 
-Of a shape that is kept, a number u that occurs ``c_u`` times is drawn with probability ``c_u / (N + 1)``, N being how
-often any number of the shape occurs. With the rest of the probability the number is *made up*: each digit is drawn
-uniformly, each letter stays. So the numbers that are too rare to be kept stand for those that public text does not
-have, as in Good's estimate, and every number of the shape can come out. A number of any other shape is made up, digits
-and letters.
+For a kept shape, a number u that occurs ``c_u`` times is drawn with probability ``c_u / (N + 1)``, where numbers of the
+shape occur N times. With the remaining probability the number is *made up*: each digit is drawn uniformly, each letter
+stays. So the numbers that are too rare to be kept represent those that public text lacks, as in Good's estimate, and
+every number of the shape is possible. A number of any other shape is made up, digits and letters.
 
-A date or time that is made up is drawn part by part. A part is that of a kept number of the same whole shape, with
-their probabilities; with what is left of these it is a number of its own shape, by the rule above. Where the whole
-shape is not kept, each part is drawn by its own shape.
+A date or time that is made up is drawn part by part. A part is that of a kept number of the same whole shape, with its
+probability; with the remaining probability it is a number of its own shape, by the rule above. If the whole shape is
+not kept, each part is drawn by its own shape.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Numbers:
     """Public numbers. Equal when their contents are.
 
     ``shapes`` [S] are sorted; the numbers of shape s are ``numbers[firsts[s]:firsts[s + 1]]``, with ``counts`` int64;
-    ``others`` int64 [S] is how often further numbers of a shape occur. ``firsts`` int64 [S + 1].
+    ``others`` int64 [S] counts all other numbers of a shape. ``firsts`` int64 [S + 1].
     """
 
     shapes: tuple[str, ...]
@@ -70,9 +69,9 @@ class Numbers:
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, str, int]]) -> Numbers:
-        """Return numbers of rows (shape, number, count), where no number stands for all further ones of a shape.
+        """Return numbers from rows (shape, number, count), where a missing number means all further numbers of a shape.
 
-        Raises UserError for rows that are not sound.
+        Raises UserError for invalid rows.
         """
         by_shape: dict[str, dict[str, int]] = {}
         total = 0
@@ -116,7 +115,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class NumberTables:
-    """What numbers are drawn by, as arrays for compiled code.
+    """The tables from which numbers are drawn, as arrays for compiled code.
 
     ``shapes`` finds a shape. Its cells, of which the first makes a number up, have the lower ``bounds`` uint64 from
     ``cells[s]`` to ``cells[s + 1]``; cell k of all is number ``text[offsets[k]:offsets[k + 1]]``, empty for the first.
@@ -171,9 +170,9 @@ def write_numbers(public: Numbers, url: str) -> None:
 
 
 def read_numbers(url: str) -> Numbers | None:
-    """Return the public numbers of counts or of a space; None where there are none, as in artefacts of before them.
+    """Return the public numbers of counts or of a space; None if there are none, as in older artefacts.
 
-    Raises UserError when the file is not sound.
+    Raises UserError if the file is damaged.
     """
     address = files.join(url, NUMBERS)
     if url.endswith((".parquet", ".csv", ".tsv", ".gz", ".txt")) or not files.exists(address):

@@ -1,4 +1,4 @@
-"""A space: a frozen vocabulary with what mechanisms measure distance on, vectors and one-dimensional lists."""
+"""A space: a frozen vocabulary with the vectors and one-dimensional lists on which mechanisms measure distance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artif
 KIND = "space"
 VERSION = 1
 PARTIAL_VERSION = 2
-"""Of a space whose lists are over different words, which earlier releases would misread."""
+"""The version of a space whose lists are over different words, which earlier releases would misread."""
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
 PLACES = "places.npy"
 
@@ -94,7 +94,7 @@ class Space:
         return np.asarray((self.lists >= 0).sum(axis=1), dtype=np.int64)
 
     def require_vectors(self, name: str) -> None:
-        """Raise UserError when not every word has a vector, which the mechanism ``name`` needs."""
+        """Raise UserError unless every word has a vector, which the mechanism ``name`` needs."""
         if self.places is not None:
             raise DataError(
                 f"{name} measures distance on vectors, and in this space some words have no vector; build a space of "
@@ -118,12 +118,12 @@ class Space:
 
     @property
     def counts(self) -> npt.NDArray[np.int64] | None:
-        """Public counts of the words, int64 [V]; None when the space was built without."""
+        """Public counts of the words, int64 [V]; None if the space was built without."""
         return self.vocabulary.counts
 
     @property
     def hyphens(self) -> Hyphens | None:
-        """Whether hyphens join words in the text that the vectors were trained on; None where nobody knows."""
+        """Whether hyphens join words in the training text of the vectors; None if unknown."""
         made = self.info.get("made")
         recorded = made.get("hyphens") if isinstance(made, dict) else None
         return next((choice for choice in HYPHENS if choice == recorded), None)
@@ -149,7 +149,8 @@ class Space:
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
 
-        The same space already there is left as it is. ``_artifact.json`` is written last: without it there is no space.
+        An existing copy of the same space is left unchanged. ``_artifact.json`` is written last: without it there is no
+        space.
 
         Raises:
             UserError: another artefact is there; a saved space is never overwritten.
@@ -201,9 +202,9 @@ def content_digest(
 
 
 def is_made(url: str, call: str) -> bool:
-    """Say whether this very call (``build.call_of``) saved a space at ``url``. Raises UserError where another one did.
+    """Say whether this very call (``build.call_of``) saved a space at ``url``. Raises UserError if another call did.
 
-    What does not say which call made it may be the same: that is seen when it is saved.
+    If a space does not say which call made it, saving finds out whether it is the same.
     """
     there = _there(absolute(url), "call")
     if there is not None and there != call:
@@ -218,7 +219,7 @@ def absolute(url: str | os.PathLike[str]) -> str:
 
 
 def _there(url: str, name: str) -> str | None:
-    """Return what the artefact at an address says under this name; None where that is nothing sound."""
+    """Return the value of a field in the artefact's description; None if it is missing or invalid."""
     try:
         return getattr(described(url), name, None)
     except BadRecordError:

@@ -1,13 +1,13 @@
 """Shorter lists: a greedy tour, improved by 2-opt and Or-opt.
 
-The greedy tour is closed into a ring and moves are made until none of these shortens it any more, by more than rounding
-can explain: 2-opt, that replaces two edges and turns what is between them round; Or-opt, that takes one to three
-neighbouring words out and puts them, perhaps turned round, elsewhere. As usual (Johnson and McGeoch 1997) only moves
-are looked at that join a word to one of its 10 nearest words, and only round words whose surroundings changed. The ring
-is cut at its longest edge, which is what a path mechanism loses.
+The greedy tour is closed into a ring, and moves are made until none shortens it any more, beyond rounding errors: 2-opt
+replaces two edges and reverses the words between them; Or-opt moves one to three adjacent words, perhaps reversed, to
+another place. As usual (Johnson and McGeoch 1997), only moves that join a word to one of its 10 nearest words are
+considered, and only around words whose surroundings changed. The ring is cut at its longest edge, which a path
+mechanism loses.
 
-Distances are float64 sums in a fixed order and words are taken up in a fixed order, so a list is the same everywhere.
-What is turned round or moved past is at most ``FARTHEST`` words, so that 400,000 words take minutes.
+Distances are float64 sums in a fixed order, and words are processed in a fixed order, so a list is the same everywhere.
+At most ``FARTHEST`` words are reversed or moved past, so that 400,000 words take minutes.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from corpusveil.spaces.nominations import (
 
 NEIGHBORS = 10
 SMALLEST = 5
-"""Words of a list below this stay as they are."""
+"""Lists with fewer words are not changed."""
 NOMINEES = 64
 FARTHEST = 50_000
 SEGMENT = 3
 TOLERANCE = 1e-9
-"""Of the two edges that go: a move has to gain more."""
+"""The least gain of a move, as a share of the two removed edges."""
 MOVES = 50
-"""A word: an end that is never reached, against going round in circles."""
+"""The most moves per word: never reached, a guard against cycles."""
 
 
 def improve(vectors: Float32, order: Int32, near: Int32) -> Int32:
@@ -69,9 +69,9 @@ def neighbors(vectors: Float32, k: int) -> Int32:
 
 
 def neighbors_among(k: int, points: Points, nominations: Nominations) -> Int32:
-    """Return what ``neighbors`` does, from nominations that are there already.
+    """Return the result of ``neighbors`` from existing nominations.
 
-    Exact whatever they are: where they leave a doubt, all words are looked at.
+    It is exact for any nominations: in doubt, all words are compared.
 
     Args:
         k: how many, at least 1.
@@ -89,7 +89,10 @@ def neighbors_among(k: int, points: Points, nominations: Nominations) -> Int32:
 
 
 def nearest(points: Points, row: int, k: int) -> tuple[Int32, Float64]:
-    """Return the k words nearest to one, nearest first, ties by id, and their squared distances; all are looked at."""
+    """Return the k words nearest to a word, nearest first, ties by id, and their squared distances.
+
+    Compares all words.
+    """
     near, squares = np.empty(k, np.int32), np.empty(k, np.float64)
     _scan_all(points.vectors, bounds(points, points, row), points.scale, row, near, squares)
     return near, squares
@@ -111,7 +114,7 @@ def _edges(vectors: Float32, tour: Int64) -> Float64:
 
 @called
 def _insert(rows: Int32, squares: Float64, used: int, other: int, squared: float) -> int:
-    """Insert a word into a sorted row of the nearest; return how many there are."""
+    """Insert a word into a sorted row of nearest words; return its new length."""
     k = len(rows)
     if used == k and (squared > squares[k - 1] or (squared == squares[k - 1] and other > rows[k - 1])):
         return used
@@ -151,7 +154,7 @@ def _scan_all(vectors: Float32, bounds: Float32, scale: float, row: int, near: I
 
 @called
 def _turn(tour: Int64, at: Int64, first: int, count: int) -> None:
-    """Turn ``count`` words from position ``first`` on round."""
+    """Reverse ``count`` words from position ``first`` on."""
     n = len(tour)
     low = first % n
     high = (first + count - 1) % n
@@ -168,7 +171,7 @@ def _turn(tour: Int64, at: Int64, first: int, count: int) -> None:
 
 @called
 def _turn_between(tour: Int64, at: Int64, first: int, last: int, farthest: int) -> bool:
-    """Turn the words from position ``first`` to ``last`` round, or all others, which is the same ring."""
+    """Reverse the words from position ``first`` to ``last``, or all others, which gives the same ring."""
     n = len(tour)
     count = (last - first) % n + 1
     if min(count, n - count) > farthest:
@@ -182,7 +185,7 @@ def _turn_between(tour: Int64, at: Int64, first: int, last: int, farthest: int) 
 
 @called
 def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
-    """Make the first 2-opt move that joins ``a`` to one of its neighbours and gains; say whether there was one."""
+    """Make the first 2-opt move that joins ``a`` to one of its neighbors and gains; say whether there was one."""
     n = len(tour)
     for step in (1, -1):
         i = at[a]
@@ -212,7 +215,7 @@ def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, fart
 
 @called
 def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool, farthest: int) -> bool:
-    """Put ``count`` words from position ``first`` on behind the word at position ``gap``, perhaps turned round."""
+    """Move ``count`` words from position ``first`` on behind the word at position ``gap``, perhaps reversed."""
     n = len(tour)
     last = first + count - 1
     ahead = (gap - last) % n
@@ -236,7 +239,7 @@ def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool
 
 @called
 def _or_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farthest: int, touched: Int64) -> bool:
-    """Make the first move of a segment that ends in ``a`` next to one of its neighbours and gains."""
+    """Make the first move of a segment that ends in ``a`` to one of its neighbors and gains."""
     n = len(tour)
     for count in range(1, min(SEGMENT, n - 3) + 1):
         for step in (1, -1):  # the segment goes from a in this direction
@@ -290,7 +293,7 @@ def _improve(vectors: Float32, near: Int64, tour: Int64, farthest: int) -> int:
             if moves == swept:
                 break
             swept = moves
-            for i in range(n):  # a move also depends on what stands beside the other word, so all are looked at again
+            for i in range(n):  # a move also depends on the neighbors of the other word, so all words are checked again
                 queue[i] = tour[i]
                 waiting[i] = True
             head = 0

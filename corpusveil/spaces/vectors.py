@@ -40,13 +40,11 @@ BLOCK = 8192
 class Vectors:
     """Words and their vectors.
 
-    Attributes:
-        words: V >= 2 different words, none empty, none with a blank.
-        vectors: float32 [V, d], finite, exactly as given (float64 is rounded to float32, nothing is normalised).
-        source: the file's name, without folders.
-        counts: int64 [V] where the source has them.
-        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
-        where, first_row: what errors call the source, and the row of the first word in it.
+    Attributes: words: V >= 2 different words, none empty, none with a blank. vectors: float32 [V, d], finite, exactly
+        as given (float64 is rounded to float32, nothing is normalized). source: the file's name, without folders.
+        counts: int64 [V] where the source has them. hyphens: whether hyphens joined words in the text that they were
+        trained on, None where nobody knows. where, first_row: the name of the source in errors, and the row of its
+        first word.
 
     Raises:
         UserError: a word or a vector is not as above; names the source and the row.
@@ -101,7 +99,7 @@ def reader(url: str) -> Callable[[str], VectorTable]:
 
 
 def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> npt.NDArray[np.float32]:
-    """Return the vectors as contiguous float32 [V, d], or say what is wrong with them."""
+    """Return the vectors as contiguous float32 [V, d]. Raises UserError for invalid vectors."""
     if values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] == 0:
         raise ShapeError(f"{where}: the vectors are {values.dtype} {values.shape}; give numbers [words, dimensions].")
     if len(values) != words:

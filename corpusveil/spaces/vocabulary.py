@@ -30,10 +30,8 @@ from corpusveil.storage.parquet import read_whole, sound
 class Vocabulary:
     """V different words, numbered from 0.
 
-    Attributes:
-        text: uint8, the words' UTF-8 bytes one after another.
-        offsets: int64 [V + 1]; word i is ``text[offsets[i]:offsets[i + 1]]``.
-        counts: int64 [V], how often each occurs in public text; None when not known.
+    Attributes: text: uint8, the words' UTF-8 bytes one after another. offsets: int64 [V + 1]; word i is
+        ``text[offsets[i]:offsets[i + 1]]``. counts: int64 [V], how often each occurs in public text; None if unknown.
     """
 
     text: npt.NDArray[np.uint8]
@@ -77,7 +75,7 @@ class Vocabulary:
         return words
 
     def id(self, word: str) -> int:
-        """Return the id of ``word``; a ``UserError``, which does not repeat the word, when there is none."""
+        """Return the id of ``word``. Raises UserError, which does not repeat the word, if there is none."""
         if (id_ := self._index().get(word)) is None:
             raise UnknownError(f"This word is not among the {len(self):,} words of this vocabulary.")
         return id_
@@ -129,7 +127,7 @@ def parts(token: str) -> list[str]:
 
 
 def read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """Return a view that can't be written to."""
+    """Return a read-only view."""
     view = array.view()
     view.setflags(write=False)
     return view

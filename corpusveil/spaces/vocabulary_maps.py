@@ -1,7 +1,7 @@
 """Several embeddings over different words: public total maps from the vocabulary to the places of each list.
 
-A list over the words of one embedding holds some of the vocabulary only. A word that it lacks stands where a word near
-to it stands: the nearest, by Euclidean distance in the first embedding that has the word, of those that this embedding
+A list over the words of one embedding contains only a part of the vocabulary. A missing word takes the place of a near
+word: the nearest, by Euclidean distance in the first embedding that has the word, among the words that this embedding
 and the list share; ties go to the lower id. The maps are computed from public vectors, so the list can be chosen
 independently of the word, and the mixture is private for the largest of the lists' distances between the mapped places
 (``mechanisms.md`` §4). Choosing among the lists that hold the word is not private.
@@ -23,7 +23,7 @@ Int64 = npt.NDArray[np.int64]
 
 
 def united_words(embeddings: Sequence[Vectors]) -> list[str]:
-    """Return every word that an embedding has: the first's in its order, then the second's other ones, and so on."""
+    """Return every word of any embedding: those of the first in its order, then new words of the second, and so on."""
     return list(dict.fromkeys(word for embedding in embeddings for word in embedding.words))
 
 
@@ -34,10 +34,10 @@ def rows_of(words: Sequence[str], embedding: Vectors) -> Int64:
 
 
 def stand_ins(embeddings: Sequence[Vectors], rows: Sequence[Int64], number: int) -> Int64:
-    """Return, for embedding ``number``, the id of the word that stands for each word: itself where it is there.
+    """Return, for embedding ``number``, the id of the word whose place each word takes: itself if the embedding has it.
 
-    ``rows`` int64 [V] for each embedding. int64 [V]. Raises UserError where an embedding shares no word with another
-    one that would have to say what is near.
+    ``rows`` int64 [V] for each embedding. int64 [V]. Raises UserError if an embedding shares no word with another
+    embedding that has to define near words.
     """
     own = rows[number]
     chosen = np.where(own >= 0, np.arange(len(own)), -1)
@@ -58,7 +58,7 @@ def stand_ins(embeddings: Sequence[Vectors], rows: Sequence[Int64], number: int)
 
 
 def padded(lists: Sequence[Int32], size: int) -> Int32:
-    """Return lists of different lengths as int32 [L, V], -1 behind the last word of each."""
+    """Return lists of different lengths as int32 [L, V], padded by -1."""
     table = np.full((len(lists), size), -1, np.int32)
     for row, words in zip(table, lists, strict=True):
         row[: len(words)] = words
@@ -66,7 +66,10 @@ def padded(lists: Sequence[Int32], size: int) -> Int32:
 
 
 def places(lists: Int32, standing: Sequence[Int64]) -> Int32:
-    """Return the place of each word on each list: int32 [L, V]; ``standing`` int64 [V] says who stands for it."""
+    """Return the place of each word on each list: int32 [L, V].
+
+    ``standing`` int64 [V] is the word whose place it takes.
+    """
     table = np.empty(lists.shape, np.int32)
     for row, words, for_ in zip(table, lists, standing, strict=True):
         inverse = np.full(lists.shape[1], -1, np.int32)

@@ -1,4 +1,4 @@
-"""What is public about words before anything is released: how frequent each is."""
+"""The public prior of words before anything is released: their frequencies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from corpusveil.errors import BadValueError
 from corpusveil.spaces.space import Space
 
 SMOOTHING = 0.5
-"""Added to every count (Krichevsky, Trofimov 1981): a word that public text lacks may be an input all the same."""
+"""Added to every count (Krichevsky, Trofimov 1981), since a word that public text lacks may still be an input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The words that may be inputs, int64 [N], their public probabilities, float64 [N], and how much they cover.
+    """The possible inputs, int64 [N], their public probabilities, float64 [N], and their coverage.
 
     ``covered`` is the share of the public counts that these words have.
     """
@@ -32,7 +32,7 @@ class Prior:
 
 
 def prior_of(space: Space, inputs: int | None = None) -> Prior:
-    """Return the public prior of a space's words, all alike where it has no counts; see ``smoothed``."""
+    """Return the public prior of a space's words, uniform without counts; see ``smoothed``."""
     counts = np.zeros(len(space)) if space.counts is None else space.counts.astype(np.float64)
     return smoothed(counts, inputs=inputs)
 
@@ -40,8 +40,8 @@ def prior_of(space: Space, inputs: int | None = None) -> Prior:
 def smoothed(counts: npt.NDArray[np.float64], total: float | None = None, inputs: int | None = None) -> Prior:
     """Return the prior by the counts of a space's words, float64 [V], each with ``SMOOTHING`` added.
 
-    Every word is an input, unless ``inputs`` says how many of the most frequent ones are: an attacker who is told that
-    no other occurs. ``total`` is what the text has in all, with words that the space lacks.
+    Every word is an input, unless ``inputs`` restricts inputs to the most frequent words, which the attacker then
+    knows. ``total`` is the number of all words in the text, including words that the space lacks.
     """
     if inputs is not None and inputs < 2:
         raise BadValueError(f"inputs = {inputs}: give 2 or more.")

@@ -1,4 +1,4 @@
-"""Artefacts: folders that are complete when ``_artifact.json`` is there, which says what they are."""
+"""Artefacts: folders that are complete when they have an ``_artifact.json``, which describes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARTIFACT = "_artifact.json"
 
 
 class Description(Record):
-    """What every artefact says of itself; how it was made, and what is in it, differs by kind."""
+    """The description that every artefact has; how it was made, and its content, differ by kind."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -34,13 +34,13 @@ def is_artifact(url: str) -> bool:
 
 
 def described(url: str) -> Description | None:
-    """Return what the artefact at an address says, None where none is. Raises BadRecordError."""
+    """Return the description of the artefact at an address, or None. Raises BadRecordError."""
     return Records(url, private=False).read(ARTIFACT, Description)
 
 
 def complete(url: str, told: Mapping[str, Any], **style: Any) -> bool:
-    """Describe an artefact whose files are all there, where none is yet; say whether this call did.
+    """Describe an artefact with complete files, unless a description exists; say whether this call did.
 
-    ``style`` is what ``json.dumps`` is told beside.
+    ``style`` are further arguments of ``json.dumps``.
     """
     return files.create_bytes(files.join(url, ARTIFACT), (json.dumps(told, **style) + "\n").encode())

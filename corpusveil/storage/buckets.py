@@ -1,7 +1,7 @@
-"""Rows spread over buckets: private files of which one bucket's rows can be read by themselves, at any fsspec URL.
+"""Rows spread over buckets: private files at any fsspec URL, from which the rows of one bucket can be read.
 
-A file holds the rows of each bucket one behind the other, as a stream of Arrow's format each, and last where each
-begins and how many rows it has. So a bucket is read by two short reads of each file, however many buckets there are.
+A file holds the rows of all buckets in sequence, each as a stream in Arrow's format, and at its end the start and
+number of rows of each. So a bucket is read by two short reads of each file, whatever the number of buckets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT, _ROWS = 0, 1
 def bucket_of(tags: pa.Array, buckets: int, *, half: int = 0) -> npt.NDArray[np.int64]:
     """Return the bucket of each 16-byte tag, by the first ``half`` of it (0) or the second (1); int64 [rows].
 
-    Tags are as good as random, so buckets get about as many different ones each.
+    Tags are as good as random, so all buckets get about the same number of different tags.
     """
     return (halves(tags)[:, half] % np.uint64(buckets)).astype(np.int64)
 

@@ -1,11 +1,10 @@
-"""A durable task: done once, recorded, gone on with after a crash. It never raises private text.
+"""A durable task: done once, recorded, and resumed after a crash. It never raises private text.
 
-Shards of a release, the passes before it, the stages of counting and the cells of a study are all *work*: what an
+Shards of a release, the passes before it, the stages of counting and the cells of a study are all *work*, which an
 engine maps over tasks. Doing a task writes its data first and its record last, so a record says that the task is done.
-The record holds a mark of everything that decides the result, and a fingerprint of the input; where both are those of
-now, the task is not done again. A wrong input is noted, not raised, so that no engine tries it again; it is raised
-once, as its sentence, when the engine has ended. Other errors are raised without their text, which could quote a
-document.
+The record holds a mark of everything that decides the result, and a fingerprint of the input; if both are current, the
+task is not done again. A faulty input is recorded, not raised, so that no engine retries it; its sentence is raised
+once, when the engine has ended. Other errors are raised without their text, which could quote a document.
 """
 
 from __future__ import annotations
@@ -34,24 +33,24 @@ _NUMBERED = re.compile(r"part-(\d+)-of-")
 
 
 def stem(task: Any) -> str:
-    """Return what the files of a task are called by: the name of its record, without the ending."""
+    """Return the stem of the names of a task's files: the name of its record, without the ending."""
     name: str = task.record_name
     return name.removesuffix(".json")
 
 
 class Work(abc.ABC, Generic[R]):
-    """What an engine maps over tasks; each is safe to repeat."""
+    """The function that an engine maps over tasks; each task is safe to repeat."""
 
     __slots__ = ()
     kind: ClassVar[type[Record]] = Record
-    """The model of its records: what stands in the brackets of its base class."""
+    """The model of its records: the type argument of its base class."""
     name: ClassVar[str]
-    """What sentences call it; of a stage also its folder."""
+    """Its name in sentences; for a stage, also its folder."""
     folder: ClassVar[str] = "done"
     """Where its records lie, in its place."""
     kept: ClassVar[Measured | None] = None
     refused: ClassVar[Measured | None] = None
-    """What a task measures that was done already, and one whose input is wrong."""
+    """The measures of a task that was already done, and of a task with a faulty input."""
     debug = False
     """Let errors keep their text and traceback, which can quote documents."""
 
@@ -65,31 +64,31 @@ class Work(abc.ABC, Generic[R]):
 
     @abc.abstractmethod
     def do(self, task: Any) -> R:
-        """Do one task: write its data, and return its record. Raises UserError where the input is wrong."""
+        """Do one task: write its data, and return its record. Raises UserError if the input is faulty."""
 
     @abc.abstractmethod
     def is_mine(self, record: R, task: Any) -> bool:
-        """Say whether a record is of this work, by its mark; and of this input, as far as that is known at once."""
+        """Say whether a record has the mark of this work, and, as far as quickly known, this input."""
 
     def still_holds(self, record: R, task: Any) -> bool:  # noqa: ARG002 - most trust their records
-        """Say whether input and data are still what the record says, which may mean to read them."""
+        """Say whether input and data still match the record, which may require reading them."""
         return True
 
     def ended(self, record: R, task: Any) -> Measured | None:  # noqa: ARG002 - most measure nothing
-        """Return what a task measures that was done just now, and is recorded."""
+        """Return the measures of a task that was just done and recorded."""
         return None
 
     def left(self, tasks: Sequence[Any]) -> Sequence[Any]:
-        """Return the tasks that are to be done, as far as that is known at once."""
+        """Return the tasks that remain, as far as quickly known."""
         return [task for task in tasks if self.read(task) is None]
 
     def read(self, task: Any) -> R | None:
-        """Return the record of a task when it is done, and done as it would be now."""
+        """Return the record of a task if it is done, in the same way as it would be now."""
         record: Any = self.place().read(f"{self.folder}/{task.record_name}", self.kind)
         return record if record is not None and self.is_mine(record, task) else None
 
     def is_done(self, task: Any) -> bool:
-        """Say whether a task's record is there and still describes both input and data."""
+        """Say whether a task has a record that still describes both input and data."""
         record = self.read(task)
         return record is not None and self.still_holds(record, task)
 
@@ -99,11 +98,11 @@ class Work(abc.ABC, Generic[R]):
         self.place().write(f"{self.folder}/{task.record_name}", record)
 
     def refuse(self, error: CorpusveilError, task: Any) -> None:
-        """Write down what is wrong with a task."""
+        """Record the fault of a task."""
         self.place().write(f"failed/{task.record_name}", Failed(sentence=str(error)))
 
     def __call__(self, task: Any) -> Measured | None:
-        """Do one task, unless it is done; return what was measured. What may get better (a full disk) is raised."""
+        """Do one task, unless it is done; return its measures. Errors that may pass (a full disk) are raised."""
         try:
             if self.is_done(task):
                 return self.kept
@@ -124,9 +123,9 @@ class Work(abc.ABC, Generic[R]):
 
 
 def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: Watch | None = None) -> list[R]:
-    """Run work to its end and return the records of its tasks, in their order.
+    """Run work to its end, and return the records of its tasks, in order.
 
-    Raises BadShardsError for tasks whose input is wrong, and WorkError when the engine fails.
+    Raises BadShardsError for tasks with a faulty input, and WorkError if the engine fails.
     """
     place = work.place()
     forget_failed(place)
@@ -143,13 +142,13 @@ def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: Watch | None
 
 
 def forget_failed(place: Records) -> None:
-    """Remove what is said of tasks that failed: they are tried again."""
+    """Remove the records of failed tasks, which are tried again."""
     for name in place.names("failed"):
         place.remove(f"failed/{name}")
 
 
 def refuse_failed(place: Records) -> None:
-    """Raise BadShardsError where the input of a task was wrong."""
+    """Raise BadShardsError if the input of a task was faulty."""
     sentences: dict[int, str] = {}
     for at, name in enumerate(place.names("failed")):
         if (failed := place.read(f"failed/{name}", Failed)) is not None:
@@ -160,7 +159,7 @@ def refuse_failed(place: Records) -> None:
 
 
 class Done(Record):
-    """A task of a stage that is done."""
+    """A finished task of a stage."""
 
     mark: str
     input: str
@@ -172,9 +171,9 @@ D = TypeVar("D", bound=Done)
 
 @dataclass(frozen=True, slots=True)
 class Stage(Work[D]):
-    """Work whose data lie beside its records, in a folder that goes when all is finished.
+    """Work whose data are stored beside its records, in a folder that is removed at the end.
 
-    ``mark`` is of everything that decides the result.
+    ``mark`` covers everything that decides the result.
     """
 
     work: str
@@ -182,10 +181,10 @@ class Stage(Work[D]):
 
     @abc.abstractmethod
     def make(self, task: Any) -> dict[str, Any]:
-        """Do one task; return what its record is to say, beside mark, input and seconds."""
+        """Do one task; return the fields of its record other than mark, input and seconds."""
 
     def fingerprint(self, task: Any) -> str:  # noqa: ARG002 - not every task has an input of its own
-        """Return what tells whether the input of a task changed."""
+        """Return a fingerprint that shows whether the input of a task changed."""
         return ""
 
     def address(self, *parts: str) -> str:
@@ -198,7 +197,7 @@ class Stage(Work[D]):
     def read(self, task: Any) -> D | None:
         try:
             return super(Stage, self).read(task)
-        except BadRecordError:  # which is no harm: the task is done again
+        except BadRecordError:  # harmless: the task is done again
             return None
 
     def is_mine(self, record: D, task: Any) -> bool:

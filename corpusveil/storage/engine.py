@@ -1,6 +1,6 @@
-"""What runs tasks: the protocol of an engine, and what engines count, under the same names everywhere.
+"""The protocol of an engine, which runs tasks, and its measures, under the same names everywhere.
 
-The engines themselves are in ``corpusveil.jobs``, one file each; ``jobs.registry`` says how another one is added.
+The engines are in ``corpusveil.jobs``, one file each; ``jobs.registry`` describes how to add another engine.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ NAMESPACE = "corpusveil"
 NAMES = (
     "shards_done", "shards_kept", "shards_failed", "documents", "tokens", "privatized", "changed", "quarantined",
 )  # fmt: skip
-"""Tasks done in this run, found done, and refused; what those done have written. Computed from the input: private."""
+"""Tasks done in this run, found done, and refused; what the done tasks wrote. Computed from the input: private."""
 
 Measured = Mapping[str, int]
-"""What one task, or a run, adds to each name."""
+"""The amounts that a task, or a run, adds to each name."""
 
 
 def total(parts: Iterable[Measured | None]) -> dict[str, int]:
-    """Return the sum of what tasks returned; None, of a task that measures nothing, adds nothing."""
+    """Return the sum of the measures of tasks; None, from a task without measures, adds nothing."""
     sums: Counter[str] = Counter()
     for part in parts:
         sums.update(part or {})
@@ -28,33 +28,33 @@ def total(parts: Iterable[Measured | None]) -> dict[str, int]:
 
 
 class Engine(Protocol):
-    """Maps a function over tasks, somewhere; what the function writes is the result.
+    """Maps a function over tasks, on any machine; the result is what the function writes.
 
-    Function and tasks are picklable. A task may be tried several times, also at once: it is safe to repeat.
+    Function and tasks are picklable. A task may be tried several times, also in parallel: it is safe to repeat.
     """
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once; 1 where that is not known."""
+        """Return how many tasks run in parallel; 1 if that is not known."""
 
     def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> Measured | None:
-        """Run it on every task; return the sums of what it measured, as far as the engine keeps them."""
+        """Run the function on every task; return the sums of its measures, as far as the engine keeps them."""
 
 
 @runtime_checkable
 class Checking(Engine, Protocol):
-    """An engine that can say before anything is written whether it will run."""
+    """An engine that can check, before anything is written, whether it will run."""
 
     def check(self) -> None:
-        """Raise UserError where its settings, or what is installed, do not let it run."""
+        """Raise UserError if its settings, or the installed packages, prevent it from running."""
 
 
 @runtime_checkable
 class Detachable(Engine, Protocol):
-    """An engine whose jobs can go on after the call has returned."""
+    """An engine whose jobs can continue after the call has returned."""
 
     @property
     def detached(self) -> bool:
-        """Say whether they do."""
+        """Say whether its jobs continue after the call."""
 
     def launch(
         self, function: Callable[[Any], Measured | None], tasks: Sequence[Any], then: Callable[[Any], Any]

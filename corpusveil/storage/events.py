@@ -1,8 +1,8 @@
-"""What a run says while it goes on, for programs: one JSON object a line, numbers and fixed words only.
+"""The events of a run, for programs: one JSON object per line, with numbers and fixed words only.
 
-The logger ``corpusveil`` gets every event. ``CORPUSVEIL_LOG`` names a file that each process of a run adds its events
-to, ``-`` standard error: driver and workers alike, wherever the variable reaches them. Numbers are computed from the
-input, so such a log is as private as the records.
+The logger ``corpusveil`` gets every event. ``CORPUSVEIL_LOG`` names a file (``-``: standard error) to which each
+process of a run appends its events, drivers and workers alike, if the variable is set there. Numbers are computed from
+the input, so such a log is as private as the records.
 """
 
 from __future__ import annotations
@@ -25,25 +25,28 @@ Number = int | float | None
 
 
 def new_run() -> str:
-    """Return a name for one run of one command; random, so that it says nothing."""
+    """Return a name for one run of one command; random, so that it discloses nothing."""
     return uuid.uuid4().hex[:16]
 
 
 def tell(event: str, run: str, **numbers: Number) -> None:
-    """Say that something happened. There is no way to say text here but by ``event``, a word of the program."""
+    """Log an event. Its only text is ``event``, a word of the program."""
     if wanted():
         said = {"time": round(time.time(), 3), "run": run, "event": event, "process": os.getpid(), **numbers}
         LOGGER.handle(LOGGER.makeRecord(LOGGER.name, logging.INFO, "", 0, orjson.dumps(said).decode(), (), None))
 
 
 def wanted() -> bool:
-    """Say whether anybody listens to events in this process."""
+    """Say whether events are logged in this process."""
     _configure()
     return LOGGER.getEffectiveLevel() <= logging.INFO  # also where Beam's own log is switched off with all others
 
 
 def open_log(path: str) -> None:
-    """Let this process and those that it starts add their events to a file. Raises UserError when that can't be."""
+    """Let this process and its child processes append their events to a file.
+
+    Raises UserError if it is not writable.
+    """
     os.environ[VARIABLE] = path if path == "-" else os.path.abspath(path)
     _configure.cache_clear()
     if (fault := _configure()) is not None:
@@ -51,13 +54,13 @@ def open_log(path: str) -> None:
 
 
 def given() -> str | None:
-    """Return what the environment names, None where it names no log."""
+    """Return the log that the environment names, or None."""
     return os.environ.get(VARIABLE) or None
 
 
 @functools.cache
 def _configure() -> str | None:
-    """Open the log, once a process; return what is wrong with it. A worker goes on without: its work is not its log."""
+    """Open the log, once per process; return its fault, if any. A worker continues without a log."""
     path = given()
     if path is None:
         return None
@@ -76,13 +79,13 @@ def _configure() -> str | None:
 
 
 class _PrivateFile(logging.FileHandler):
-    """A file of mode 0600 that lines are added to; each is one write, so that those of several processes stay whole."""
+    """A file of mode 0600; each line is a single write, so that lines of several processes stay whole."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, encoding="utf-8")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Lose the line: a full disk under the log is no reason to stop, and no traceback is shown."""
+        """Drop the line: a full disk under the log does not stop the run, and no traceback is shown."""
 
     def _open(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - what logging opens is its own affair
         return open(

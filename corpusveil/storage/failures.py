@@ -1,4 +1,4 @@
-"""What a store's client raises, as one sentence that names the address and what to do."""
+"""Errors of a store's client, as one sentence that names the address and what to do."""
 
 from __future__ import annotations
 
@@ -32,32 +32,33 @@ _NO_CREDENTIALS = {
 }  # fmt: skip
 _BAD_ADDRESS = {"ParamValidationError", "ValueError", "InvalidBucketName"}
 _BAD_NAME = {"InvalidResourceName", "OutOfRangeInput", "InvalidUri"}
-"""Azure's words for a name that no container or blob has."""
+"""Azure's words for a missing container or blob."""
 _NO_BUCKET = {"NoSuchBucket": "bucket", "ContainerNotFound": "container"}
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}
 _SKEWED = {"RequestTimeTooSkewed", "RequestInTheFuture"}
 _BUSY = {"SlowDown", "ServerBusy", "Throttling", "ThrottlingException", "RequestLimitExceeded", "429", "503"}
 _FORBIDDEN = "Forbidden: "
-"""How gcsfs begins the text of an answer 403, which is an OSError of no further kind."""
+"""The beginning of gcsfs's text for an answer 403, which is a plain OSError."""
 _SECRET = re.compile(
     r"(?i)(\?|\bBearer |\b(?:AccountKey|SharedAccessSignature|access_token|client_secret|refresh_token|sig)=)"
     r"[^\s;&'\")]+"
 )
-"""What follows a question mark in an address, and what follows the name of a secret."""
+"""The text after a question mark in an address, and after the name of a secret."""
 _REASON_LENGTH = 200
 
 for _client in ("gcsfs", "google", "adlfs", "azure"):
-    # They log errors with tracebacks, which Python prints where nobody configured logging; who did still gets them.
+    # They log errors with tracebacks, which Python prints unless logging is configured; configured loggers still get
+    # them.
     logging.getLogger(_client).addHandler(logging.NullHandler())
 
 
 @contextlib.contextmanager
 def told(url: str, doing: Doing) -> Iterator[None]:
-    """Turn whatever the client of a store raises inside into a sentence about ``url``.
+    """Turn exceptions of a store's client in this context into a sentence about ``url``.
 
-    Only calls of the client belong inside: every exception is taken for the client's. The clients come with extras and
-    share no exceptions, so theirs are known by their names. Raises UserError for what running again can't mend, else
-    WorkError.
+    Only calls of the client belong inside: every exception is assumed to be the client's. The clients come with extras
+    and share no exceptions, so exceptions are recognized by name. Raises UserError if running again cannot help,
+    otherwise WorkError.
     """
     try:
         yield
@@ -68,7 +69,7 @@ def told(url: str, doing: Doing) -> Iterator[None]:
 
 
 def code_of(error: BaseException) -> str:
-    """Return the store's code for an error, also behind the exceptions that a client makes of it; else ''."""
+    """Return the store's code for an error, also from the causes of a client's exception; otherwise ''."""
     for one in _chain(error):
         response = getattr(one, "response", None)
         if isinstance(response, dict):  # botocore
@@ -80,17 +81,17 @@ def code_of(error: BaseException) -> str:
 
 
 def missing_bucket(url: str, kind: str = "bucket") -> UserError:
-    """Return the sentence about an address in a bucket that is not there."""
+    """Return the sentence about an address in a missing bucket."""
     return NoFileError(f"{url}: there is no such {kind}; make it, or choose another {kind}.")
 
 
 def names_no_bucket(error: BaseException) -> bool:
-    """Say whether a store said that the bucket is missing, not only what was looked for in it."""
+    """Say whether a store reported that the bucket is missing, not only the object in it."""
     return code_of(error) in _NO_BUCKET
 
 
 def unopened(url: str, error: Exception) -> CorpusveilError:
-    """Return the sentence about an address whose client can't be made."""
+    """Return the sentence about an address whose client cannot be created."""
     if EXTRAS.get(url.partition("://")[0].split("::")[-1].lower()) == "azure" and "account" in str(error):
         return AddressError(
             f"{url}: no storage account could be opened for this address ({_reason(error)}); set "
@@ -110,14 +111,14 @@ def missing_package(url: str, error: ImportError) -> UserError:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that it was made of."""
+    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def _status_of(error: BaseException) -> int:
-    """Return the status of a store's answer, also behind the exceptions that a client makes of it; else 0."""
+    """Return the status of a store's answer, also from the causes of a client's exception; otherwise 0."""
     for one in _chain(error):
         status = getattr(one, "status_code", None) or getattr(one, "code", None)  # azure; gcsfs
         if isinstance(status, int):
@@ -155,7 +156,7 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
             f"{url}: there is no permission to {_VERBS[doing]} ({reason}); check the rights and the expiry date of "
             "the credentials."
         )
-    damaged = "JSONDecodeError" in names or "Content-Range" in reason  # an answer that is none is a ValueError too
+    damaged = "JSONDecodeError" in names or "Content-Range" in reason  # an invalid answer is a ValueError too
     if (names & _BAD_ADDRESS and not isinstance(error, OSError) and not damaged) or code in _BAD_NAME:
         return AddressError(f"{url}: this address cannot be used ({reason}); correct it.")
     if "FileExpired" in names:
@@ -169,12 +170,14 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what a client says, on one line: of addresses and rights, never of a file's content, nor a secret."""
-    if isinstance(error, RuntimeError) and error.__cause__ is not None:  # adlfs says there what it did, not why
+    """Return a client's message on one line: about addresses and rights, never a file's content or a secret."""
+    if (
+        isinstance(error, RuntimeError) and error.__cause__ is not None
+    ):  # adlfs reports there the operation, not the reason
         error = error.__cause__
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     text = text.partition("\n")[2] if text.startswith(_FORBIDDEN) else text
-    if hasattr(error, "error_code"):  # azure goes on with the numbers of the request, and quotes what was signed
+    if hasattr(error, "error_code"):  # azure adds the ids of the request, and quotes the signed text
         text = f"{text.partition(chr(10))[0].rstrip('.')}, {code_of(error)}" if code_of(error) else text
     line = " ".join(_SECRET.sub(r"\1…", text).split()).rstrip(".")
     return line[:_REASON_LENGTH] or type(error).__name__

@@ -1,4 +1,4 @@
-"""The forms that documents come in, one module each, known by the names of files."""
+"""The formats of documents, one module each, recognized by file names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SUFFIXES = (
     *(f".txt{codec}" for codec in CODECS),
 )
 FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
-"""What the form of an output may be."""
+"""The possible formats of an output."""
 
 
 @functools.cache
 def _forms() -> dict[str, Form]:
-    """Return the forms by their suffixes. Help needs the names alone, so the modules are imported here."""
+    """Return the formats by suffix. Help needs only the names, so the modules are imported here."""
     from corpusveil.storage.delimited import Csv
     from corpusveil.storage.jsonlines import JsonLines
     from corpusveil.storage.parquet import Parquet
@@ -40,7 +40,7 @@ def _forms() -> dict[str, Form]:
 
 
 def form_of(name: str) -> str:
-    """Return the suffix by which a file's form is known. Raises UserError for an unknown one."""
+    """Return the suffix that identifies a file's format. Raises UserError for an unknown suffix."""
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             return suffix
@@ -57,5 +57,5 @@ def suffix_of(format: str) -> str | None:
 
 
 def find(suffix: str) -> Form:
-    """Return the form that a suffix stands for."""
+    """Return the format of a suffix."""
     return _forms()[suffix]

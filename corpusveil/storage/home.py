@@ -1,9 +1,9 @@
-"""What corpusveil keeps for its user: a cache, and the secret that vouches for what lies in it.
+"""The user's files: a cache, and the secret that signs its content.
 
-What is in the cache decides outputs (tables of mechanisms, copies of spaces) or is run (a Java), so it counts only
-where nobody else can have put it: every folder and file of it belongs to the user, or to root, and nobody else may
-write to them. What a restored backup, a shared image or a program of the same user put there passes that test: a copy
-of a space is then known by its content, and a table by a signature under a secret that lies outside the cache.
+The cache decides outputs (tables of mechanisms, copies of spaces) or is run (a Java), so it is used only if no other
+user can have written it: all its folders and files belong to the user, or to root, and nobody else may write to them.
+Files from a restored backup, a shared image or a program of the same user pass this test. Therefore a copy of a space
+is identified by its content, and a table by a signature under a secret outside the cache.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def cache_path() -> Path:
-    """Return where this user's cache folder is, or would be: ``CORPUSVEIL_CACHE``, else the XDG one."""
+    """Return the path of this user's cache folder: ``CORPUSVEIL_CACHE``, otherwise the XDG folder."""
     base = os.environ.get("CORPUSVEIL_CACHE")
     return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
 
 
 def configuration_path() -> Path:
-    """Return where this user's keys are: ``corpusveil`` in the XDG folder of configurations."""
+    """Return the folder of this user's keys: ``corpusveil`` in the XDG folder of configurations."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "corpusveil"
 
 
 def cache_folder(*parts: str) -> Path:
-    """Return a folder of this user's cache, created when missing. Raises UserError where others may write to it."""
+    """Return a folder of this user's cache, created if missing. Raises UserError if others may write to it."""
     folder = cache_path()
     try:
         for part in ("", *parts):
@@ -51,9 +51,9 @@ def cache_folder(*parts: str) -> Path:
 
 
 def cache_secret(*, make: bool = False) -> bytes | None:
-    """Return the secret that vouches for what this user put into the cache; None where there is none yet.
+    """Return the secret that signs this user's files in the cache, or None.
 
-    It lies beside the user's keys, not in the cache. Raises UserError where others may read it.
+    It is stored beside the user's keys, not in the cache. Raises UserError if others may read it.
     """
     path = configuration_path() / _VOUCHING
     if make:
@@ -71,10 +71,10 @@ def cache_secret(*, make: bool = False) -> bytes | None:
 
 
 def local_folder(url: str, names: list[str], digest: str) -> Path:
-    """Return a local folder with the files ``names`` of ``url``, fetched at most once a machine and content.
+    """Return a local folder with the files ``names`` of ``url``, fetched at most once per machine and content.
 
-    A local ``url`` is used where it lies. A remote one is copied under the cache folder, named by ``digest``, which the
-    caller compares with the content; the processes of one machine wait for the first of them to finish the copy.
+    A local ``url`` is used in place. A remote URL is copied into the cache folder, under the name ``digest``, which the
+    caller compares with the content. Other processes of the machine wait until the first has finished the copy.
     """
     fs, path = files.resolve(url)
     if isinstance(fs, LocalFileSystem):
@@ -95,7 +95,7 @@ def local_folder(url: str, names: list[str], digest: str) -> Path:
 
 def _fetch(url: str, names: list[str], target: Path) -> None:
     fetched = target.with_suffix(".part")
-    shutil.rmtree(fetched, ignore_errors=True)  # of a copy that was killed
+    shutil.rmtree(fetched, ignore_errors=True)  # left by a killed copy
     fetched.mkdir(mode=0o700)
     try:
         for name in names:

@@ -23,14 +23,14 @@ Address: TypeAlias = str | os.PathLike[str]
 """A path or any fsspec URL, as Python callers give it."""
 Entry = dict[str, Any]
 _LISTED_WHOLE = {"s3", "gs", "abfs"}
-"""Stores that list all below a folder in pages, instead of one folder after the other."""
+"""Stores that list everything below a folder in pages, instead of one folder after the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputShard:
     """One input file: its address, its path relative to the common root of all inputs, and its size in bytes.
 
-    ``stamp`` is what its store says of it that changes when it is written again.
+    ``stamp`` is the store's description of the file that changes when the file is written again.
     """
 
     url: str
@@ -51,12 +51,12 @@ def addresses(given: Address | Sequence[Address]) -> list[str]:
 def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputShard]:
     """Return the files that the inputs name, sorted by relative path, each once.
 
-    Relative means: to ``root``, or without one to the lowest folder that all files have in common.
+    Paths are relative to ``root``, or without it to the lowest folder that contains all files.
 
-    A folder stands for every file below it that is not hidden; links to files are followed, as caches of data sets are
-    made of them, links to folders are not. A listing is complete or an error: what can't be listed
-    is never left out. Raises UserError when nothing matches, when a file's form is not known, when the files are of
-    different forms or on different stores; WorkError when a store can't be listed.
+    A folder means every file below it that is not hidden; links to files are followed, because caches of data sets
+    consist of them, and links to folders are not. A listing is complete or an error: a folder that cannot be listed is
+    never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the files have different
+    formats or stores; WorkError if a store cannot be listed.
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
@@ -106,7 +106,7 @@ def _root(root: str, urls: Sequence[str]) -> str:
 
 
 def lies_at(url: str, root: str, relative: str) -> bool:
-    """Say whether an address is that of the file at a relative path below a root, and the path leads nowhere else."""
+    """Say whether an address is that of a file at a relative path below a root, and stays below the root."""
     if ".." in relative.split("/") or relative.startswith("/"):
         return False
     same_store = protocols(files.resolve(url)[0]) == protocols(files.resolve(root)[0])
@@ -114,12 +114,12 @@ def lies_at(url: str, root: str, relative: str) -> bool:
 
 
 def folder_of(shards: Sequence[InputShard]) -> str:
-    """Return the address of the folder that the relative paths of shards begin at."""
+    """Return the address of the folder at which the relative paths of shards begin."""
     return files.absolute(shards[0].url.removesuffix(shards[0].relative))
 
 
 def root_of(inputs: Sequence[str]) -> str:
-    """Return the lowest folder that all inputs lie in, by their names alone: it stays when files come and go."""
+    """Return the lowest folder that contains all inputs, by name only, so that it does not depend on existing files."""
     folders = []
     for pattern in inputs:
         path = _path(pattern)
@@ -132,7 +132,7 @@ def root_of(inputs: Sequence[str]) -> str:
 
 
 def _path(url: str) -> str:
-    """Return the path in a store; on a disk without ``..``, so that none is in a relative path either."""
+    """Return the path in a store; on a disk without ``..``, so that relative paths have none either."""
     fs, path = files.resolve(url)
     return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else str(path)
 
@@ -154,9 +154,9 @@ def _expand(pattern: str) -> dict[str, Entry]:
 
 
 def _list(fs: Any, folder: str) -> list[Entry]:
-    """Return what lies directly in a folder; nothing where there is no folder.
+    """Return the entries of a folder.
 
-    fsspec's own ``glob`` and ``walk`` leave out a folder whose listing fails.
+    None without a folder. fsspec's own ``glob`` and ``walk`` leave out a folder whose listing fails.
     """
     try:
         return list(fs.ls(folder, detail=True))
@@ -167,9 +167,9 @@ def _list(fs: Any, folder: str) -> list[Entry]:
 
 
 def _require_bucket(fs: Any, path: str, url: str) -> None:
-    """Say that it is the bucket that is missing, where it is."""
+    """Raise an error if it is the bucket that is missing."""
     _list(fs, path)
-    if "gs" in protocols(fs):  # Google's client keeps of the answer only that something is missing
+    if "gs" in protocols(fs):  # Google's client does not say what is missing
         try:
             fs.ls(path.split("/", 1)[0], max_results=1)
         except FileNotFoundError:
@@ -179,7 +179,9 @@ def _require_bucket(fs: Any, path: str, url: str) -> None:
 def _below(fs: Any, folder: str) -> Iterator[Entry]:
     """Yield every file below a folder."""
     if protocols(fs) & _LISTED_WHOLE:
-        found = fs.find(folder, detail=True, withdirs="abfs" in protocols(fs))  # so Azure's marks of folders are none
+        found = fs.find(
+            folder, detail=True, withdirs="abfs" in protocols(fs)
+        )  # which excludes Azure's marks of folders
         yield from (one for one in found.values() if _is_file(one))
         return
     waiting = [folder]
@@ -208,13 +210,13 @@ def _matching(fs: Any, pattern: str) -> list[Entry]:
 
 
 def _fits(entry: Entry, part: str) -> bool:
-    """Say whether a name matches a part of a glob; as in a shell, a leading dot has to be named."""
+    """Say whether a name matches a part of a glob; as in a shell, a leading dot has to be explicit."""
     name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
     return fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
 
 
 def _is_file(entry: Entry) -> bool:
-    """Say whether an entry of a listing is a file: no folder, no broken link, no object that stands for a folder."""
+    """Say whether an entry of a listing is a file: not a folder, a broken link, or an object that marks a folder."""
     if entry.get("islink"):
         return os.path.isfile(entry["name"])
     return entry["type"] == "file" and not entry["name"].endswith("/")
@@ -236,7 +238,7 @@ def _hidden(relative: str) -> bool:
 
 
 def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
-    """Say whether a folder lies in an input, or a glob takes in one of the files that are written to the folder."""
+    """Say whether a folder is in an input, or whether a glob matches a file that is written to the folder."""
     folder, pattern = files.absolute(output).rstrip("/"), files.absolute(given.rstrip("/"))
     names = [f"{folder}/{one}" for one in written]
     return f"{folder}/".startswith(f"{pattern}/") or (
@@ -245,7 +247,7 @@ def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
 
 
 def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: str, records: str) -> None:
-    """Raise UserError when output or records lie where the input lies, or in one another."""
+    """Raise UserError if output or records are inside the input, or inside each other."""
     targets = {"output": _folder(output), "records": _folder(records)}
     if _within(targets["records"], targets["output"]) or _within(targets["output"], targets["records"]):
         raise OverlapError(

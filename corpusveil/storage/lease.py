@@ -1,10 +1,10 @@
-"""A lease: of several processes that want to work on one thing, anywhere, one does.
+"""A lease: of several processes on any machines that want to work on the same folder, one does.
 
-Leases are numbered files, each created only where none is yet. Who holds the last one writes a beat beside it now and
-then and removes both when it ends. It passes on when its process is gone from this machine, or when another machine's
-beat stands still. Clocks are not compared: a beat that looks old is watched for a while. A holder on another machine
-that was only slow may so be joined by a second one, so what a lease guards has to be safe to do twice; what is not,
-such as removing what a refused run has begun, asks ``is_last`` first.
+Leases are numbered files, each created only if it does not exist. The holder of the last lease regularly writes a
+heartbeat file beside it, and removes both at its end. A lease expires when its process has ended on this machine, or
+when the heartbeat of another machine stops. Clocks are not compared: a heartbeat that looks old is watched for a while.
+If a holder on another machine was only slow, a second process may join it, so the guarded work must be safe to do
+twice. Work that is not, such as removing the files of a refused run, checks ``is_last`` first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record
 
 FOLDER = "lease"
-"""Where the lease of an artefact lies, in its folder."""
+"""The place of an artefact's lease in its folder."""
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
 ATTEMPTS = 40
@@ -38,7 +38,7 @@ _NAME = re.compile(r"lease-(\d{8})(-[0-9a-f]+)?\.(json|beat)")
 
 
 class Holder(Record):
-    """Who holds a lease: a process by its machine and number, and when it began."""
+    """The holder of a lease: machine and number of a process, and its start time."""
 
     host: Line
     machine: str
@@ -48,7 +48,7 @@ class Holder(Record):
 
 
 class Pulse(Record):
-    """When the holder of a lease last showed that it lives, by its own clock."""
+    """The last heartbeat of a lease's holder, by its own clock."""
 
     time: float
     mark: str = ""
@@ -56,13 +56,13 @@ class Pulse(Record):
 
 @dataclass(slots=True)
 class Lease:
-    """A lease of a folder that this process holds; a context manager that ends it and leaves nothing behind."""
+    """A lease of a folder that this process holds; a context manager that ends it and removes its files."""
 
     url: str
     number: int
     content: bytes
     made: tuple[str, ...] = ()
-    """The local folders that were not there before, the uppermost first; they go again when they are empty."""
+    """The local folders that were made for the lease, uppermost first; they are removed if they are empty."""
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -77,19 +77,19 @@ class Lease:
             self._thread.join(BEAT_SECONDS)
         with contextlib.suppress(CorpusveilError, OSError):  # then the next one finds that this process has ended
             files.remove(self._beat_address())
-            if files.read_if_there(_address(self.url, self.number)) == self.content:  # not of one that came after
+            if files.read_if_there(_address(self.url, self.number)) == self.content:  # not those of a later lease
                 files.remove(_address(self.url, self.number))
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
     def is_last(self) -> bool:
-        """Say whether nobody took this process for dead and works in its place."""
+        """Say whether no other process considered this one dead and took its place."""
         there = _there(self.url)
         return max(there, default=0) == self.number and there[self.number] == self.content
 
     def beat(self) -> None:
-        """Show that the holder lives."""
+        """Write a heartbeat."""
         files.write_bytes(self._beat_address(), Pulse(time=time.time(), mark=secrets.token_hex(8)).data(), private=True)
 
     def _beat_address(self) -> str:
@@ -100,11 +100,11 @@ class Lease:
             try:
                 self.beat()
             except (CorpusveilError, OSError):
-                continue  # a store that is down for a moment
+                continue  # the store is down for a moment
 
 
 def hold(url: str) -> Lease:
-    """Return the lease of a folder at any fsspec URL. Raises WorkError where another run holds it."""
+    """Return the lease of a folder at any fsspec URL. Raises WorkError if another run holds it."""
     held = take(url)
     if isinstance(held, str):
         raise OtherRunError(f"Another run is in progress ({held}); nothing was done.")
@@ -112,10 +112,10 @@ def hold(url: str) -> Lease:
 
 
 def take(url: str, patience: float | None = None) -> Lease | str:
-    """Return the lease of a folder at any fsspec URL, or who holds it, in words.
+    """Return the lease of a folder at any fsspec URL, or its holder, in words.
 
-    A lease of another machine whose beat looks old is watched for ``patience`` (35) seconds. Of several that want it
-    at once one gets it. Raises WorkError where it can't be written.
+    A lease of another machine whose heartbeat looks old is watched for ``patience`` (35) seconds. Of several processes
+    that request it, one gets it. Raises WorkError if it cannot be written.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     own = [files.absolute(url)] if posixpath.basename(url) == FOLDER and files.is_local(url) else []
@@ -125,7 +125,7 @@ def take(url: str, patience: float | None = None) -> Lease | str:
         there = _there(url)
         last = max(there, default=0)
         if last:
-            holder = Holder.of(there[last])  # None where it is damaged: then it has to show signs of life
+            holder = Holder.of(there[last])  # None if it is damaged: then its heartbeat decides
             if _lives(holder, url, last, there[last], patience):
                 return "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
             if _there(url) != there:
@@ -150,7 +150,7 @@ def _address(url: str, number: int) -> str:
 
 
 def _beat_address(url: str, number: int, content: bytes) -> str:
-    """Return where the holder of a lease beats: no other one has its number and its content."""
+    """Return the heartbeat file of a lease, whose name has its number and a digest of its content."""
     return files.join(url, f"lease-{number:08d}-{hashlib.sha256(content).hexdigest()[:16]}.beat")
 
 
@@ -163,7 +163,7 @@ def _there(url: str) -> dict[int, bytes]:
 
 
 def _is_alone(lease: Lease, before: dict[int, bytes]) -> bool:
-    """Say whether there is no other lease in a folder but those that were there before, whose holders are gone."""
+    """Say whether a folder has no leases other than the earlier ones, whose holders are gone."""
     now = _there(lease.url)
     return now.pop(lease.number, None) == lease.content and now.items() <= before.items()
 
@@ -176,13 +176,13 @@ def _remove_before(lease: Lease) -> None:
 
 
 def _lives(holder: Holder | None, url: str, number: int, content: bytes, patience: float) -> bool:
-    """Say whether the holder of a lease lives: this machine knows of its own, of others the beat tells."""
+    """Say whether the holder of a lease lives, from this machine's processes or from the heartbeat."""
     known = None if holder is None else _is_running(holder)
     return _beats(url, number, content, patience) if known is None else known
 
 
 def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
-    """Say whether the holder of a lease is alive, watching where its last beat looks old."""
+    """Say whether the holder of a lease is alive; watch its heartbeat if it looks old."""
     address = _beat_address(url, number, content)
     first = files.read_if_there(address)
     last = Pulse.of(first or b"")
@@ -206,7 +206,7 @@ def _me() -> Holder:
 
 
 def _machine() -> str:
-    """Return what tells this machine since it started, and on Linux what its processes are counted in."""
+    """Return an identifier of this machine since its start, and on Linux of its process namespace."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
@@ -215,7 +215,7 @@ def _machine() -> str:
 
 
 def _is_running(holder: Holder) -> bool | None:
-    """Say whether a holder is a process of this machine that runs; None where only its beat can tell."""
+    """Say whether a holder is a running process of this machine; None if only its heartbeat shows it."""
     if holder.machine != _machine() or holder.began is None:
         return None
     try:

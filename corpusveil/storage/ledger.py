@@ -1,15 +1,14 @@
-"""The ledger: what was spent on which documents, one Parquet file an entry, at any fsspec URL.
+"""The ledger: the spending of documents, one Parquet file per entry, at any fsspec URL.
 
-An entry holds what one task of one release spends on each document of its rows. Its digest covers all of it, under a
-secret that lies in the ledger, and documents are recognised by keyed fingerprints under any release key. The ledger is
-as confidential as the input: whoever reads its secret can check guesses of documents.
+An entry holds the spending of one task of one release for each document of its rows. Its digest covers everything,
+under a secret in the ledger, and keyed fingerprints recognize documents under any release key. The ledger is as
+confidential as the input: anyone who reads its secret can check guesses of documents.
 
-How a run enters what it will spend (``entering``), on a store that creates a file only where none is, lists and
-removes: it writes entries of its own, under names that hold the run, looks at all entries, and takes its own back when
-a cap refuses them. Of two runs that fit only one at a time, whichever looks last sees the entries of both: an admitted
-run never takes its entries back. So no cap is exceeded; runs that start at the same moment may all be refused. A run
-relies on an entry of another only where that one was *kept* (``RUN.kept`` beside the entries), after which nobody
-removes it.
+A run enters its spending (``entering``) on any store that can list and remove files, and create a file only if it does
+not exist. It writes entries under names that contain the run, reads all entries, and withdraws its own if a cap refuses
+them. If two runs do not fit together, the later reader sees the entries of both, since an admitted run never withdraws
+its entries. So no cap is exceeded; runs that start at the same moment may all be refused. A run relies on another run's
+entry only if it was *kept* (``RUN.kept`` beside the entries); nobody removes it after that.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from corpusveil.storage.parquet import read_batches, read_rows, read_whole, soun
 from corpusveil.storage.records import Record
 
 VERSION = 2
-"""The form of entries; version 1 did not tell apart noise that was drawn under different columns."""
+"""The format of entries; version 1 did not distinguish noise that was drawn under different columns."""
 WITH_LENGTH = 3
-"""The form of entries of releases whose lengths cost something: who reads version 2 alone would compose too little."""
+"""The format of entries of releases with noisy lengths: a reader of version 2 alone would compose too little."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 ENTRIES = "entries"
@@ -61,10 +60,10 @@ ROWS = pa.schema(
     ]
 )
 READINGS = ("total", "largest", "ldp")
-"""What documents are compared by."""
+"""The fingerprints that identify documents."""
 _ROWS_AT_ONCE = 1 << 13
 _GROUP_ROWS = 1 << 20
-"""Of a row group; the files of earlier versions have as many, so an entry's bytes are the same."""
+"""The rows of a row group, as in the files of earlier versions, so that an entry's bytes are the same."""
 _ABOUT = b"corpusveil.ledger"
 _NAME = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
 _MARK = re.compile(r"([0-9a-f]{16})\.kept")
@@ -73,15 +72,15 @@ T = TypeVar("T")
 
 
 class Versioned(Record):
-    """What tells an entry of any version."""
+    """The fields that identify an entry of any version."""
 
     version: int = 1
 
 
 class About(Versioned):
-    """Of what an entry is: corpus, text column, rows of a shard, release, metric, and by which mechanism and budget.
+    """The origin of an entry: corpus, text column, rows of a shard, release, metric, mechanism and budget.
 
-    ``length_epsilon`` is what each total includes for the noise of a document's length, where that is released so.
+    ``length_epsilon`` is the part of each total for the noise of a document's length, if any.
     """
 
     corpus: str
@@ -98,11 +97,11 @@ class About(Versioned):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one task of one release spends.
+    """The spending of one task of one release.
 
-    ``about`` says of what: corpus, text column, shard, rows, release (its digest and its key's fingerprint), metric
-    (mechanism and space, within which readings add up), budget. ``table`` has a row a document, ``ROWS``: noise that is
-    equal within a release was spent once. ``name`` is that of its file, where it was read from one.
+    ``about`` is its origin: corpus, text column, shard, rows, release (its digest and its key's fingerprint), metric
+    (mechanism and space, within which readings add up), budget. ``table`` has a row for each document, ``ROWS``: equal
+    noise within a release is spent once. ``name`` is that of its file, if it was read from a file.
     """
 
     about: Mapping[str, Any]
@@ -111,7 +110,7 @@ class Entry:
 
     @property
     def rows(self) -> int:
-        """How many documents the entry has."""
+        """The number of documents in the entry."""
         return int(self.table.num_rows)
 
     def tables(self) -> Iterator[pa.Table]:
@@ -120,7 +119,7 @@ class Entry:
             yield self.table.slice(first, _ROWS_AT_ONCE)
 
     def digest(self, secret: bytes) -> str:
-        """Return the keyed digest of all that the entry says: what its file is called by, and private records."""
+        """Return the keyed digest of the whole entry, which names its file and is in private records."""
         state = _digesting(secret, self.about)
         for name in ROWS.names:
             for chunk in self.table[name].chunks:
@@ -137,14 +136,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An entry that stays in its file: of what it is, and how many documents it has; ``name`` is that of its file."""
+    """An entry that stays in its file: its origin and number of documents; ``name`` is that of its file."""
 
     address: str
     about: Mapping[str, Any] = field(repr=False)
     rows: int
     name: str = ""
     known: str = ""
-    """Its digest, where that is known."""
+    """Its digest, if known."""
 
     @property
     def table(self) -> pa.Table:
@@ -152,7 +151,7 @@ class Held:
         return read_entry(self.address).table
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield the rows, a few thousand at a time. Raises UserError when the entry is damaged."""
+        """Yield the rows, a few thousand at a time. Raises UserError if the entry is damaged."""
         damaged = _damaged(self.address)
         for schema, batch in read_batches(self.address, damaged, lambda _: ROWS.names):
             if batch is None:
@@ -161,18 +160,18 @@ class Held:
                 yield _checked(pa.Table.from_batches([batch]), damaged)
 
     def digest(self, secret: bytes) -> str:
-        """Return the keyed digest of all that the entry says."""
+        """Return the keyed digest of the whole entry."""
         return self.known or read_entry(self.address).digest(secret)
 
 
 AnEntry = Entry | Held
 Refuse = Callable[[Sequence[AnEntry]], None]
-"""Raises UserError when what is in the ledger leaves no room for what is planned."""
+"""Raises UserError if the ledger leaves no room for the planned spending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a run does at the ledger's store: to ``list`` all names, or to one file."""
+    """One operation of a run on the ledger's store: to ``list`` all names, or on one file."""
 
     what: Literal["list", "read", "create", "remove"]
     name: str = ""
@@ -180,15 +179,15 @@ class Step:
 
 
 Steps = Generator[Step, Any, T]
-"""Yields steps and is sent their outcomes: names, an entry or None, nothing."""
+"""Yields steps and receives their outcomes: names, an entry or None, nothing."""
 
 
 def entering(planned: Mapping[str, AnEntry], run: str, refuse: Refuse | None) -> Steps[None]:
-    """Yield the steps by which a run enters what it will spend: entries by their digests.
+    """Yield the steps by which a run enters its spending: entries by their digests.
 
-    ``refuse`` None stands for a run without caps, which never takes anything back. It is asked again only where the
-    second look finds an entry of another run that the first did not: of fewer entries no document spends more. Raises
-    UserError when a cap refuses the run; then nothing of its own is left.
+    ``refuse`` is None for a run without caps, which never withdraws an entry. It is called again only if the second
+    reading finds an entry of another run that the first did not, since fewer entries mean less spending. Raises
+    UserError if a cap refuses the run; then its entries are removed.
     """
     seen: dict[str, AnEntry] = {}
     if refuse is not None:
@@ -214,7 +213,7 @@ def entering(planned: Mapping[str, AnEntry], run: str, refuse: Refuse | None) ->
 
 
 def _look(seen: dict[str, AnEntry], mine: Container[str]) -> Steps[list[AnEntry]]:
-    """Return all entries but ``mine``, and read those not ``seen``; one that is taken back meanwhile is none."""
+    """Return all entries except ``mine``, and read those not ``seen``; entries withdrawn meanwhile are left out."""
     names = [name for name in (yield Step("list")) if name.endswith(".parquet") and name not in mine]
     for name in names:
         if name not in seen and (entry := (yield Step("read", name))) is not None:
@@ -224,18 +223,17 @@ def _look(seen: dict[str, AnEntry], mine: Container[str]) -> Steps[list[AnEntry]
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A ledger at an address. Its secret is made with its first use; of several at once, all use one."""
+    """A ledger at an address. Its secret is made at the first use; parallel first uses share one secret."""
 
     url: str
 
     @classmethod
     def open(cls, url: str) -> Ledger:
-        """Return the ledger at an address, which is made there when there is none."""
+        """Return the ledger at an address, which is made if it does not exist."""
         ledger = cls(files.absolute(url))
         if files.exists(ledger._address("manifest.json")):
             raise InUseError(
-                f"{ledger.url}: this folder has a release, and a ledger needs a folder of its own; choose "
-                "another folder."
+                f"{ledger.url}: this folder has a release, and a ledger needs a separate folder; choose another folder."
             )
         for part in ("", ENTRIES):
             files.sweep(ledger._address(part))
@@ -250,7 +248,7 @@ class Ledger:
 
     @classmethod
     def existing(cls, url: str) -> Ledger:
-        """Return the ledger at an address. Raises UserError when none is there."""
+        """Return the ledger at an address. Raises UserError if there is none."""
         ledger = cls(files.absolute(url))
         if not files.exists(ledger._address(SECRET)):
             raise NotMadeError(f"{url}: there is no ledger here (no {SECRET}); check the address.")
@@ -271,9 +269,9 @@ class Ledger:
         return secret
 
     def enter(self, planned: Sequence[AnEntry], refuse: Refuse | None) -> list[str]:
-        """Enter what a run will spend, under a name of its own; return the entries' digests, in their order.
+        """Enter the spending of a run, under a unique name; return the entries' digests, in order.
 
-        Raises UserError, with nothing of it left, when ``refuse`` does.
+        Raises UserError, after removing the run's entries, if ``refuse`` does.
         """
         secret = self.secret
         digests = [entry.digest(secret) for entry in planned]
@@ -310,17 +308,17 @@ class Ledger:
         return [name for name in files.listing(self._address(ENTRIES)) if name.endswith(".parquet")]
 
     def read(self, name: str) -> Entry:
-        """Return one entry. Raises UserError when it is damaged."""
+        """Return one entry. Raises UserError if it is damaged."""
         return read_entry(self._address(ENTRIES, name))
 
     def held(self, name: str) -> Held:
-        """Return one entry, which stays in its file. Raises UserError when it can be seen to be damaged."""
+        """Return one entry, which stays in its file. Raises UserError if it is visibly damaged."""
         address = self._address(ENTRIES, name)
         schema, rows = read_rows(address, _damaged(address))
         return Held(address, _about_of(address, schema), rows, name)
 
     def _there(self, name: str) -> Held | None:
-        """Return one entry, None when it is gone."""
+        """Return one entry, None if it is gone."""
         try:
             return self.held(name)
         except (CorpusveilError, OSError):
@@ -329,7 +327,7 @@ class Ledger:
             return None
 
     def written_on(self, name: str) -> str:
-        """Return the day that an entry was written, by its store, in UTC, as 2026-11-22; empty where unknown."""
+        """Return the day on which an entry was written, by its store, in UTC, as 2026-11-22; empty if unknown."""
         told = files.info(self._address(ENTRIES, name)) or {}
         for key in ("mtime", "LastModified", "last_modified", "updated", "modified", "created"):
             try:
@@ -342,18 +340,18 @@ class Ledger:
         return ""
 
     def is_named_rightly(self, name: str) -> bool:
-        """Say whether an entry is what its name says; only who has the secret can make one that is."""
+        """Say whether an entry matches its name; only a holder of the secret can make such an entry."""
         return name.startswith(f"{self.read(name).digest(self.secret)}.")
 
     def entries(self) -> Iterator[Held]:
-        """Yield all entries, which stay in their files; one that is taken back meanwhile is none."""
+        """Yield all entries, which stay in their files; entries withdrawn meanwhile are left out."""
         for name in self.names():
             if (entry := self._there(name)) is not None:
                 yield entry
 
 
 def read_entry(address: str) -> Entry:
-    """Return the entry at an address. Raises UserError when it is damaged or of another version."""
+    """Return the entry at an address. Raises UserError if it is damaged or has another version."""
     damaged = _damaged(address)
 
     def columns(schema: pa.Schema) -> list[str]:
@@ -365,9 +363,9 @@ def read_entry(address: str) -> Entry:
 
 
 def write_entry(address: str, about: Mapping[str, Any], tables: Iterable[pa.Table]) -> Entry | None:
-    """Write an entry whose rows come in several tables, as one file; no more than a row group is held.
+    """Write an entry whose rows come in several tables as one file; at most a row group is in memory.
 
-    Returns the entry where it has no more rows than that.
+    Returns the entry if it has no more rows than that.
     """
     schema, is_one = _of(about), True
     with files.open_write(address, private=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -388,7 +386,7 @@ def _of(about: Mapping[str, Any]) -> pa.Schema:
 
 
 def digest_of(address: str, secret: bytes) -> tuple[str, int]:
-    """Return the digest of the entry at an address, and how many documents it has, without holding it whole."""
+    """Return the digest and the number of documents of the entry at an address, without holding it in memory."""
     schema, rows = read_rows(address, _damaged(address))
     if rows <= _ROWS_AT_ONCE:
         return read_entry(address).digest(secret), rows
@@ -423,7 +421,7 @@ def _damaged(address: str) -> str:
 
 
 def _about_of(address: str, schema: pa.Schema) -> dict[str, Any]:
-    """Return of what an entry is, by its file's schema."""
+    """Return the origin of an entry, from its file's schema."""
     damaged = _damaged(address)
     with sound(damaged):
         data = schema.metadata[_ABOUT]
@@ -443,7 +441,7 @@ def _about_of(address: str, schema: pa.Schema) -> dict[str, Any]:
 
 
 def _checked(table: pa.Table, damaged: str) -> pa.Table:
-    """Return the rows of an entry as they have to be."""
+    """Return the rows of an entry in their required types."""
     with sound(damaged):
         rows = table.replace_schema_metadata(None).cast(ROWS)
         numbers = [rows[name].to_numpy() for name in ("tokens", *READINGS)]

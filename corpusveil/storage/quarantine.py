@@ -1,4 +1,4 @@
-"""Rows that could not be read, set aside among the private records: one JSON line each, with what stood there."""
+"""Unreadable rows, set aside among the private records: one JSON line for each, with its content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _address(records: Records, record_name: str) -> str:
 
 
 class Quarantine:
-    """A context in which one task sets rows aside. The file appears, complete, when the context ends well."""
+    """A context in which one task sets rows aside. The complete file appears if the context ends without an error."""
 
     def __init__(self, records: Records, record_name: str) -> None:
         self._url = _address(records, record_name)
@@ -49,11 +49,11 @@ class Quarantine:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
         if kind is None and self._file is None:
-            files.remove(self._url)  # of an earlier content of the input
+            files.remove(self._url)  # from an earlier content of the input
 
     @staticmethod
     def join(records: Records, pieces: Sequence[str], whole: str) -> None:
-        """Join what the pieces of a shard set aside."""
+        """Join the rows that the pieces of a shard set aside."""
         addresses = [address for piece in pieces if files.exists(address := _address(records, piece))]
         target = _address(records, whole)
         if not addresses:
@@ -70,5 +70,5 @@ class Quarantine:
 
     @staticmethod
     def drop(records: Records, piece: str) -> None:
-        """Remove what a piece set aside, once it is joined."""
+        """Remove the rows that a piece set aside, after they are joined."""
         files.remove(_address(records, piece))

@@ -1,4 +1,4 @@
-"""The private records of a run: what was done to each shard, and what was counted. Never part of the release."""
+"""The private records of a run: the work on each shard, and its counts. Never part of the release."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 
 RUN_VERSION = 2
-"""The form of a run's records; those without a version are of before documents were identified by their corpus."""
+"""The format of a run's records; those without a version are older than the identification by corpus."""
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 
 
 class Record(BaseModel):
-    """What one file of the records says: read strictly, and written in the order of its fields.
+    """The content of one file of the records: read strictly, and written in the order of its fields.
 
-    A field that was added later has a default, and one that is not set is not written.
+    Fields that were added later have defaults, and unset fields are not written.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return it as JSON values."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     def data(self) -> bytes:
@@ -35,7 +35,7 @@ class Record(BaseModel):
 
     @classmethod
     def of(cls, data: bytes) -> Self | None:
-        """Return what JSON text says, None where that is not of this kind."""
+        """Return the record of a JSON text, None if it is not of this kind."""
         try:
             return cls.model_validate_json(data)
         except ValidationError:
@@ -54,7 +54,7 @@ Line = Annotated[str, AfterValidator(_one_line)]
 
 
 class Run(Record):
-    """``run.json``: what a run makes of what; the records of a run are of this version."""
+    """``run.json``: input and output of a run, and the version of its records."""
 
     version: int | None = None
     release: str
@@ -69,7 +69,7 @@ class Run(Record):
 
 
 class Counted(Record):
-    """What was counted in a shard, or in all of them."""
+    """The counts of a shard, or of all shards."""
 
     documents: int
     tokens_written: int
@@ -84,7 +84,7 @@ class Counted(Record):
 
 
 class Totals(Counted):
-    """``totals.json``: what was counted in all shards, how many documents were copies, and seconds of work."""
+    """``totals.json``: the counts of all shards, the number of copies, and seconds of work."""
 
     copies: dict[str, int] | None = None
     seconds: float
@@ -99,7 +99,7 @@ class Source(Record):
 
 
 class Made(Record):
-    """The output of a task: the SHA-256 of its content, and the BLAKE2b of the file as it lies there."""
+    """The output of a task: the SHA-256 of its content, and the BLAKE2b of the stored file."""
 
     name: str
     sha256: str
@@ -111,7 +111,7 @@ _Columns = tuple[str, int, int | None, str, str | None, list[str]]
 
 
 class Shard(Record):
-    """``shards/*``: a task that is done. ``task`` is key, first row, last row and columns; ``ledger`` covers it."""
+    """``shards/*``: a finished task. ``task`` is key, first row, last row and columns; ``ledger`` covers it."""
 
     release: str
     task: _Columns | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas]
@@ -124,13 +124,13 @@ class Shard(Record):
 
 
 class Failed(Record):
-    """``failed/*``: what is wrong with the input of a task."""
+    """``failed/*``: the fault in the input of a task."""
 
     sentence: str
 
 
 class Beat(Record):
-    """``progress/*``: how far a task is."""
+    """``progress/*``: the progress of a task."""
 
     documents: int = 0
     tokens: int
@@ -154,20 +154,20 @@ class Records:
         return files.join(self.url, *parts)
 
     def close(self) -> None:
-        """Make the folder, on a disk closed to others, where there is none."""
+        """Make the folder, unless it exists; on a disk it is closed to other users."""
         if files.is_local(self.url):
             files.make_folder(files.absolute(self.url), private=True)
 
     def write(self, name: str, record: Record) -> None:
-        """Write one record, whole or not at all."""
+        """Write one record, completely or not at all."""
         files.write_bytes(self.address(name), self._text(record), private=self.private)
 
     def create(self, name: str, record: Record) -> bool:
-        """Write one record where none is yet; say whether this call did. Of several at once, one does."""
+        """Write one record unless it exists; say whether this call did. Only one of several parallel calls does."""
         return files.create_bytes(self.address(name), self._text(record), private=self.private)
 
     def read(self, name: str, kind: type[R]) -> R | None:
-        """Return one record, None when there is none. Raises BadRecordError when it is not of this kind."""
+        """Return one record, or None. Raises BadRecordError if it is not of this kind."""
         data = files.read_if_there(self.address(name))
         if data is None:
             return None
@@ -179,7 +179,7 @@ class Records:
         return record
 
     def remove(self, name: str) -> None:
-        """Remove one record if it is there."""
+        """Remove one record if it exists."""
         files.remove(self.address(name))
 
     def names(self, folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files at a store: read whole or not at all, shown when they are complete or not at all."""
+"""Files at a store: reads are complete or fail, and files appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from corpusveil.errors import StoreError, changed_while_read
 from corpusveil.storage.failures import told
 
 READ_BYTES = 8 << 20
-"""One request reads so much: large enough for throughput, small enough for the memory of a worker."""
+"""The bytes of one request: large enough for throughput, small enough for the memory of a worker."""
 PART_BYTES = 16 << 20
 """Smaller files are sent in one request, larger ones in parts of this size; S3 takes 10,000 parts, so 156 GiB."""
 ATTEMPTS = 3
 _DAMAGED = "FlexibleChecksumError"
-"""botocore's word for an answer without the checksum that it came with, which no client asks for again."""
+"""botocore's error for an answer that does not match its checksum, which no client requests again."""
 _STREAMED = {"s3"}
-"""Stores whose uploads in parts show nothing until they are committed, and nothing at all when discarded."""
+"""Stores whose multipart uploads show nothing until they are committed, and nothing if discarded."""
 _UNPINNED = {"gs", "abfs"}
-"""Stores whose clients read each part of a file from what is there at that moment."""
+"""Stores whose clients read each part of a file from the version at that moment."""
 _SHOWN_WHOLE = {"s3", "gs", "gcs", "abfs", "abfss", "az", "memory"}
-"""Stores that show what is sent in one call only when it is complete; elsewhere a file is moved to its name."""
+"""Stores that show the upload of one call only when it is complete; elsewhere a file is moved to its name."""
 
 
 def protocols(fs: Any) -> set[str]:
-    """Return the names of a file system's kind of address."""
+    """Return the protocol names of a file system."""
     return {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
 
 
 def shown_whole(fs: Any) -> bool:
-    """Say whether a store has no folders, and shows what is sent in one call only when it is complete."""
+    """Say whether a store has no folders, and shows the upload of one call only when it is complete."""
     return bool(protocols(fs) & _SHOWN_WHOLE)
 
 
 class RemoteReader(io.RawIOBase):
-    """A file at a store, of exactly the length that the store told when it was opened.
+    """A file at a store, with exactly the length that the store reported when it was opened.
 
-    An answer that is shorter or longer than what was asked for is asked for again, and refused when it stays so: some
-    clients take an empty answer for the end of the file. What was replaced meanwhile is refused too: the client of S3
-    says so, the others are asked after each answer what is there now.
+    An answer of another length than requested is requested again, and then refused: some clients interpret an empty
+    answer as the end of the file. A file that was replaced meanwhile is refused, too: S3's client reports it, and with
+    other clients the current version is checked after each answer.
     """
 
     def __init__(self, fs: Any, path: str, url: str) -> None:
@@ -65,7 +65,7 @@ class RemoteReader(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Say whether positions mean something: where the size is known."""
+        """Say whether the file can seek: if its size is known."""
         return self._size is not None
 
     def tell(self) -> int:
@@ -88,7 +88,7 @@ class RemoteReader(io.RawIOBase):
         return len(data)
 
     def readall(self) -> bytes:
-        """Read what is left."""
+        """Read the rest."""
         pieces = []
         while data := self._fetch(READ_BYTES):
             pieces.append(data)
@@ -138,15 +138,15 @@ class RemoteReader(io.RawIOBase):
 
 
 def _version(info: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what of a store's description of a file changes when it is written again."""
+    """Return the part of a store's description of a file that changes when it is written again."""
     return info.get("size"), info.get("generation"), info.get("etag")
 
 
 class RemoteWriter(io.RawIOBase):
     """A file at a store that appears, complete, with ``commit``; ``discard`` drops what was not committed.
 
-    What fits into one part is kept in memory and sent in one request. More goes to S3 in parts while it is written, and
-    to other stores from a file of the local disk.
+    Content that fits into one part is kept in memory and sent in one request. Larger content is sent to S3 in parts
+    during writing, and to other stores from a file on the local disk.
     """
 
     def __init__(self, fs: Any, path: str, url: str) -> None:
@@ -178,7 +178,7 @@ class RemoteWriter(io.RawIOBase):
         return len(view)
 
     def commit(self) -> None:
-        """Show the file. Raises WorkError when the store then has it in another length."""
+        """Show the file. Raises WorkError if its length at the store then differs."""
         with told(self._url, "written"):
             if self._parts is not None:
                 self._parts.close()
@@ -200,12 +200,14 @@ class RemoteWriter(io.RawIOBase):
                 self._fs.mv(where, self._path)
 
     def discard(self) -> None:
-        """Drop what was sent and not committed; after a commit nothing."""
+        """Discard what was sent and not committed; does nothing after a commit."""
         parts, self._parts = self._parts, None
         if parts is not None:
-            with contextlib.suppress(Exception):  # the store may be down: why the write failed is being told
+            with contextlib.suppress(
+                Exception
+            ):  # the store may be down; the reason of the failed write is already being raised
                 parts.discard()
-            parts.closed = True  # closing it, as its finaliser does, would send what is left
+            parts.closed = True  # closing it, as its finalizer does, would send the rest
         if self._spill is not None:
             self._spill.close()
             self._spill = None

@@ -1,4 +1,4 @@
-"""Shard tasks: what is scheduled, committed and resumed."""
+"""Shard tasks: the units that are scheduled, committed and resumed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOKED_AT = 16
 _UNEVEN = 1.25
 _PIECES_A_SLOT = 1.5
 _ABOUT_EQUAL = 24
-"""Bits of a size in bytes that are not looked at: 16 MiB."""
+"""Bits of a size in bytes that are ignored: 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ def plan(
     rows_per_task: int | None,
     slots: Callable[[], int] = lambda: 1,
 ) -> list[ShardTask]:
-    """Return one task a shard; several for a shard with more than ``rows_per_task`` (a multiple of 8,192) rows.
+    """Return one task for each shard; several for a shard with more than ``rows_per_task`` (a multiple of 8,192) rows.
 
-    Without ``rows_per_task`` a shard is split when it is large and would keep one of ``slots`` workers busy for longer
-    than its share of the work. How shards are split never changes what is written. ``suffix`` is that of the output
-    files, None for that of the input. Raises UserError for a wrong number of rows, and BadShardsError for shards whose
-    rows can't be counted.
+    Without ``rows_per_task``, a shard is split if it is large and would keep one of ``slots`` workers busy for longer
+    than its share of the work. Splitting never changes the output. ``suffix`` is that of the output files, None for
+    that of the input. Raises UserError for a wrong number of rows, and BadShardsError for shards whose rows cannot be
+    counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
         raise BadValueError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
@@ -84,12 +84,12 @@ def plan(
 
 
 def largest_first(tasks: Sequence[ShardTask]) -> list[ShardTask]:
-    """Return tasks in the order to begin them: no large one when all others are done; of about a size, as they came."""
+    """Return tasks in starting order: large tasks first; tasks of about the same size keep their order."""
     return sorted(tasks, key=lambda task: -(task.size >> _ABOUT_EQUAL))
 
 
 def _ranges(whole: ShardTask, form: str, rows_per_task: int) -> list[ShardTask]:
-    """Return the tasks of a shard, of so many rows each."""
+    """Return the tasks of a shard, of this many rows each."""
     with files.open_read(whole.url) as file:
         rows = formats.find(form).rows(file, whole.url)
     if rows <= rows_per_task:
@@ -99,7 +99,7 @@ def _ranges(whole: ShardTask, form: str, rows_per_task: int) -> list[ShardTask]:
 
 
 def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int, int]:
-    """Return into how many tasks the shards are split that are too large for one, by their numbers."""
+    """Return the number of tasks of each shard that is too large for one task, by shard number."""
     large = [number for number, shard in enumerate(shards) if shard.size >= SPLIT_FROM_BYTES]
     if not large or (workers := slots()) == 1:
         return {}
@@ -112,7 +112,7 @@ def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int,
 
 
 def _parts(whole: ShardTask, form: str, pieces: int) -> Iterator[ShardTask]:
-    """Yield the tasks of a shard: row ranges of about the same size, the last of all that is left."""
+    """Yield the tasks of a shard: row ranges of about the same size; the last has the remaining rows."""
     rows = math.ceil(_about_rows(whole.url, form) / pieces / BLOCK_ROWS) * BLOCK_ROWS if pieces > 1 else 0
     if not rows:
         yield whole
@@ -123,7 +123,7 @@ def _parts(whole: ShardTask, form: str, pieces: int) -> Iterator[ShardTask]:
 
 
 def _about_rows(url: str, form: str) -> int:
-    """Return how many rows a file has: as it says, or by the lines at its beginning."""
+    """Return the number of rows of a file: as declared, or estimated from the lines at its beginning."""
     found = formats.find(form)
     with files.open_read(url) as file:
         if found.seeks:
@@ -137,7 +137,7 @@ def _about_rows(url: str, form: str) -> int:
 
 
 class KeyedReader(io.RawIOBase):
-    """A file that computes a keyed BLAKE2b of all that is read from it."""
+    """A file that computes a keyed BLAKE2b of everything read from it."""
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:
         super().__init__()
@@ -162,13 +162,13 @@ class KeyedReader(io.RawIOBase):
         return len(data)
 
     def digest(self) -> str:
-        """Read what is left and return the digest of the whole file, hexadecimal."""
+        """Read the rest, and return the digest of the whole file, hexadecimal."""
         while not self._ended and self.read(RAW_BYTES):
             pass
         return self._state.hexdigest()
 
     def whole(self) -> IO[bytes]:
-        """Read everything and return the file itself, at its beginning, for forms that need one that seeks."""
+        """Read everything, and return the file itself at its beginning, for formats that need to seek."""
         self.digest()
         self._ended = True
         self._file.seek(0)
@@ -176,18 +176,18 @@ class KeyedReader(io.RawIOBase):
 
 
 def keyed_digest(url: str, key: bytes) -> str:
-    """Return the keyed digest of a file as it lies there."""
+    """Return the keyed digest of a stored file."""
     with files.open_read(url) as file:
         return KeyedReader(file, key).digest()
 
 
 def plain_digest(url: str) -> str:
-    """Return the BLAKE2b of a file as it lies there; of output only, which is public."""
+    """Return the BLAKE2b of a stored file; for output only, which is public."""
     return keyed_digest(url, b"")
 
 
 class CountingFile:
-    """A file that computes the BLAKE2b of all that is written to it, and knows whether anything was."""
+    """A file that computes the BLAKE2b of everything written to it, and records whether anything was."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -201,13 +201,13 @@ class CountingFile:
         return self._file.write(data)
 
     def end_shard(self, suffix: str) -> None:
-        """Make a shard of a form that ends so whole, also where nothing was written."""
+        """Finish a shard of a format that needs it, even if nothing was written."""
         if self._is_empty:
             self.write(compression.nothing(compression.codec_of(suffix)))
 
     @property
     def closed(self) -> bool:
-        """Say that it is open: whoever opened the file closes it."""
+        """Say that it is open: the opener closes the file."""
         return False
 
     def flush(self) -> None:

@@ -14,7 +14,7 @@ from corpusveil.storage.rows import JSON
 
 
 def _plain(value: Any) -> Any:
-    """Say in JSON what JSON has no form for."""
+    """Return JSON values for types that JSON lacks."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, (dt.datetime, dt.date, dt.time)):  # a time stamp of pandas
@@ -33,7 +33,7 @@ def as_json(column: pa.Array) -> list[bytes]:
 
 
 def as_strings(column: pa.Array) -> pa.Array:
-    """Return a kept column as large_string [N]: a string as it is, null as null, all else as its JSON text."""
+    """Return a kept column as large_string [N]: strings and nulls unchanged, other values as JSON text."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return column.cast(pa.large_string())
     values = [

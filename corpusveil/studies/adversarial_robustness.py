@@ -1,7 +1,7 @@
 """The study of adversarial robustness (N. Xu, Feyisetan, Aggarwal, Z. Xu, Teissier 2021).
 
-What ``studies.robustness`` has, over the study's grid: N_w and S_w of CMP and of truncated Gumbel, and how networks
-of three regimes stand a genetic attacker who replaces words through the mechanism.
+The work of ``studies.robustness`` over the study's grid: N_w and S_w of CMP and of truncated Gumbel, and the robustness
+of networks of three regimes against a genetic attacker who replaces words through the mechanism.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from corpusveil.studies.study_data import ONE_LIST, Needs, StudyData, WordSpace,
 from corpusveil.studies.task_figures import drawn_words
 
 ABOVE_FLOOR = 1e-3
-"""What is added to ln epsilon of a mechanism's floor: at the floor itself it is not defined."""
+"""Added to ln epsilon of a mechanism's floor, since the mechanism is not defined at the floor itself."""
 
 
 class RobustnessGrid(Grid):
-    """Keys of the grid beside those of every study. ``test_rows`` are the texts that are attacked."""
+    """Keys of the grid in addition to those of every study. ``test_rows`` is the number of attacked texts."""
 
     cmp_epsilons: tuple[Epsilon, ...] = Field(min_length=1)
     gumbel_log_epsilons: tuple[Finite, ...] = Field(min_length=1)
-    """ln epsilon; what is below the mechanism's floor in a space stands for the floor, as the study's least does."""
+    """ln epsilon; values below the mechanism's floor in a space mean the floor, like the study's smallest value."""
     regimes: tuple[Literal["normal", "augmented", "ibp"], ...] = Field(min_length=1)
     network_epochs: int = Field(ge=1)
     """Passes over the texts; ``epochs`` are those of word vectors."""
@@ -55,19 +55,19 @@ class RobustnessGrid(Grid):
     """Words of a text that are read."""
     kappa: float = Field(default=0.8, ge=0, le=1)
     reach: float = Field(default=1.0, gt=0, le=1)
-    """How much of the boxes of substitutes worst-case training has at last."""
+    """The final share of the boxes of substitutes in worst-case training."""
     substitutes: int = Field(ge=1)
     closeness: float = Field(default=1.0, gt=0)
-    """Substitutes are within so many times the median distance of the last of them."""
+    """Substitutes are within this many times the median distance of the last substitute."""
     variants: int = Field(default=VARIANTS, ge=1)
-    """Private versions of a text that are added to train on."""
+    """Private versions of a text that are added for training."""
     members: int = Field(ge=2)
     generations: int = Field(ge=1)
     words: int = Field(ge=2)
     runs: int = Field(ge=2)
 
     def points(self) -> list[tuple[str, float]]:
-        """Return mechanisms with what they are drawn over: epsilon, or ln epsilon."""
+        """Return mechanisms with their chart axis: epsilon, or ln epsilon."""
         return [
             *(("cmp", cmp_epsilon) for cmp_epsilon in self.cmp_epsilons),
             *(("truncated-gumbel", gumbel_log_epsilon) for gumbel_log_epsilon in self.gumbel_log_epsilons),
@@ -83,10 +83,10 @@ class AdversarialRobustness(Study):
         "Z. Xu, Teissier 2021)"
     )
     grid = RobustnessGrid
-    no_use_for = (*Study.no_use_for, "model", "encoder")  # it has networks of its own, and measures no similarity
+    no_use_for = (*Study.no_use_for, "model", "encoder")  # it uses separate networks, and measures no similarity
 
     def needs(self, grid: RobustnessGrid) -> Needs:
-        one = WordSpace(ONE_LIST, lists=0)  # nothing here walks along a list
+        one = WordSpace(ONE_LIST, lists=0)  # no mechanism here uses a list
         return Needs((one,), (), grid.dimensions, grid.epochs, grid.min_count)
 
     def cells(self, grid: RobustnessGrid, data: StudyData) -> list[Cell]:
@@ -143,7 +143,7 @@ class AdversarialRobustness(Study):
         noise: Noise,
         substitutes: Substitutes,
     ) -> Trained:
-        """Return the network of a cell; where it has no noise in it, the one that an earlier cell has left."""
+        """Return the network of a cell; a network without noise may come from an earlier cell."""
         regime: Regime = cell["regime"]
         plan = NetworkTraining(epochs=grid.network_epochs, kappa=grid.kappa, reach=grid.reach)
 
@@ -174,7 +174,7 @@ class AdversarialRobustness(Study):
 def space_of(space: Space, task: LabelledTexts) -> Space:
     """Return the space of the words that a task's texts have, as the study's vocabularies are those of its data.
 
-    Such a vocabulary tells which words the texts have: for measurements only, never for a release.
+    Such a vocabulary discloses which words the texts have: for measurements only, never for a release.
     """
     counted, _ = count_words(task.texts, task.pairs or ())
     vocabulary = set(space.vocabulary.words)

@@ -1,7 +1,7 @@
-"""Text that the dependencies ship as labelled tasks: what runs where no data set is given.
+"""Text that the dependencies ship, as labelled tasks for runs without a data set.
 
-Labels are those that the text has of itself: which article a passage is from (in the place of an author), whether it
-is news, whether one passage goes on with another. ``topics`` makes one more out of vectors, and is constructed.
+The labels are properties of the text: the article of a passage (in place of an author), whether it is news, whether one
+passage continues another. ``topics`` makes another label from vectors, which is constructed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from corpusveil.evaluation.utility.text_classifiers import averages
 from corpusveil.spaces import Space
 
 PASSAGE_WORDS = 40
-"""A passage is so many words, or more until its sentence ends."""
+"""The words of a passage, which continues until its sentence ends."""
 LONGEST = 10
-"""Articles whose passages are told apart."""
+"""The number of articles to distinguish."""
 TEST_SHARE = 0.25
 TOPICS = 10
 """Clusters, as in the studies' substitute for a second label."""
@@ -30,12 +30,12 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
-    """Cut a text into passages of whole sentences, each of so many words or a little more; the rest is left out."""
+    """Cut a text into passages of whole sentences, each of this many words or a few more; the rest is left out."""
     made: list[str] = []
     pending: list[str] = []
     for line in text.splitlines():
         if not line.strip() or line.lstrip().startswith(("=", "*", "#", "|", ":", "!", "{")):
-            continue  # headings, lists and tables are no prose
+            continue  # headings, lists and tables are not prose
         for sentence in _SENTENCE.split(line.strip()):
             pending += sentence.split()
             if len(pending) >= words:
@@ -45,7 +45,7 @@ def passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
 
 
 def articles() -> LabelledTexts:
-    """Passages of the longest articles of the encyclopedia, labelled by article; stands for authors."""
+    """Passages of the longest articles of the encyclopedia, labelled by article, in place of authors."""
     long = sorted(encyclopedia(), key=lambda text: (-len(text), text))[:LONGEST]
     rows = [(passage, f"article {number}") for number, text in enumerate(long) for passage in passages(text)]
     return _task("bundled-articles", rows)
@@ -60,7 +60,7 @@ def sources() -> LabelledTexts:
 
 
 def pairs() -> LabelledTexts:
-    """Two passages of one article, labelled by whether the second goes on where the first ends."""
+    """Two passages of one article, labelled by whether the second continues the first."""
     rng = np.random.default_rng(0)
     rows, second = [], []
     for text in encyclopedia():

@@ -1,4 +1,4 @@
-"""Cells of a grid: pieces of work with a name and options, done once, and recorded with what they cost."""
+"""Cells of a grid: pieces of work with a name and options, done once, and recorded with their cost."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One piece of a study. ``kind`` says what is done, ``options`` (names and JSON values) with what."""
+    """One piece of a study, of a ``kind``, with ``options`` (names and JSON values)."""
 
     kind: str
     options: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> Any:
-        """Return an option. Raises KeyError where the cell has none of this name."""
+        """Return an option. Raises KeyError if the cell does not have it."""
         return self.options[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return an option, or the default where the cell has none of this name."""
+        """Return an option, or the default if the cell does not have it."""
         return self.options.get(name, default)
 
     @property
@@ -53,11 +53,11 @@ def _short(value: Any) -> str:
 
 
 Work = Callable[[Cell], Mapping[str, Any]]
-"""What does a cell: returns names and JSON values, figures as plain numbers."""
+"""A function that does a cell: it returns names and JSON values, with figures as plain numbers."""
 
 
 class CellDone(Done):
-    """A cell that is done: what was found, and what it cost."""
+    """A finished cell: its results and its cost."""
 
     kind: str
     options: dict[str, Any]
@@ -68,7 +68,7 @@ class CellDone(Done):
 
 @dataclass(frozen=True, slots=True)
 class CellStage(Stage[CellDone]):
-    """Does cells, each in a process that opens the study's ground itself. ``made`` makes the function that works."""
+    """Does cells, each in a process that opens the study's data itself. ``made`` makes the function for cells."""
 
     name: ClassVar[str] = CELLS
 
@@ -78,14 +78,14 @@ class CellStage(Stage[CellDone]):
         return super(CellStage, self).is_mine(record, task) and record.options == dict(task.options)
 
     def __call__(self, task: Cell) -> None:
-        """Do a cell unless it is done. One that fails is noted, so that it stops no other."""
+        """Do a cell unless it is done. A failure is recorded, so that other cells continue."""
         try:
             super(CellStage, self).__call__(task)
         except WorkError as error:
             self.refuse(error, task)
 
     def make(self, task: Cell) -> dict[str, Any]:
-        """Do one cell. What a mechanism or measure refuses is a result too: it is shown with its sentence."""
+        """Do one cell. A refusal by a mechanism or measure is also a result, shown with its sentence."""
         _forget_peak()
         began = time.process_time()
         try:
@@ -102,7 +102,7 @@ class CellStage(Stage[CellDone]):
 
 
 def finite(value: Any) -> Any:
-    """Return JSON values with None for what is no number: JSON has no other word for it."""
+    """Return JSON values with None for NaN and infinity, which JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def _forget_peak() -> None:
-    """Let the kernel count the peak of resident memory anew, where it can."""
+    """Let the kernel reset the peak of resident memory, if it can."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
@@ -128,7 +128,7 @@ def _forget_peak() -> None:
 
 
 def _peak() -> int:
-    """Return the peak of resident memory in bytes: since it was forgotten, elsewhere since the process started."""
+    """Return the peak of resident memory in bytes since the reset, or on other systems since the process started."""
     try:
         told = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
     except OSError:
@@ -138,11 +138,11 @@ def _peak() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What cells found. Figures are means over what a selection leaves open, such as seeds."""
+    """The results of cells. Figures are means over the options that a selection leaves open, such as seeds."""
 
     records: Sequence[Mapping[str, Any]]
     failed: tuple[str, ...] = ()
-    """What is said of cells that have no record, since they failed."""
+    """The messages of cells without a record, which failed."""
 
     def where(self, kind: str | None = None, **options: Any) -> Results:
         """Return the cells of a kind whose options have these values; an option that a cell lacks is None."""
@@ -153,20 +153,20 @@ class Results:
         ])  # fmt: skip
 
     def values(self, measure: str) -> list[float]:
-        """Return a figure of every cell that has it, in the order of the cells."""
+        """Return a figure of every cell with this figure, in the order of the cells."""
         found = [record["result"].get(measure) for record in self.records]
         return [float(value) for value in found if value is not None]
 
     def mean(self, measure: str) -> float | None:
-        """Return the mean of a figure, None where no cell has it."""
+        """Return the mean of a figure, None if no cell has it."""
         values = self.values(measure)
         return float(np.mean(values)) if values else None
 
     def figure(self, measure: str) -> SeedMean | None:
         """Return mean, deviation and number of a figure over seeds; None where no cell has it.
 
-        Of several cells of one seed, such as several tasks, the mean is taken first: how tasks differ is no deviation.
-        Cells without a seed are each their own.
+        Several cells of one seed, such as several tasks, are averaged first: differences between tasks are not
+        deviations. Each cell without a seed counts separately.
         """
         of_seed: dict[Any, list[float]] = {}
         for number, one in enumerate(self.records):
@@ -181,7 +181,7 @@ class Results:
 
     @property
     def refused(self) -> list[str]:
-        """What mechanisms and measures refused, each sentence once."""
+        """The refusals of mechanisms and measures, each sentence once."""
         return list(
             dict.fromkeys(record["result"]["refused"] for record in self.records if "refused" in record["result"])
         )
@@ -206,7 +206,7 @@ class SeedMean:
         return cls(float(np.mean(values)), deviation, len(values))
 
     def __str__(self) -> str:
-        """Write it as tables have it."""
+        """Return it as in tables."""
         return _number(self.mean) if self.deviation is None else f"{_number(self.mean)} ± {_number(self.deviation)}"
 
 
@@ -224,9 +224,10 @@ def cells_over(kind: str, **axes: Iterable[Any]) -> list[Cell]:
 
 
 def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: Watch | None = None) -> Results:
-    """Do the cells that are not done yet; return what they found, in their order, and which of them failed.
+    """Do the unfinished cells; return the results in order, and the failed cells.
 
-    They are done in an order as good as random, so that what is done at any time says how long the rest will take.
+    The cells are done in a nearly random order, so that the finished cells show at any time how long the rest will
+    take.
     """
     if len({cell.record_name for cell in cells}) < len(cells):
         message = "two cells of the study are the same"

@@ -43,11 +43,11 @@ PAPER_F1 = {
 }
 """On SST-2."""
 FROM = 10.0
-"""From which base on collocations give more fluent text than words."""
+"""The base from which collocations give more fluent text than words."""
 
 
 class CollocationGrid(Grid):
-    """Keys of the grid beside those of every study."""
+    """Keys of the grid in addition to those of every study."""
 
     attacks: tuple[str, ...] = ()
     bundled_attacks: tuple[str, ...] = ()
@@ -59,19 +59,19 @@ class CollocationGrid(Grid):
     average_words: dict[str, Epsilon]
     neighbors_shown: int = Field(default=0, ge=0)
     read_first: bool = False
-    """Whether attackers also denoise first: a law for every number of units, minutes a cell but for those on lists."""
+    """Whether attackers also denoise first: a law for every number of units, minutes per cell except on lists."""
 
     @field_validator("also")
     @classmethod
     def _another(cls, also: tuple[GridMechanism, ...], info: ValidationInfo) -> tuple[GridMechanism, ...]:
         own = info.data.get("mechanism")
         if own is not None and own.name in [mechanism.name for mechanism in also]:
-            raise ValueError(f"{own.name} is already the mechanism of the whole grid; leave it out here")
+            raise ValueError(f"{own.name} is already the mechanism of the whole grid; do not name it here")
         return also
 
 
 class Collocated(Study):
-    """From a raw corpus to tables: counts, collocations, vectors, spaces, then strategies beside each other."""
+    """From a raw corpus to tables: counts, collocations, vectors, spaces, then a comparison of strategies."""
 
     name = "collocations"
     paper = "A Collocation-based Method for Addressing Challenges in Word-level Metric DP (Meisenbacher et al. 2024)"
@@ -166,14 +166,14 @@ class Collocated(Study):
         averages = [f"{name} {grid.average_words.get(name, 0):g}" for name in results.where("task").options("task")]
         notes = [
             f"Budget of a document: base times average words, {', '.join(averages)}.",
-            "Of pairs only the first text is perturbed.",
+            "In pairs, only the first text is perturbed.",
             "A text's topic is a constructed label (clusters of averaged vectors), and so is relative gain.",
         ]
         return Account(tables, tuple(_checks(results, grid, data)), charts, tuple(notes))
 
 
 def _average(name: str, grid: CollocationGrid) -> float:
-    """Return the average words of a data set's texts. Raises UserError where the grid has no such number."""
+    """Return the average words of a data set's texts. Raises UserError if the grid has no such number."""
     if name not in grid.average_words:
         raise UnsetError(
             f"average_words.{name}: the grid has no such number; add it to --config, from public knowledge."
@@ -189,7 +189,7 @@ def _corpus(data: StudyData) -> Table:
     totals = counted(data)
     number = read_artifact(data.address("collocations"), "collocations")["collocations"]
     rows = [(totals["documents"], totals["sentences"], totals["words"], number.get("2", 0), number.get("3", 0))]
-    note = "The paper: 2.5 million C4 texts, 3.02 million bigrams, 1.31 million trigrams, with no least count stated."
+    note = "The paper: 2.5 million C4 texts, 3.02 million bigrams, 1.31 million trigrams; it states no least count."
     return Table("The public corpus", ("documents", "sentences", "words", "bigrams", "trigrams"), rows, (note,))
 
 
@@ -252,16 +252,19 @@ def _of_attacks(results: Results) -> Table:
         "static, denoised first", "adaptive, denoised first", "best attacker",
     )  # fmt: skip
     notes = (
-        "A relative gain no better than that of constant classifiers is no success; it is of the adaptive attacker.",
-        "Denoised first: by the published law and the language model of the corpus.",
-        "A dash: what this strategy spends on a word depends on what a reader does not see.",
-        "Best attacker: of the four and the constant one, by their means over seeds.",
+        (
+            "Relative gain is that of the adaptive attacker. It is a success only above the relative gain of constant "
+            "classifiers."
+        ),
+        "Denoised first: with the published law and the language model of the corpus.",
+        "A dash: the share of a word under this strategy depends on something that a reader does not see.",
+        "Best attacker: the best of these four and the constant one, by the means over seeds.",
     )
     return Table("Attackers and utility together, macro F1", columns, rows, notes)
 
 
 def _best(of: Results, floor: float | None) -> tuple[Any, ...]:
-    """Return the attackers who denoise first, and the best of all, who is never below the constant one."""
+    """Return the attackers who denoise first, and the best of all attackers, never below the constant one."""
     measures = [f"attribute {mode}:macro_f1" for mode in MODES_OF_ATTACKERS]
     first = [f"attribute read {mode}:macro_f1" for mode in MODES_OF_ATTACKERS]
     known = [mean for mean in (floor, *(of.mean(measure) for measure in measures + first)) if mean is not None]
@@ -295,7 +298,7 @@ def _chart(results: Results, measure: str, title: str) -> Chart:
 
 
 def _all_above(pairs: Sequence[tuple[float | None, float | None]]) -> bool | None:
-    """Say whether the first of each pair is above the second; None where a figure is missing."""
+    """Say whether the first of each pair is above the second; None if a figure is missing."""
     known = [(one, other) for one, other in pairs if one is not None and other is not None]
     return all(one > other for one, other in known) if len(known) == len(pairs) else None
 

@@ -46,25 +46,25 @@ PAPER_PUC = {"syntf": 70.54, "cmp": 71.94, "truncated-gumbel": 78.26, "tem": 76.
 """IMDb, 50 dimensions, epsilon 1, alpha .5."""
 PAPER_R2 = 0.905
 FEWEST_POINTS = 15
-"""Three for each coefficient: fewer are fitted well whatever they are."""
+"""Three points for each coefficient: fewer points are always fitted well."""
 
 
 class ComparativeGrid(Grid):
-    """Keys of the grid beside those of every study."""
+    """Keys of the grid in addition to those of every study."""
 
     epsilons: tuple[Epsilon, ...] = Field(min_length=1)
     sizes: tuple[Annotated[int, Field(ge=2)], ...] = Field(min_length=1)
     """Dimensions of the vectors."""
     mechanisms: tuple[GridMechanism, ...] = Field(min_length=1)
     bag_of_words: tuple[str, ...] = ()
-    """Mechanisms that give a document's terms in no order, as published."""
+    """Mechanisms that return a document's terms without order, as published."""
     words: int = Field(ge=2)
     runs: int = Field(ge=2)
     alphas: tuple[Annotated[float, Field(ge=0, le=1)], ...] = ()
 
 
 class Comparative(Study):
-    """Accuracy, N_w, S_w, PP, CS, LOW and what is made of them, over mechanisms, dimensions and epsilons."""
+    """Accuracy, N_w, S_w, PP, CS, LOW and derived figures, over mechanisms, dimensions and epsilons."""
 
     name = "comparative-mldp"
     paper = "A Comparative Analysis of Word-Level Metric Differential Privacy (Meisenbacher et al. 2024)"
@@ -122,10 +122,16 @@ class Comparative(Study):
             _regression(results, grid, tasks),
         )
         notes = (
-            "Texts beforehand: lower case, words only, without stop words but 'not'; not lemmatised. All percentages.",
-            "English words: share of the words that the space has; what a mechanism over it writes is in it.",
-            f"Given in no order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
-            "PP of these: the share of words that are not among a text's private terms, each as often as it is there.",
+            (
+                "Preprocessing: lower case, words only, no stop words except 'not', not lemmatized. All figures are "
+                "percentages."
+            ),
+            (
+                "English words: the share of words that the space contains. A mechanism over this space writes only "
+                "such words."
+            ),
+            f"Texts without word order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
+            "PP of these: the share of words that are not among a text's private terms, counted with repetitions.",
         )
         return Account(tables, tuple(_checks(results, grid, data)), tuple(_charts(results, grid, tasks)), notes)
 
@@ -153,9 +159,9 @@ def words_only(text: str) -> str:
 
 
 def words_of(task: LabelledTexts, space: Space, count: int) -> npt.NDArray[np.int64]:
-    """Return random words of a data set that the space has, ids int64; each word as likely as any other.
+    """Return random words of a data set that the space has, ids int64; all words equally likely.
 
-    Raises UserError where it has none of them.
+    Raises UserError if the space has none of them.
     """
     known = np.unique(terms_of(task.texts, tokenizer_of(space.vocabulary)).words().ids)
     if not known.size:
@@ -176,9 +182,10 @@ def bags(texts: Sequence[str], release: Release, source: str) -> list[str]:
 
 
 def changed_in_bags(originals: Sequence[str], privates: Sequence[str]) -> float:
-    """Return the share of words that are not in the private bag, each as often as it is there; 0 of no words.
+    """Return the share of words that are not in the private bag, counted with repetitions; 0 without words.
 
-    By position it would be of the order of a bag, which says nothing: the same words in another order are no change.
+    A share by position would depend on the order of a bag, which has no meaning: the same words in another order are no
+    change.
     """
     lost = words = 0
     for original, private in zip(originals, privates, strict=True):
@@ -189,7 +196,7 @@ def changed_in_bags(originals: Sequence[str], privates: Sequence[str]) -> float:
 
 
 def _percent(results: Results, words: Results) -> dict[str, float | None]:
-    """Return the five metrics in percent; words' statistics are of their own cells."""
+    """Return the five metrics in percent; statistics of words come from separate cells."""
     means: dict[str, float | None] = {name: words.mean(name) for name in ("n_w", "s_w")}
     means |= {name: results.mean(name) for name in ("pp", "cs", "low")}
     return {name: None if value is None else 100 * value for name, value in means.items()}
@@ -207,7 +214,7 @@ def _rows(results: Results, task: str) -> Iterator[tuple[str, int, float, Result
 def score_of(
     accuracy: float | None, whole: float | None, five: Mapping[str, float | None], alpha: float
 ) -> float | None:
-    """Return PUC, everything in percent; None where a metric is missing or out of its range (a cosine below 0)."""
+    """Return PUC, everything in percent; None if a metric is missing or out of its range (a cosine below 0)."""
     values = [five[name] for name in METRICS]
     if accuracy is None or not whole or any(value is None or not 0 <= value <= 100 for value in values):
         return None
@@ -312,7 +319,7 @@ def _checks(results: Results, grid: ComparativeGrid, data: StudyData) -> Iterato
                 f"{name}, {size} dimensions: PP falls with epsilon {readings.side_by_side(shared, 0)}",
                 f"{readings.side_by_side((quoted[int(epsilon)] for epsilon in shared), 1)} at 300",
                 readings.side_by_side(percent, 1), readings.is_rising(percent[::-1]),
-                f"{differs}; how far an epsilon goes depends on the scale of the vectors",
+                f"{differs}; the effect of an epsilon depends on the scale of the vectors",
             )  # fmt: skip
     for task in tasks:
         whole = results.where("baseline", task=task).mean("original-original:accuracy")

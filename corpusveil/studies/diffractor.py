@@ -1,4 +1,4 @@
-"""The study of 1-Diffractor (Meisenbacher, Chevli, Matthes 2024): lists beside mechanisms on vectors."""
+"""The study of 1-Diffractor (Meisenbacher, Chevli, Matthes 2024): lists compared with mechanisms on vectors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SPACES = {
     "L1": WordSpace("L1", embeddings=0, lists=2),
     "L2": WordSpace("L2", embeddings=1, lists=1),
 }
-"""Lists an embedding: one of each, two of each, one of the first."""
+"""Lists per embedding: one of each, two of each, one of the first."""
 SECONDS_A_DAY = 86_400
 _MADE = "00" * 32
 PAPER_CS = {
@@ -53,10 +53,10 @@ PAPER_MIB = {"diffractor-geometric": 0.05, "cmp": 207, "vickrey-cmp": 170, "tem"
 
 
 class DiffractorGrid(ReadFirstGrid):
-    """Keys of the grid beside those of every study."""
+    """Keys of the grid in addition to those of every study."""
 
     similarity: tuple[str, ...] = ()
-    """Tasks whose texts similarity is measured on."""
+    """Tasks on whose texts similarity is measured."""
     attacks: tuple[str, ...] = ()
     bundled_attacks: tuple[str, ...] = ()
     epsilons: tuple[Epsilon, ...] = Field(min_length=1)
@@ -70,7 +70,7 @@ class DiffractorGrid(ReadFirstGrid):
 
     @property
     def shown(self) -> list[float]:
-        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        """All epsilons in tables, including those of single mechanisms."""
         return all_epsilons(self.epsilons, self.beside)
 
 
@@ -165,7 +165,7 @@ class Diffractor(Study):
 def _attacked(
     task: LabelledTexts, rows: list[int], found: list[str], data: StudyData, seed: int, prefix: str = ""
 ) -> dict[str, float]:
-    """Return how a classifier of the original texts does on test rows that have these texts."""
+    """Return the scores of a classifier of the original texts on test rows with these texts."""
     texts = list(task.texts)
     for row, text in zip(rows, found, strict=True):
         texts[row] = text
@@ -177,7 +177,7 @@ def _seeds(kind: str, tasks: list[str], at: Mapping[str, Any], seeds: int) -> li
 
 
 def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str, float]:
-    """Time the perturbation of random words and measure what memory it takes, tables and lists made before apart."""
+    """Measure time and memory of the perturbation of random words, without tables and lists made before."""
     import tracemalloc
 
     ids = np.random.default_rng(0).integers(len(mechanism.space), size=words).astype(np.int32)
@@ -204,7 +204,7 @@ def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str,
 
 
 def _labels(results: Results) -> list[tuple[str, str, str]]:
-    """Return mechanisms, spaces, and what tables call both."""
+    """Return mechanisms, spaces, and their names in tables."""
     pairs = dict.fromkeys(
         (record["options"]["mechanism"], record["options"]["space"])
         for record in results.records
@@ -223,15 +223,18 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
         for name in ("original-original:accuracy", "original-original:floor")
     )
     notes = (
-        f"Tasks: {', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: {whole - floor:.1f} to lose.",
+        (
+            f"Tasks: {', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: at most {whole - floor:.1f} can "
+            "be lost."
+        ),
         "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
     )
-    title = "Utility drop: accuracy on original less on private texts, in points, mean over tasks"
+    title = "Utility drop: accuracy on original texts minus accuracy on private texts, in points, mean over tasks"
     return Table(title, ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.shown)), rows, notes)
 
 
 def drop(results: Results, mechanism: str, space: str, epsilon: float, tasks: list[str]) -> float | None:
-    """Return the mean over tasks of what is lost, in points."""
+    """Return the mean loss over tasks, in points."""
     lost = []
     for task in tasks:
         whole = results.where("baseline", task=task).mean("original-original:accuracy")
@@ -252,7 +255,7 @@ def _words(results: Results, grid: DiffractorGrid) -> Table:
                 for epsilon in grid.shown
             ]
             rows.append((label, title, *some))
-    note = f"{grid.words} random words, {grid.runs} runs; exact where there is a law, but for Gumbel."
+    note = f"{grid.words} random words, {grid.runs} runs; exact where there is a law, except for Gumbel."
     return Table(
         "Plausible deniability", ("mechanism", "", *(f"ε {epsilon:g}" for epsilon in grid.shown)), rows, (note,)
     )
@@ -299,9 +302,9 @@ def _speeds(results: Results) -> Table:
         shown = [None if day is None else f"{day:.3g}" for day in days]
         rows.append((label, *shown, mib, None if each is None else round(each), first))
     notes = (
-        "Random words of the vocabulary: median of some repeats on one thread of work.",
-        "Whole texts: from text to text, the mean of all cells; stop words and unknown words are left in them.",
-        "Memory by tracemalloc, without what compiled code allocates by itself; lists and vectors were there before.",
+        "Random words of the vocabulary: the median of repeats on one thread.",
+        "Whole texts: time from text to text, mean of all cells; the texts include stop words and unknown words.",
+        "Memory is measured by tracemalloc. It excludes what compiled code allocates, and the lists and vectors.",
     )
     columns = ("mechanism", "tokens a day", "of whole texts", "MiB for these words", "bytes a word", "first call, s")
     return Table("Efficiency", columns, rows, notes)
@@ -319,7 +322,7 @@ def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
 
     return (
         Chart("Accuracy, private to private", "accuracy", lines("task", "private-private:accuracy"), 1.0),
-        Chart("Words that come back unchanged", "N_w", lines("words", "n_w"), 1.0),
+        Chart("Words that stay unchanged", "N_w", lines("words", "n_w"), 1.0),
     )
 
 
@@ -327,7 +330,7 @@ def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:
     yield from profile("1-diffractor").lines()
     if grid.read_first:
         text = "--corpus" if data.sources.corpus else "the text that the dependencies ship"
-        yield f"Denoised first: releases by {', '.join(grid.read_first)}, by a language model of {text}."
+        yield f"Denoised first: releases of {', '.join(grid.read_first)}, with a language model of {text}."
 
 
 def _checks(results: Results, grid: DiffractorGrid, data: StudyData) -> Iterator[Check]:
@@ -352,7 +355,7 @@ def _checks(results: Results, grid: DiffractorGrid, data: StudyData) -> Iterator
         f"{readings.side_by_side(PAPER_CS[name][at] for name, _ in two)}{'' if at == low else f' at {at:g}'}",
         readings.side_by_side(pair),
         None if None in pair else pair[0] > pair[1],  # type: ignore[operator]
-        f"equal epsilon is no equal promise: their metrics differ; {differs}",
+        f"equal epsilons are not equal guarantees, since the metrics differ; {differs}",
     )
     tasks, slack = results.where("task").options("task"), readings.largest_error(grid.test_rows)
     known = Results([record for task in tasks for record in results.where("baseline", task=task).records])

@@ -18,7 +18,7 @@ from corpusveil.studies.study import Grid, Study
 def read_grid(study: Study, *, quick: bool = False, file: str | None = None) -> Grid:
     """Return the grid of a study: whole, or small; keys of ``file`` (TOML) replace others.
 
-    Raises UserError that names file and key for what is unknown or out of range.
+    Raises UserError, which names file and key, for an unknown key or a value out of range.
     """
     own = f"{study.name}.toml"
     shipped = tomllib.loads((resources.files(__package__) / own).read_text(encoding="utf-8"))

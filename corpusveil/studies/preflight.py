@@ -1,4 +1,4 @@
-"""What the user gives a study, looked at before anything takes long: what is wrong is told within seconds."""
+"""A check of a study's inputs before any slow work: faults are reported within seconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEEDS_TORCH = "needs PyTorch and transformers: pip install 'corpusveil[transform
 
 
 def absolute(sources: Sources) -> Sources:
-    """Return sources with absolute paths: the same folder is the same study, and workers have folders of their own."""
+    """Return sources with absolute paths: the same folder is the same study, and workers have other working folders."""
 
     def of(path: str | None) -> str | None:
         return None if path is None else files.absolute(path)
@@ -54,7 +54,7 @@ def absolute(sources: Sources) -> Sources:
 
 
 def check_sources(study: Study, data: StudyData) -> None:
-    """Raise UserError for a source that the study has no use for, that is not there, or that the output lies in."""
+    """Raise UserError for a source that the study does not use, that is missing, or that contains the output."""
     sources, needs = data.sources, data.needs
     for name in study.no_use_for:
         if getattr(sources, name) != getattr(Sources(), name):
@@ -86,7 +86,7 @@ def check_sources(study: Study, data: StudyData) -> None:
 
 
 def _refuse_inside(output: str, inputs: Sequence[str]) -> None:
-    """Raise UserError where the output would be read as an input: it lies in it, or a glob fits what is written."""
+    """Raise UserError if the output would be read as an input: it is inside the input, or a glob matches it."""
     for url in inputs:
         if lies_in_input(output, url, ("study.json",)):
             raise OverlapError(f"--output {output}: this is in {url}, which is read; choose another folder.")
@@ -108,7 +108,7 @@ def _check_model(name: str) -> None:
 
 
 def check_sets(cells: Sequence[Cell], grid: Grid, data: StudyData) -> None:
-    """Read the data sets of all cells once. Raises UserError for what is no data set."""
+    """Read the data sets of all cells once. Raises UserError for an invalid data set."""
     names = [*(cell.get("task") for cell in cells), *(cell.get("collection") for cell in cells)]
     for name in dict.fromkeys(names):
         if name not in (None, JUDGED, BUNDLED):

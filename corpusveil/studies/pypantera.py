@@ -36,30 +36,30 @@ from corpusveil.transforms.release import Release
 
 
 class PypanteraGrid(ReadFirstGrid):
-    """Keys of the grid beside those of every study."""
+    """Keys of the grid in addition to those of every study."""
 
     epsilons: tuple[Epsilon, ...] = Field(min_length=1)
     """Of a word, in each variant."""
     mechanisms: tuple[GridMechanism, ...] = Field(min_length=1)
     searched: tuple[str, ...] = ()
-    """Data sets whose texts are searched for known items, where no judged collection is given."""
+    """Data sets whose texts are searched for known items, if no judged collection is given."""
     bundled_searched: tuple[str, ...] = ()
     searches: tuple[SearchName, ...] = Field(min_length=1)
     queries: int = Field(ge=1)
-    """Of known-item search; each of so many"""
+    """Queries of known-item search, each with this many"""
     terms: int = Field(ge=1)
     documents: int = Field(ge=10)
-    """At most so many are searched for known items."""
+    """The most texts that are searched for known items."""
     variants: int = Field(ge=1)
     """Of each query."""
     depth: int = Field(ge=1)
     """Results of a variant in a judged collection,"""
     known_item_depth: int = Field(ge=1)
-    """and among known items, which are so few that the pools of 100 would be all of them."""
+    """and among known items, which are so few that pools of 100 would contain all of them."""
 
     @property
     def shown(self) -> list[float]:
-        """All epsilons that tables have, those that mechanisms have of their own among them."""
+        """All epsilons in tables, including those of single mechanisms."""
         return all_epsilons(self.epsilons, self.mechanisms)
 
     @property
@@ -71,7 +71,7 @@ class PypanteraGrid(ReadFirstGrid):
 
 
 class Pypantera(Study):
-    """Classifiers of original text that meet private text, and search with several variants of a query."""
+    """Classifiers of original text tested on private text, and search with several variants of a query."""
 
     name = "pypantera"
     paper = "pyPANTERA: A Python Package for Natural Language Obfuscation (De Faveri, Faggioli, Ferro 2024)"
@@ -151,7 +151,7 @@ def _searched(cell: Cell, grid: PypanteraGrid, data: StudyData) -> SearchCollect
 
 
 def classified(data: StudyData, grid: PypanteraGrid, name: str, texts: list[str], seed: int) -> dict[str, float]:
-    """Return how a classifier of the original texts does on the test rows of other texts."""
+    """Return the scores of a classifier of the original texts on the test rows of other texts."""
     task = data.task(name, grid.train_rows, grid.test_rows)
     if task.pairs is not None:
         raise DataError(
@@ -167,14 +167,14 @@ def classified(data: StudyData, grid: PypanteraGrid, name: str, texts: list[str]
 
 @functools.lru_cache(maxsize=2)
 def _trained(data: StudyData, name: str, train_rows: int, test_rows: int, seed: int) -> Predictor:
-    """Train once a process: this study trains on nothing private, so the classifier is the same in all cells."""
+    """Train once per process: this study trains on original text only, so the classifier is the same in all cells."""
     task = data.task(name, train_rows, test_rows)
     train, _ = task.train_and_test(seed)
     return data.model.fit(task.take(train), seed)
 
 
 def plain(of: SearchCollection, grid: PypanteraGrid, data: StudyData, collection: str, seed: int) -> dict[str, float]:
-    """Return what the original queries find, and as a floor what random words of the space find in their place."""
+    """Return the results of the original queries, and as a floor those of random words of the space in their place."""
     depth = grid.depth_of(collection)
     same = Variants(of.queries, tuple((query,) for query in of.queries), 0.0, "word")
     figures = found_with(of, same, depth)
@@ -209,32 +209,33 @@ def found_with(of: SearchCollection, variants: Variants, depth: int) -> dict[str
 
 def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
     yield from profile("pypantera").lines()
-    yield "Texts and queries are prepared before they are privatized, so here, too, terms with a digit are taken out."
+    yield "Texts and queries are preprocessed before they are privatized, so terms with a digit are removed here, too."
     stand_in = ", ".join(data.names(grid.tasks, grid.bundled))
     yield (
-        f"{stand_in} stands in for the tweets, {data.model.name} for Twitter-roBERTa; of the accuracies we know no "
-        "figure of the paper, so none is compared."
+        f"{stand_in} stands in for the tweets, {data.model.name} for Twitter-roBERTa; we know no accuracy from the "
+        "paper, so none is compared."
     )
     yield (
-        f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word they promise "
-        f"{grid.variants} e together, the column r ε. Their number and {grid.depth} results each are our choice."
+        f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word, their "
+        f"guarantee together is {grid.variants} e, the column r ε. The number of variants and of results "
+        f"({grid.depth} each) are our choice."
     )
     if grid.read_first:
         text = "--corpus" if data.sources.corpus else "the text that the dependencies ship"
         yield (
             f"Denoised before the search: variants of {', '.join(grid.read_first)}, by a language model of {text}. "
-            "Bundled passages are of that text, so that there the model has read what is searched."
+            "Bundled passages come from that text, so the model has read the passages that are searched."
         )
     if set(_collections(grid, data)) <= {JUDGED}:
         return
     yield (
-        "Known-item search stands in for DL'19, whose passages and judgements are not here (--collection, --queries, "
+        "Known-item search replaces DL'19, whose passages and judgments were not given (--collection, --queries, "
         f"--qrels): {grid.queries} queries of {grid.terms} terms from first halves of texts, over the second halves. "
-        "Only words of the space are asked for, since others are not privatized."
+        "Queries contain only words of the space, since other words are not privatized."
     )
     yield (
-        f"A variant has {grid.known_item_depth} results there, not {grid.depth}: the documents are so few that the "
-        "pools would be all of them, with random words too. The rows 'random words' are the floor."
+        f"There, a variant has {grid.known_item_depth} results, not {grid.depth}: with so few documents, the pools "
+        "would contain all of them, even for random words. The rows 'random words' are the floor."
     )
 
 

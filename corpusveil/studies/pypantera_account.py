@@ -15,7 +15,7 @@ from corpusveil.studies.study import READ, Account, Chart, Check, Table
 from corpusveil.studies.study_data import StudyData
 
 TOGETHER = "together:"
-"""What names of figures begin with that are of all variants of a query, read together."""
+"""The prefix of figures for all variants of a query, combined into one text."""
 MEASURES = ("recall of R", "nDCG@10", "Jaccard", "cosine")
 PAPER: dict[str, dict[float, tuple[float, float, float, float | None]]] = {
     "cmp": {1: (0, 0, 0, 0.025), 10: (0.028, 0.052, 0.119, 0.225), 15: (0.292, 0.544, 0.460, 0.628),
@@ -27,18 +27,18 @@ PAPER: dict[str, dict[float, tuple[float, float, float, float | None]]] = {
 PLAIN = (0.498, 0.636)
 """Recall and nDCG@10 of the original queries."""
 NEAR = 0.8
-"""What share of the plain query's nDCG@10 counts as nearly as good; .564 of .636 is .89."""
+"""The share of the plain query's nDCG@10 that counts as nearly as good; .564 of .636 is .89."""
 SLACK = 0.02
-"""What recall and nDCG have to rise by: a few dozen known items tell no smaller difference."""
+"""The least rise of recall and nDCG: a few dozen known items cannot show smaller differences."""
 FLOOR_SLACK = 0.05
 APART = 0.1
-"""How far above random words the plain query's nDCG@10 has to be for a search to tell anything."""
+"""The least lead of the plain query's nDCG@10 over random words for a meaningful search."""
 SAME = 0.95
-"""Jaccard from which variants count as the original query."""
+"""The least Jaccard index at which variants count as the original query."""
 
 
 def account_of(results: Results, grid: Any, data: StudyData, notes: Sequence[str]) -> Account:
-    """Return what the study reports."""
+    """Return the report of the study."""
     tables = [_accuracies(results, grid, data)]
     for collection in results.where("plain").options("collection"):
         tables += [_search(results, grid, collection, search) for search in grid.searches]
@@ -48,7 +48,7 @@ def account_of(results: Results, grid: Any, data: StudyData, notes: Sequence[str
 
 
 def title_of(collection: str) -> str:
-    """Return what tables call a collection: known-item search is never called by the name of a judged one."""
+    """Return the name of a collection in tables: known-item search never has the name of a judged collection."""
     return "judged collection" if collection == JUDGED else f"known-item search in {collection}"
 
 
@@ -95,9 +95,9 @@ def _search(results: Results, grid: Any, collection: str, search: str) -> Table:
     first, _, client = search.partition("-")
     whole = known.mean(f"{search}:whole")
     sentence = (
-        f"Searched by {first}, ranked again by {client or first}; {known.mean('queries') or 0:.0f} queries, "
-        f"{known.mean('documents') or 0:,.0f} documents, {grid.variants} variants, {grid.depth_of(collection)} results "
-        f"of each. Of the queries' words {100 * (known.mean('known_words') or 0):.0f} % are in the space."
+        f"Searched by {first}, re-ranked by {client or first}; {known.mean('queries') or 0:.0f} queries, "
+        f"{known.mean('documents') or 0:,.0f} documents, {grid.variants} variants, {grid.depth_of(collection)} "
+        f"results of each. Of the queries' words {100 * (known.mean('known_words') or 0):.0f} % are in the space."
     )
     notes = [sentence, f"The plain query's recall@100 without a pool: {'-' if whole is None else f'{whole:.3f}'}."]
     if missing := known.mean("missing"):
@@ -106,7 +106,7 @@ def _search(results: Results, grid: Any, collection: str, search: str) -> Table:
 
 
 def _read(results: Results, grid: Any, collection: str) -> Table:
-    """Return what an engine learns and finds that searches with the variants, and with what it makes of them."""
+    """Return what an engine learns and finds with the variants, and with its denoised versions of them."""
     some = results.where("search", collection=collection)
     measures = {"jaccard": "Jaccard", "cosine": "cosine"} | {f"{search}:ndcg": search for search in grid.searches}
     rows: list[tuple[Any, ...]] = []
@@ -119,9 +119,12 @@ def _read(results: Results, grid: Any, collection: str) -> Table:
     titles = [title if measure in ("jaccard", "cosine") else f"nDCG@10, {title}" for measure, title in measures.items()]
     columns = ("queries", "ε", "r ε", *(f"{title}{kind}" for title in titles for kind in ("", ", read", ", together")))
     notes = (
-        "Read: the engine denoises every variant by the published law and public text, and searches with that.",
-        "nDCG@10 is of what the client ranks by the original query: what the engine brought into R decides it.",
-        "Together: of a query's variants it makes one text, by the product of their laws, and searches with that.",
+        "Read: the engine denoises every variant with the published law and public text, and searches with the result.",
+        "nDCG@10 is that of the client's ranking by the original query, so it depends on the documents in R.",
+        (
+            "Together: the engine merges the variants of a query into one text, by the product of their laws, and "
+            "searches with it."
+        ),
     )
     return Table(f"Read after denoising, {title_of(collection)}", columns, rows, notes)
 
@@ -159,7 +162,7 @@ def _checks(results: Results, grid: Any, data: StudyData) -> Iterator[Check]:
 
 
 def best_search(known: Results, searches: Sequence[str]) -> str | None:
-    """Return the search whose plain query has the highest nDCG@10, None where none is well above random words."""
+    """Return the search whose plain query has the highest nDCG@10, None if none is well above random words."""
     apart = {}
     for search in searches:
         plain, floor = known.mean(f"{search}:ndcg"), known.mean(f"random:{search}:ndcg")
@@ -173,7 +176,7 @@ def _differs(data: StudyData, collection: str, search: str) -> str:
     vectors = "given vectors" if data.sources.vectors else "word2vec of public text"
     engine = f"{data.encoder.label} for Contriever" if search == "dense" else f"{search} for Contriever"
     meant = f"{data.encoder.label} for MiniLM in the cosine"
-    return f"{texts}; {engine}; {meant}; {vectors} for GloVe: how far an epsilon goes depends on their scale"
+    return f"{texts}; {engine}; {meant}; {vectors} for GloVe: the effect of an epsilon depends on their scale"
 
 
 def _of_each(of: Results, known: Results, grid: Any, names: Sequence[str], differs: str) -> Iterator[Check]:
@@ -199,7 +202,7 @@ def _of_each(of: Results, known: Results, grid: Any, names: Sequence[str], diffe
         if 1 in grid.epsilons and None not in (*found_low, *floors):
             pairs = list(zip(found_low, floors, strict=True))
             yield Check(
-                f"{name} at epsilon 1 finds what random words find: recall of R, nDCG@10", "0.000 0.000",
+                f"{name} at epsilon 1 finds as much as random words: recall of R, nDCG@10", "0.000 0.000",
                 f"{readings.side_by_side(found_low, 3)} (random {readings.side_by_side(floors, 3)})",
                 all(one - floor <= FLOOR_SLACK for one, floor in pairs if one is not None and floor is not None),
                 differs,
@@ -207,7 +210,7 @@ def _of_each(of: Results, known: Results, grid: Any, names: Sequence[str], diffe
 
 
 def _between(of: Results, known: Results, grid: Any, names: Sequence[str], differs: str) -> Iterator[Check]:
-    """Yield what the paper says of mechanisms beside each other and beside the original query."""
+    """Yield the paper's claims on mechanisms compared with each other and with the original query."""
     plain = known.mean(names[1])
     top = max(grid.epsilons)
     best = of.where(mechanism="cmp", epsilon=top).mean(names[1])
@@ -221,7 +224,7 @@ def _between(of: Results, known: Results, grid: Any, names: Sequence[str], diffe
         yield Check(
             "At epsilon 1 custext finds more than cmp: recall of R",
             f"{PAPER['custext'][1][0]:.3f} {PAPER['cmp'][1][0]:.3f}", readings.side_by_side(pair, 3), pair[0] > pair[1],
-            f"equal epsilon is no equal promise: their metrics differ; {differs}",
+            f"equal epsilons are not equal guarantees, since the metrics differ; {differs}",
         )  # fmt: skip
     from_5 = [epsilon for epsilon in grid.epsilons if epsilon >= 5]
     means = [of.where(mechanism="tem", epsilon=epsilon).mean("jaccard") for epsilon in from_5]

@@ -1,4 +1,4 @@
-"""What is read off figures of studies: rising, above, learnt at all, within chance."""
+"""Readings of studies' figures: rising, above, learned at all, within chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from corpusveil.studies.cells import Results
 
 
 def is_rising(values: Iterable[float | None], slack: float = 0.0) -> bool | None:
-    """Say whether the last of some values is above the first by more than ``slack``; None where one is missing."""
+    """Say whether the last of some values is above the first by more than ``slack``; None if a value is missing."""
     known = list(values)
     if len(known) < 2 or known[0] is None or known[-1] is None:
         return None
@@ -17,21 +17,21 @@ def is_rising(values: Iterable[float | None], slack: float = 0.0) -> bool | None
 
 
 def is_above(first: float | None, second: float | None, slack: float) -> bool | None:
-    """Say whether one is above the other; None where one is missing, or where they are within the slack."""
+    """Say whether one value is above the other; None if one is missing, or if they are within the slack."""
     if first is None or second is None or abs(first - second) <= slack:
         return None
     return first > second
 
 
 def largest_error(texts: float) -> float:
-    """Return the largest standard error of a difference of two accuracies, each over so many texts."""
+    """Return the largest standard error of a difference of two accuracies, each over this many texts."""
     return math.sqrt(0.5 / texts)
 
 
 def learns(known: Results, texts: float, prefix: str = "", measure: str = "accuracy") -> bool:
-    """Say whether baselines are above the constant classifier by more than chance over so many texts.
+    """Say whether baselines are above the constant classifier by more than chance over this many texts.
 
-    Where they are not, there is nothing that noise could take, and a comparison of what is left tells nothing.
+    If they are not, noise cannot reduce them, and a comparison of the results has no meaning.
     """
     floors = {"accuracy": "floor", "macro_f1": "floor_macro_f1"}
     whole, floor = (known.mean(f"{prefix}original-original:{score}") for score in (measure, floors[measure]))

@@ -1,8 +1,8 @@
 """The classifier of the comparative analysis: embedding, LSTM, dropout, softmax (Meisenbacher et al. 2024), an extra.
 
 From the paper: batches of 64, at most 30 epochs, early stopping, the best weights kept, dropout 0.2. Our choice, since
-it is not stated: 128 units, Adam at 0.001, a tenth of the training rows to stop by, patience of 3 epochs, and vectors
-that are trained on.
+it is not stated: 128 units, Adam at 0.001, a tenth of the training rows for early stopping, patience of 3 epochs, and
+vectors that are trained further.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from corpusveil.evaluation.utility.text_classifiers import Predictor
 from corpusveil.spaces import Space
 
 LONGEST = 256
-"""Words of a text that are looked at."""
+"""The most words of a text."""
 HELD_BACK = 0.1
 
 
@@ -30,7 +30,7 @@ HELD_BACK = 0.1
 class Recurrent:
     """An LSTM over the space's vectors of a text's words; words that the space lacks share one vector of zeros.
 
-    The seed decides weights, order of rows, dropout and which rows are held back. Pairs are refused.
+    The seed decides weights, order of rows, dropout and held-out rows. Pairs are refused.
     """
 
     space: Space

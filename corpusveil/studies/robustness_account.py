@@ -1,4 +1,4 @@
-"""What the study of adversarial robustness reports: its tables, charts, and what the paper says beside."""
+"""The report of the study of adversarial robustness: its tables, charts, and comparison with the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAPER_CLEAN = {"normal": "89.5", "augmented": "88 to 90", "ibp": "81.0"}
 MEASURES = {"clean": "original", "private": "one private variant", "adversarial": "attacked"}
 ROUNDING = 1e-9
 GIVEN_UP = 0.03
-"""A network whose clean accuracy is no further than this above the constant answer's has learnt nothing."""
+"""A network whose clean accuracy is at most this far above that of the constant answer has learned nothing."""
 
 
 def account_of(results: Results, grid: Any, data: StudyData) -> Account:
@@ -47,8 +47,10 @@ def _curves(words: Results, grid: Any) -> Table:
             rows.append((of["task"], of["mechanism"], _written(of["mechanism"], result["epsilon"]), *figures))
     columns = ("words of", "mechanism", "at", "N_w", "deviation", "S_w", "deviation of S_w")
     note = f"{grid.runs:,} runs of each of {grid.words} random words; deviations are over the words."
-    floors = "Truncated Gumbel is not defined below a floor, which depends on the space: the least ln epsilon stands "
-    return Table("N_w and S_w over epsilon", columns, rows, (note, floors + "for it, as the study's 4.67 does."))
+    floors = (
+        "Truncated Gumbel is not defined below a floor, which depends on the space: the smallest ln epsilon is used "
+    )
+    return Table("N_w and S_w over epsilon", columns, rows, (note, floors + "instead, as 4.67 in the study."))
 
 
 def _written(mechanism: str, epsilon: float) -> str:
@@ -56,7 +58,7 @@ def _written(mechanism: str, epsilon: float) -> str:
 
 
 def curve_of(words: Results, mechanism: str) -> WordCurve:
-    """Return the curve that the cells of one task and mechanism make."""
+    """Return the curve of the cells of one task and mechanism."""
     results = [record["result"] for record in words.where(mechanism=mechanism).records if "n_w" in record["result"]]
     points = [
         WordStatistics(result["n_w"], result["n_w_deviation"], result["s_w"], result["s_w_deviation"], None, None, 1, 1)
@@ -97,14 +99,18 @@ def _attacked(attacks: Results, mechanism: str) -> Table:
 
 
 def _raised(attacks: Results) -> str:
-    """Say which places of the grid are below what the mechanism is defined at, and what stands for each."""
+    """Say which places of the grid are below the mechanism's floor, and which value replaces each."""
     sentences = []
     for task in attacks.options("task"):
         for at in attacks.options("at"):
             epsilon = attacks.where(task=task, at=at).mean("epsilon")
             if epsilon is not None and math.log(epsilon) > at + ROUNDING:
                 sentences.append(f"{at:g} is {math.log(epsilon):.2f} in {task}")
-    return f"Of ln ε {', '.join(sentences)}: the least there is in the space." if sentences else ""
+    return (
+        f"Of ln ε {', '.join(sentences)}: the smallest at which the mechanism is defined in the space."
+        if sentences
+        else ""
+    )
 
 
 def _clean(attacks: Results, grid: Any) -> Table:
@@ -119,8 +125,8 @@ def _clean(attacks: Results, grid: Any) -> Table:
     more = () if whole else (f"within {grid.reach:g} of the boxes",)
     columns = ("task", "trained", "original", "certified", *more, "constant", "paper, IMDb")
     certain = f"Certified: no allowed substitution (up to {grid.substitutes} nearest words) changes the answer. It "
-    certain += "says nothing of words that a mechanism draws beyond them."
-    notes = (certain, f"Variants of the augmented network are those of {mechanism} at {at:g}.")
+    certain += "says nothing about words that a mechanism draws beyond these."
+    notes = (certain, f"The augmented network is trained on variants by {mechanism} at {at:g}.")
     return Table("Original texts, and what is certified", columns, rows, notes)
 
 
@@ -148,13 +154,14 @@ def _charts(results: Results, mechanism: str) -> Iterator[Chart]:
 
 
 def _notes(grid: Any) -> Iterator[str]:
-    yield "Vocabularies are the words of each task's texts, as in the study. That is for measuring only."
+    yield "Vocabularies are the words of each task's texts, as in the study. This is for measurement only."
     yield "Words without a vector are left out of texts, and the noise replaces words only."
     if grid.reach < 1 or grid.closeness < 1:
         yield (
-            f"Worst-case training has boxes of {grid.reach:g} of their size, of substitutes within {grid.closeness:g} "
-            "times the median distance of the last. Nearest words of ordinary vectors are often opposites (good, bad), "
-            "and whole boxes of them leave a network nothing to tell apart."
+            f"Worst-case training uses boxes of {grid.reach:g} of their size, of substitutes within "
+            f"{grid.closeness:g} times the median distance of the last substitute. The nearest words of ordinary "
+            "vectors are often opposites (good, bad), and with whole boxes a network has nothing left to "
+            "distinguish."
         )
 
 
@@ -215,34 +222,34 @@ def _rising(some: Results, mechanism: str, column: int, differs: str) -> Check |
 
 
 def _given_up(some: Results) -> bool:
-    """Say whether the networks say one label whatever the text, so that attacks have nothing to turn."""
+    """Say whether the networks predict one label for every text, so that attacks have nothing to change."""
     clean, floor = some.mean("clean"), some.mean("floor")
     return clean is None or floor is None or clean - floor <= GIVEN_UP
 
 
 def _beside(some: Results, mechanism: str, slack: float, differs: str) -> Iterator[Check]:
-    """Compare ibp with augmented where the study has both, at its two most telling places."""
+    """Compare ibp with augmented where the study has both, at its two most informative places."""
     pairs = [some.where(regime=regime) for regime in ("ibp", "augmented")]
     if not all(len(pair) for pair in pairs):
         return
     known, places = PAPER[mechanism], some.options("at")
     useless = _given_up(pairs[0])
-    remark = "; ibp has learnt nothing here" if useless else ""
+    remark = "; ibp learned nothing here" if useless else ""
     half, place = half_standing(known), half_standing(_standing(pairs[1], places), pairs[1].mean("clean"))
     means = [None if place is None else pair.where(at=place).mean("adversarial") for pair in pairs]
     yield Check(
-        f"{mechanism}: where about half of what augmented gets right stands, more stands with ibp (ibp, augmented)",
+        f"{mechanism}: where augmented keeps about half of its accuracy under attack, ibp keeps more (ibp, augmented)",
         f"{readings.side_by_side(known[half], 1)} at {half:g}" if half is not None else "-",
         f"{_percent(means)} at {place:g}{remark}"
         if place is not None
-        else "about half stands at no epsilon of this run",
+        else "augmented keeps about half at no epsilon of this run",
         None if useless else readings.is_above(means[0], means[1], slack),
         differs,
     )
     last = max(places)
     means = [pair.where(at=last).mean("adversarial") for pair in pairs]
     yield Check(
-        f"{mechanism}: with the least noise more stands with augmented (ibp, augmented)",
+        f"{mechanism}: with the least noise, augmented keeps more (ibp, augmented)",
         f"{readings.side_by_side(known[max(known)], 1)} at {max(known):g}",
         f"{_percent(means)} at {last:g}{remark}",
         None if useless else readings.is_above(means[1], means[0], slack),

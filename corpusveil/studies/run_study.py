@@ -1,4 +1,4 @@
-"""Running a study: prepare, do the cells that are not done, and write what was found and what it cost."""
+"""Running a study: prepare, do the unfinished cells, and write results and costs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from corpusveil.studies.study_page import TABLES, write_account
 from corpusveil.studies.study_preparation import prepare_data
 
 CLUSTER = 100
-"""Cores of the cluster that the cost of a grid is stated for."""
+"""The cores of the cluster for which the cost of a grid is stated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Makes what does a cell, in any process. ``grid`` is JSON; its data are opened once a process."""
+    """Makes the function for cells, in any process. ``grid`` is JSON; its data are opened once per process."""
 
     study: str
     grid: str
@@ -63,20 +63,20 @@ class PreparedStudy:
 
     @property
     def left(self) -> list[Cell]:
-        """The cells that are not done."""
+        """The unfinished cells."""
         return [cell for cell in self.cells if self.stage.read(cell) is None]
 
     def done(self) -> Results:
-        """Return what the cells found that are done."""
+        """Return the results of the finished cells."""
         return Results([done.as_dict() for cell in self.cells if (done := self.stage.read(cell)) is not None])
 
 
 def prepare_study(
     study: Study, grid: Grid, sources: Sources, output: str, engine: Engine, watch: Watch | None = None
 ) -> PreparedStudy:
-    """Prepare a study in the folder ``output``: what is made once, and the list of its cells.
+    """Prepare a study in the folder ``output``: its shared artefacts, and the list of its cells.
 
-    With data of the user's the folder gets mode 0700 on a local disk, since figures of private data are private too.
+    With the user's data, the folder gets mode 0700 on a local disk, since figures of private data are private, too.
     """
     output, sources = files.absolute(output), absolute(sources)
     data = StudyData(output, sources, study.needs(grid))
@@ -92,14 +92,14 @@ def prepare_study(
 
 
 def is_private(sources: Sources) -> bool:
-    """Say whether figures are of data of the user's: they are private then, and so are networks and tables."""
+    """Say whether figures come from the user's data: then they are private, and so are networks and tables."""
     return any(url is not None for url in (sources.data, sources.collection, sources.queries))
 
 
 def lease_of(output: str, sources: Sources) -> lease.Lease:
     """Return the lease of a study's folder, which is made as private as its figures.
 
-    Raises WorkError where another run is in progress.
+    Raises WorkError if another run is in progress.
     """
     output = files.absolute(output)
     missing = files.missing_folders(output)
@@ -124,9 +124,9 @@ def _make_folders(output: str, *, private: bool) -> None:
 
 
 def run_study(prepared: PreparedStudy, engine: Engine, watch: Watch | None = None) -> tuple[Account, str]:
-    """Do the cells that are left, and write page, JSON and CSV; return what is reported and the page's address.
+    """Do the remaining cells, and write page, JSON and CSV; return the report and the page's address.
 
-    Raises WorkError where cells failed, after the report of all others is written.
+    Raises WorkError if cells failed, after writing the report of all others.
     """
     began = time.monotonic()
     left = len(prepared.left)
@@ -157,15 +157,15 @@ def run_study(prepared: PreparedStudy, engine: Engine, watch: Watch | None = Non
 
 
 def costs(results: Results, wall: float | None = None) -> Table:
-    """Return what cells took by kind: seconds, CPU seconds and memory, and the same work on a cluster."""
+    """Return the cost of cells by kind: seconds, CPU seconds and memory, and the same work on a cluster."""
     by_kind: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for record in results.records:
         by_kind[record["kind"]].append(record)
     rows = [(kind, *_cost(some)) for kind, some in by_kind.items()]
     rows.append(("all", *_cost(results.records)))
-    notes = [f"On {CLUSTER} cores: as many cells at once, each on one core; at least as long as the longest cell."]
+    notes = [f"On {CLUSTER} cores: as many cells in parallel, each on one core; at least the time of the longest cell."]
     if wall is not None:
-        notes.append(f"Wall time of this run, without what was prepared: {wall:.0f} s.")
+        notes.append(f"Wall time of this run, without preparation: {wall:.0f} s.")
     columns = ("cells", "number", "seconds a cell", "longest, s", "sum, s", "CPU s", "peak MiB", f"{CLUSTER} cores, s")
     return Table("What it took", columns, rows, tuple(notes))
 
@@ -182,7 +182,7 @@ def _cost(records: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
 
 
 def plan_lines(prepared: PreparedStudy) -> Iterator[str]:
-    """Say what is left to do, and how long it will take by the cells of each kind that are done."""
+    """Print the remaining work, and its estimated time from the finished cells of each kind."""
     done = prepared.done()
     took: dict[str, list[float]] = defaultdict(list)
     for record in done.records:
@@ -196,6 +196,6 @@ def plan_lines(prepared: PreparedStudy) -> Iterator[str]:
             seconds += many * float(np.mean(took[kind]))
             yield f"{kind}: {many:,} left, {np.mean(took[kind]):.1f} s for each finished cell."
         else:
-            yield f"{kind}: {many:,} left; none is done, so their time is not known."
+            yield f"{kind}: {many:,} left; none is finished, so their time is not known."
     if seconds:
         yield f"About {seconds:,.0f} core-seconds for the known kinds; divide by the cores of a cluster."

@@ -1,4 +1,4 @@
-"""What the study of pyPANTERA searches, and by what: known items of a data set, or a judged collection of the user."""
+"""The collections and engines of pyPANTERA's study: known items of a data set, or the user's judged collection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from corpusveil.studies.retrieval.trec import Passages, join_judgements, read_qr
 from corpusveil.studies.study_data import StudyData
 
 SearchName = Literal["bm25", "dense", "bm25-dense"]
-"""Who searches and, after the hyphen, who ranks again; one name alone does both, as in the study."""
+"""The engine and, after the hyphen, the re-ranking client; a single name does both, as in the study."""
 JUDGED = "judged"
 """The collection of ``--collection``, ``--queries`` and ``--qrels``."""
 BUNDLED = "bundled-passages"
@@ -42,7 +42,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchCollection:
-    """Q prepared ``queries``, what is relevant to them, and for each search an engine and, if another, a client.
+    """Q prepared ``queries``, their relevant documents, and for each search an engine and, if different, a client.
 
     ``missing`` judged passages are not in the collection.
     """
@@ -54,7 +54,7 @@ class SearchCollection:
 
 
 def is_judged(data: StudyData) -> bool:
-    """Say whether the user gave a judged collection. Raises UserError for a part of one."""
+    """Say whether the user gave a judged collection. Raises UserError for an incomplete one."""
     sources = data.sources
     present = [url is not None for url in (sources.collection, sources.queries, sources.qrels)]
     if any(present) and not all(present):
@@ -71,7 +71,7 @@ def prepare_index(data: StudyData) -> None:
 
 @functools.lru_cache(maxsize=2)
 def search_collection(data: StudyData, name: str, searches: tuple[SearchName, ...], size: Size) -> SearchCollection:
-    """Return what is searched under a name, once a process."""
+    """Return the collection of a name, once per process."""
     if name == JUDGED:
         return _judged(data, searches)
     if name == BUNDLED:

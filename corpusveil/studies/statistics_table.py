@@ -1,4 +1,4 @@
-"""Every statistic that cells of a study have, in one table: a new one is in it without an edit of the study."""
+"""Every statistic in a study's cells, in one table, which includes new statistics without an edit of the study."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from corpusveil.studies.cells import Results
 from corpusveil.studies.study import Table
 
 OVER = ("task", "seed")
-"""Options that figures are means over."""
+"""Options over which figures are averaged."""
 
 
 def statistics_table(results: Results) -> Table | None:
-    """Return the statistics of private texts, a row for each mechanism and epsilon; None where no cell compares texts.
+    """Return the statistics of private texts, a row for each mechanism and epsilon; None if no cell compares texts.
 
     The cells are those of the kind ``task``, each of which makes one private version of a task.
     """

@@ -1,4 +1,4 @@
-"""What a study is: its grid, the data that it works on, its cells, and what is read off them."""
+"""A study: its grid, its data, its cells, and the readings of their results."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ STUDIES = {
 }
 """Study -> module."""
 SLOW_LAWS = ("truncated-gumbel",)
-"""Mechanisms whose exact law takes seconds to minutes a word: N_w and S_w are sampled."""
-UNQUOTED = "expected; no figure of the paper at hand"
-"""What stands for the paper where only the direction is known."""
+"""Mechanisms whose exact law takes seconds to minutes per word: N_w and S_w are sampled."""
+UNQUOTED = "expected; we have no figure from the paper"
+"""The paper's entry if only the direction is known."""
 
 WHICH_CELLS = {
     "seeds", "tasks", "bundled", "attacks", "bundled_attacks", "epsilons", "cmp_epsilons", "gumbel_log_epsilons",
     "alphas",
 }  # fmt: skip
-"""Keys of grids that say which cells there are or how they are told: a cell has these as options, if at all."""
+"""Keys of grids that define or describe the cells: a cell has these as options, if at all."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Grid(BaseModel):
-    """What every grid has. A study adds its own keys; unknown ones are errors."""
+    """The keys of every grid. A study adds its own keys; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,9 +50,9 @@ class Grid(BaseModel):
     bundled: tuple[str, ...] = ()
     """The same on text of the dependencies, without ``--data``."""
     train_rows: int = Field(ge=10)
-    """At most so many rows are trained on,"""
+    """The most rows for training,"""
     test_rows: int = Field(ge=10)
-    """and tested on."""
+    """and for testing."""
     dimensions: int = Field(default=300, ge=2)
     """Of vectors that are trained here,"""
     epochs: int = Field(default=5, ge=1)
@@ -63,9 +63,9 @@ class Grid(BaseModel):
     @field_validator("*")
     @classmethod
     def _once(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse what is in a list twice: two cells would be the same, or their figures one mean of two things.
+        """Refuse duplicates in a list: two cells would be the same, or a figure would average two different things.
 
-        Epsilons are put in order: what rises is read off the first and the last.
+        Epsilons are sorted, since rises are read from the first and the last.
         """
         if isinstance(value, tuple):
             names = [entry.name if isinstance(entry, GridMechanism) else entry for entry in value]
@@ -77,21 +77,21 @@ class Grid(BaseModel):
         return value
 
     def decides(self) -> dict[str, Any]:
-        """Return the keys that decide what a cell finds: all but those that say which cells there are."""
+        """Return the keys that decide the result of a cell: all except those that define the cells."""
         return self.model_dump(mode="json", exclude=WHICH_CELLS)
 
     def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = (), language: bool = False) -> Needs:
-        """Return what is prepared: the space of one list, others, those of the corpus by tokenizer, and its n-grams."""
+        """Return the artefacts to prepare: the space of one list, others, the corpus's by tokenizer, and n-grams."""
         one_list = WordSpace(ONE_LIST)
         return Needs((one_list, *words), tokenizers, self.dimensions, self.epochs, self.min_count, language=language)
 
 
 READ = "read:"
-"""What names of figures begin with that are of an attacker who denoises first."""
+"""The prefix of figures for an attacker who denoises first."""
 
 
 class ReadFirstGrid(Grid):
-    """A grid of a study whose attackers denoise what some mechanisms release before anything else."""
+    """A grid of a study whose attackers first denoise the releases of some mechanisms."""
 
     read_first: tuple[str, ...] = ()
     """These mechanisms; each law costs seconds to a minute."""
@@ -158,9 +158,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Paper says, we see, same direction? ``same`` is None where this run can't tell.
+    """A claim of the paper, and our result.
 
-    ``paper`` quotes reference values, ``seen`` our figures in the same order, ``differs`` what data or models differ.
+    ``same``: whether the direction is the same, None if this run cannot show it.
+
+    ``paper`` quotes reference values, ``seen`` has our figures in the same order, ``differs`` names differences in data
+    or models.
     """
 
     claim: str
@@ -172,7 +175,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a study reports."""
+    """The report of a study."""
 
     tables: tuple[Table, ...]
     checks: tuple[Check, ...]
@@ -187,26 +190,26 @@ class Study(abc.ABC):
     paper: str
     grid: type[Grid]
     no_use_for: ClassVar[tuple[str, ...]] = ("collection", "queries", "qrels")
-    """Sources that it has no use for: who gives one is told so."""
+    """Sources that it does not use, and so refuses."""
 
     @abc.abstractmethod
     def needs(self, grid: Any) -> Needs:
-        """Return what has to be prepared before the cells."""
+        """Return the artefacts to prepare before the cells."""
 
     @abc.abstractmethod
     def cells(self, grid: Any, data: StudyData) -> list[Cell]:
-        """Return the cells; nothing is prepared yet. Raises UserError for what can't be done with the data."""
+        """Return the cells; nothing is prepared yet. Raises UserError for cells that are impossible with the data."""
 
     def prepare(self, grid: Any, data: StudyData) -> None:  # noqa: B027 - most studies need nothing more
-        """Make what only this study needs, once, after spaces and collocations."""
+        """Make the artefacts of this study alone, once, after spaces and collocations."""
 
     @abc.abstractmethod
     def work(self, cell: Cell, grid: Any, data: StudyData) -> Mapping[str, Any]:
-        """Do one cell, in any process. Returns names and figures; raises UserError for what can't be done."""
+        """Do one cell, in any process. Returns names and figures; raises UserError for an impossible cell."""
 
     @abc.abstractmethod
     def account(self, results: Results, grid: Any, data: StudyData) -> Account:
-        """Return tables, charts and checks of what the cells found."""
+        """Return tables, charts and checks of the cells' results."""
 
 
 def find(name: str) -> Study:
@@ -218,5 +221,5 @@ def find(name: str) -> Study:
 
 
 def all_epsilons(epsilons: Iterable[float], mechanisms: Iterable[GridMechanism]) -> list[float]:
-    """Return the epsilons of a grid and those that some mechanisms have of their own, in order."""
+    """Return the epsilons of a grid, including those of single mechanisms, in order."""
     return sorted({*epsilons, *(epsilon for mechanism in mechanisms for epsilon in mechanism.epsilons)})

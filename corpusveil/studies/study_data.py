@@ -1,7 +1,7 @@
-"""What a study works on: its texts, and spaces and collocations made of public text or of given vectors.
+"""The data of a study: its texts, and spaces and collocations made from public text or given vectors.
 
-Everything is public or thrown away: private versions of texts are made in memory under keys that anybody can compute,
-measured, and never written. Prepared parts lie in the folder ``ground`` of a study's output and are made once.
+Everything is public or temporary: private versions of texts are made in memory under keys that anybody can compute,
+measured, and never written. Prepared parts are in the folder ``ground`` of a study's output, and are made once.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ PAIRS = dict.fromkeys(("rte", "mrpc", "qqp", "mnli", "qnli", "wnli", "snli"), "t
 """Data sets of pairs, and the column of their second text."""
 FORMS = (".parquet", ".csv", ".jsonl", ".jsonl.gz", ".json.gz")
 CLASSIFIERS = 4
-"""So many are remembered in each process."""
+"""The number that each process keeps."""
 ONE_LIST = "words"
-"""The space that every study has: one embedding, one list."""
+"""The space of every study: one embedding, one list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the user gives. Without ``data`` tasks are bundled ones; without ``vectors`` they are trained on ``corpus``.
+    """The user's inputs. Without ``data``, tasks are bundled; without ``vectors``, vectors are trained on ``corpus``.
 
-    ``corpus`` are files of public text, without them what the dependencies ship. ``encoder`` and ``model`` may be
-    folders of models on this machine; ``collection``, ``queries`` and ``qrels`` are a judged retrieval set.
+    ``corpus`` are files of public text, by default the text that the dependencies ship. ``encoder`` and ``model`` may
+    be folders of models on this machine; ``collection``, ``queries`` and ``qrels`` are a judged retrieval set.
     """
 
     data: str | None = None
@@ -72,10 +72,10 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class WordSpace:
-    """A space of words that a study asks for.
+    """A space of words that a study needs.
 
-    ``embeddings``: how many (the first of those given; 0 for all), ``lists`` an embedding, ``dimensions`` of the
-    vectors where the study compares them.
+    ``embeddings``: their number (the first given; 0 for all), ``lists`` per embedding, ``dimensions`` of the vectors if
+    the study compares them.
     """
 
     name: str
@@ -86,9 +86,9 @@ class WordSpace:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What is prepared: spaces of words, and of the corpus by tokenizer (``word``, ``gst``, ``mst``).
+    """The artefacts to prepare: spaces of words, and of the corpus by tokenizer (``word``, ``gst``, ``mst``).
 
-    ``dimensions``, ``epochs`` and ``min_count`` are those of vectors that are trained.
+    ``dimensions``, ``epochs`` and ``min_count`` are those of trained vectors.
     """
 
     words: tuple[WordSpace, ...] = (WordSpace(ONE_LIST),)
@@ -99,7 +99,7 @@ class Needs:
     variants: int = 3
     """Embeddings that are trained where a space takes all."""
     language: bool = False
-    """Whether n-grams of the corpus are counted for a language model where there are no tokenizers, too."""
+    """Whether n-grams of the corpus are counted for a language model even without tokenizers."""
 
     @property
     def counts(self) -> bool:
@@ -107,7 +107,10 @@ class Needs:
         return self.language or bool(self.tokenizers)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what tells these from other needs; without a language model as before there was one to ask for."""
+        """Return the fields that distinguish these needs.
+
+        Without a language model, they are those of older versions.
+        """
         told = dataclasses.asdict(self)
         return told if self.language else {name: value for name, value in told.items() if name != "language"}
 
@@ -123,7 +126,7 @@ class StudyData:
     _tasks: dict[Any, LabelledTexts] = field(default_factory=dict, repr=False, compare=False)
 
     def address(self, *parts: str) -> str:
-        """Return an address in the folder of what is prepared."""
+        """Return an address in the folder of prepared artefacts."""
         return files.join(self.folder, "ground", *parts)
 
     def space(self, name: str = ONE_LIST) -> Space:
@@ -142,9 +145,9 @@ class StudyData:
         return not self.bundled and self._file(name) is not None
 
     def names(self, tasks: Sequence[str], bundled: Sequence[str], *, needed: bool = True) -> list[str]:
-        """Return the tasks that are here: of ``--data`` those with a file, else the bundled ones.
+        """Return the available tasks: those with a file in ``--data``, otherwise the bundled tasks.
 
-        Raises UserError where ``--data`` has none of them and they are ``needed``.
+        Raises UserError if ``--data`` has none of them and they are ``needed``.
         """
         if self.bundled:
             return list(bundled)
@@ -163,7 +166,7 @@ class StudyData:
         return None if form is None else files.join(self.sources.data, f"{name}{form}")
 
     def task(self, name: str, train_rows: int, test_rows: int) -> LabelledTexts:
-        """Return a task with so many rows to train on and to test on at most, drawn by a fixed seed.
+        """Return a task with at most this many rows for training and testing, drawn by a fixed seed.
 
         Files have the columns ``text``, ``label`` and ``split``, those of pairs ``text2`` as well.
         """
@@ -183,7 +186,7 @@ class StudyData:
         return read_task(file, second=PAIRS.get(name), split="split", name=name)
 
     def with_topics(self, task: LabelledTexts) -> LabelledTexts:
-        """Return a task with topics in the place of its labels: clusters of averaged vectors, a constructed label."""
+        """Return a task with topics in place of its labels: clusters of averaged vectors, a constructed label."""
         which = ("topics", task.name, len(task))
         if which not in self._tasks:
             self._tasks[which] = task.with_labels(topics(task.texts, self.space()))
@@ -195,16 +198,16 @@ class StudyData:
 
     @functools.cached_property
     def encoder(self) -> Encoder:
-        """What similarity of meaning is measured by: the given sentence encoder, or averaged vectors."""
+        """The encoder for similarity of meaning: the given sentence encoder, or averaged vectors."""
         if self.sources.encoder is not None:
             return SentenceEncoder(self.sources.encoder)
         return AveragedVectors(self.space(), centred=True)
 
     @functools.cached_property
     def model(self) -> Model:
-        """The classifier: a built-in one by its name, or a folder that is fine-tuned; the last ones are remembered.
+        """The classifier: a built-in one by name, or a folder that is fine-tuned; the last ones are cached.
 
-        Cells of a process share those of original texts so: they are trained on in many cells.
+        So the cells of a process share classifiers of original texts, which many cells use.
         """
         return Remembered(self._model(), most=CLASSIFIERS)
 
@@ -217,7 +220,7 @@ class StudyData:
 
     @functools.cached_property
     def language(self) -> KneserNey:
-        """The language model of the corpus' counts, smoothed; needs ``counts`` among what is prepared."""
+        """The language model of the corpus' counts, smoothed; needs prepared ``counts``."""
         return KneserNey.of_counts(self.address("counts"))
 
     def readable(
@@ -227,9 +230,9 @@ class StudyData:
         policy: TextPolicy | None = None,
         collocations: Collocations | None = None,
     ) -> Readable | None:
-        """Return what denoises private versions by the language model, as an attacker does before anything else.
+        """Return the denoiser of private versions by the language model, which an attacker uses first.
 
-        None where a reader can't tell which epsilon a word was replaced at.
+        None if a reader cannot know the epsilon at which a word was replaced.
         """
         denoiser = self.denoiser(mechanism, budget, policy, collocations)
         return None if denoiser is None else denoiser.readable
@@ -269,7 +272,7 @@ class StudyData:
         return make(name, self.space(space), **parameters)
 
     def digest(self) -> str:
-        """Return what tells these data from others: sources, and everything that was prepared."""
+        """Return the fields that distinguish these data: sources, and all prepared artefacts."""
         made = {name: self.space(name).digest for name in self.prepared}
         return mark_of(dataclasses.asdict(self.sources), stamps(self.sources), made, __version__)
 
@@ -279,7 +282,7 @@ class StudyData:
         return [*(word.name for word in self.needs.words), *(f"corpus-{name}" for name in self.needs.tokenizers)]
 
     def lines(self) -> list[str]:
-        """Say what the study stands on, for its notes."""
+        """Describe the study's data, for its notes."""
         where = "vectors given" if self.sources.vectors else "word2vec trained here"
         return [
             f"Space {name}: {len(space):,} words, {space.dimensions} dimensions, {len(space.lists)} lists; {where}."
@@ -288,17 +291,17 @@ class StudyData:
         ]
 
     def by_what(self) -> str:
-        """Say what classifies and what measures similarity, for the notes of studies that ask for it."""
+        """Describe classifier and similarity encoder, for the notes of studies that use them."""
         return f"Classifier: {self.model.name}. Similarity: {self.encoder.label}."
 
 
 def key_of(seed: int) -> Key:
-    """Return the key of a seed. It is public: what is made under it must not be released."""
+    """Return the key of a seed. It is public: texts made under it must not be released."""
     return Key(hashlib.sha256(f"corpusveil study, seed {seed}".encode()).digest())
 
 
 def stamps(sources: Sources) -> list[Any]:
-    """Return sizes and times of the given files: others mean other results."""
+    """Return sizes and times of the given files, which identify the results."""
     named = [*sources.vectors]
     named += [source for source in (sources.collection, sources.queries, sources.qrels) if source is not None]
     folders = [source for source in (sources.encoder, sources.model) if source is not None and os.path.isdir(source)]
@@ -317,6 +320,6 @@ def stamps(sources: Sources) -> list[Any]:
 
 
 def counted(data: StudyData) -> dict[str, int]:
-    """Return what was counted in the corpus: words, documents and sentences."""
+    """Return the counts of the corpus: words, documents and sentences."""
     description = read_artifact(data.address("counts"), "counts")
     return {name: description[name] for name in ("words", "documents", "sentences")}

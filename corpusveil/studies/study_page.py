@@ -1,4 +1,4 @@
-"""What a study found, written: a page, JSON, and a CSV file a table."""
+"""The results of a study in files: a page, JSON, and a CSV file per table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from corpusveil.transforms.pages import environment
 
 TABLES = "tables"
 BESIDE = "Beside the paper"
-SAME = {True: "yes", False: "no", None: "not told by this run"}
+SAME = {True: "yes", False: "no", None: "not shown by this run"}
 
 
 def write_account(

@@ -1,4 +1,4 @@
-"""What is made once for a study: spaces of given vectors, or counts, collocations and vectors of public text."""
+"""The artefacts made once for a study: spaces of given vectors, or counts, collocations and vectors of public text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MADE_OF = "made-of.sha256"
 
 
 def prepare_data(data: StudyData, engine: Engine, watch: Watch | None = None) -> None:
-    """Make what is not made yet. Raises UserError for vectors that can't be read or are too few."""
+    """Make missing artefacts. Raises UserError for vectors that are unreadable or too few."""
     needs, sources = data.needs, data.sources
     made = mark_of(dataclasses.asdict(sources), stamps(sources), needs.as_dict())
     there = files.read_if_there(data.address(MADE_OF))
@@ -60,7 +60,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: Watch | None = None) ->
 
 
 def _begun(data: StudyData) -> bool:
-    """Say whether anything was made that another study could take for its own."""
+    """Say whether artefacts exist that another study could mistake for its own."""
     made = [*(("spaces", name) for name in data.prepared), ("counts",), ("collocations",)]
     made += [(f"tokens-{name}",) for name in ("word", "gst", "mst")]
     return any(is_artifact(data.address(*parts)) for parts in made)
@@ -97,7 +97,10 @@ def _require_dimensions(vectors: Vectors, dimensions: int) -> None:
 
 
 def reduced(vectors: Vectors, dimensions: int) -> Vectors:
-    """Return vectors with fewer dimensions, by their principal components. Raises UserError for more of them."""
+    """Return vectors with fewer dimensions, by their principal components.
+
+    Raises UserError for more dimensions than the vectors have.
+    """
     _require_dimensions(vectors, dimensions)
     centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)
@@ -106,7 +109,7 @@ def reduced(vectors: Vectors, dimensions: int) -> Vectors:
 
 
 def _learn(data: StudyData, engine: Engine, watch: Watch | None, variants: int) -> None:
-    """Count, score, tokenise and train on the public corpus; each artefact is made once."""
+    """Count, score, tokenize and train on the public corpus; each artefact is made once."""
     needs, sources = data.needs, data.sources
     inputs = list(sources.corpus) or _bundled_corpus(data)
     counts, table = data.address("counts"), data.address("collocations")

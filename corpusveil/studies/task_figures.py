@@ -1,4 +1,4 @@
-"""What is measured of a private version of a task, for the cells of several studies; figures by name, from 0 to 1."""
+"""The measurements of a private version of a task, for the cells of several studies; figures by name, from 0 to 1."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mode_scores(
     modes: Sequence[str] = MODES,
     prefix: str = "",
 ) -> dict[str, float]:
-    """Return how well a model does in each mode; names are ``private-private:accuracy`` and so on."""
+    """Return the scores of a model in each mode; names are ``private-private:accuracy`` and so on."""
     rows, figures, tasks = original.train_and_test(seed), dict[str, float](), {"original": original, "private": private}
     for mode in modes:
         train, test = (tasks[name].take(some) for name, some in zip(mode.split("-"), rows, strict=True))
@@ -44,7 +44,7 @@ def mode_scores(
 
 
 def original_scores(original: LabelledTexts, model: Model, seed: int, prefix: str = "") -> dict[str, float]:
-    """Return how well a model does that is trained and tested on original texts."""
+    """Return the scores of a model that is trained and tested on original texts."""
     return mode_scores(original, original, model, seed, ("original-original",), prefix)
 
 
@@ -55,11 +55,11 @@ def text_statistics(
     language: KneserNey | None = None,
     words: WordList | None = None,
 ) -> dict[str, float]:
-    """Return the statistics of private texts by their keys, but for those whose encoder, model or list is missing."""
+    """Return the statistics of private texts by key, except those whose encoder, model or list is missing."""
     perplexity = None if language is None else lambda some: language.perplexity(some).value
     return dict(registry.by_key(Evidence(originals, privates, None, encoder, words, perplexity)))
 
 
 def drawn_words(size: int, count: int, seed: int = 0) -> Any:
-    """Return ids of random words of a vocabulary, int64 [count], without repeats; all where there are fewer."""
+    """Return ids of random words of a vocabulary, int64 [count], without repeats; all words if there are fewer."""
     return np.sort(np.random.default_rng(seed).permutation(size)[:count]).astype(np.int64)

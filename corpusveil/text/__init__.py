@@ -1,1 +1,1 @@
-"""Words, sentences, token classes and what becomes of each: spans in, text out, nothing lost between tokens."""
+"""Words, sentences, token classes and their policies: spans in, text out, nothing lost between tokens."""

@@ -1,4 +1,4 @@
-"""What each Unicode character is to the tokeniser: one byte a code point, from Python's own Unicode tables.
+"""The kind of each Unicode character for the tokenizer: one byte per code point, from Python's Unicode tables.
 
 | kind | general categories |
 |---|---|
@@ -24,7 +24,7 @@ UPPER = 0x10
 """Bit set for upper-case and title-case letters."""
 
 TABLE_END = 0xE0200
-"""Code points from here on are all `OTHER` (private use and unassigned)."""
+"""All code points from here on are `OTHER` (private use and unassigned)."""
 
 UNICODE_VERSION = unicodedata.unidata_version
 

@@ -8,7 +8,7 @@ WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(5)
 CLASS_NAMES = ("word", "number", "punctuation", "contact", "other")
 
 UNKNOWN = -1
-"""The id of a token that is no word of the vocabulary."""
+"""The id of a token that is not a word of the vocabulary."""
 
 TOKENIZER_VERSION = f"1/unicode-{UNICODE_VERSION}"
-"""Part of every release digest: other rules, or other character tables, make another release."""
+"""Part of every release digest, since other rules or character tables make another release."""

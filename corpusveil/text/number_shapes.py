@@ -1,15 +1,15 @@
-"""The shape of a number: what a surrogate of it has in common with it, and what replacing it discloses.
+"""The shape of a number: what its surrogate has in common with it, and so discloses.
 
 A number is a token of that class, or, where marks are kept, several that touch one ``-``, ``/`` or ``:`` between each
 two (*2024-05-17*, *12:30*). Its shape is its characters, where
 
 * a digit of any script, or any other numeral (*½*), is ``0``;
-* an ASCII letter is itself, in lower case, where enough public numbers have it there (``spaces/number_counts.py``),
-  otherwise ``A``, and so is every other letter;
+* an ASCII letter is itself, in lower case, if enough public numbers have it there (``spaces/number_counts.py``);
+  otherwise it is ``A``, like every other letter;
 * marks and joiners upon characters are left out;
-* ``.``, ``,`` and what joins numbers are themselves.
+* ``.``, ``,`` and joining marks are themselves.
 
-So *1,234.50* is ``0,000.00`` and *3rd* ``0rd``. What numbers look like is a function of the number and of public data.
+So *1,234.50* is ``0,000.00`` and *3rd* ``0rd``. The shape is a function of the number and of public data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from corpusveil.text.utf8 import KINDS, decode, kind_of
 
 _NUMBER, _PUNCTUATION = classes.NUMBER, classes.PUNCTUATION
 DIGIT_SIGN, LETTER_SIGN = 0x30, 0x41
-"""``0`` and ``A``, which stand for any digit and for a letter that stays hidden."""
+"""``0`` and ``A``, for any digit and for a hidden letter."""
 
 
 @called
@@ -103,7 +103,7 @@ def units(tokens: Tokens, *, join: bool) -> tuple[npt.NDArray[np.int64], npt.NDA
 
 
 def shape_of(number: str) -> str:
-    """Return the shape of one number, all its ASCII letters as they are; for looking at, and for tests."""
+    """Return the shape of one number, with all its ASCII letters; for inspection and tests."""
     data = np.frombuffer(number.encode(), np.uint8)
     out = np.empty(data.size, np.uint8)
     end, _ = shape_into(data, 0, data.size, KINDS, out, 0)

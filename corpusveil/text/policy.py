@@ -1,4 +1,4 @@
-"""What becomes of each kind of token: the text policy of a release."""
+"""The treatment of each kind of token: the text policy of a release."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, SURROGATE = range(6)
 TOKENIZERS = ("word", "gst", "mst", "optimal")
 
 KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(7)
-"""Roles: a token's class, with words parted into known, unknown and stop words."""
+"""Roles: a token's class, with words split into known, unknown and stop words."""
 
 ROLE_NAMES = ("words", "unknown_words", "stop_words", "numbers", "punctuation", "contacts", "other")
 MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact]", "[other]")
 
 DOCUMENT_LENGTH = "how many tokens a document has"
-"""What no text policy and no mechanism hides: a token comes out for each that goes in, unless it is dropped."""
+"""Disclosed under every text policy and mechanism: each input token becomes one output token, or is dropped."""
+COLLOCATION_PLACES = "where collocations were, as far as their replacements show it"
 
 NUMBER_SHAPES = (
     "where numbers are and their shape: the number and places of their digits and letters, their marks, and letters "
     "that many public numbers have there (10km)"
 )
-"""What replacing numbers by surrogates discloses."""
+"""Disclosed when surrogates replace numbers."""
 
 _LEFT_IN_THE_CLEAR = {
     "unknown_words": "words outside the vocabulary",
@@ -53,13 +54,13 @@ class TextPolicy:
     * ``drop``: nothing;
     * ``keep``: the token itself, in the clear;
     * ``surrogate`` (``numbers`` only): a number of the same shape, drawn from the space's public numbers and
-      independent of the token but for its shape, which is disclosed (``number_shapes.py``).
+      independent of the token except for its shape, which is disclosed (``number_shapes.py``).
 
-    ``layout`` is ``normalize`` (one blank between tokens that stood apart) or ``keep`` (white space as it was);
-    ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``;
-    ``case`` is ``lower`` or ``restore`` (replacements take the capitals of the token, which discloses them);
-    ``hyphens`` is ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word).
-    Raises UserError for a value that is none of these.
+    ``layout`` is ``normalize`` (one blank between tokens that were separated) or ``keep`` (white space unchanged);
+    ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``; ``case`` is
+    ``lower`` or ``restore`` (replacements get the capitals of the token, which discloses them); ``hyphens`` is
+    ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word). Raises UserError for a value
+    that is none of these.
     """
 
     unknown_words: Policy = "resample"
@@ -92,24 +93,24 @@ class TextPolicy:
 
     def actions(self) -> npt.NDArray[np.uint8]:
         """Return the policy code of each role; uint8 [7]."""
-        import numpy as np  # the names of profiles, which help shows, need none
+        import numpy as np  # the names of profiles, which help shows, need no NumPy
 
         codes = [PRIVATIZE, *(NUMBER_POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:])]
         return np.array(codes, dtype=np.uint8)
 
     def parts_stop_words(self) -> bool:
-        """Say whether stop words are treated otherwise than the words they are among."""
+        """Say whether stop words are treated differently from other words."""
         return self.stop_words != "privatize"
 
     def joins_numbers(self) -> bool:
-        """Say whether numbers that touch a mark between them, as in a date, are one: where these marks are kept."""
+        """Say whether numbers joined by a mark, as in a date, are one number: if these marks are kept."""
         return self.numbers == "surrogate" and self.punctuation == "keep"
 
     def disclosed(self) -> tuple[str, ...]:
-        """Name everything that a reader of the output sees unprotected, in words."""
+        """List everything that a reader of the output sees unprotected, in words."""
         shown = [DOCUMENT_LENGTH, "where sentences end, as far as kept punctuation shows it"]
         if self.tokenizer != "word":
-            shown.append("where collocations were, as far as their replacements show it")
+            shown.append(COLLOCATION_PLACES)
         for name, words in _LEFT_IN_THE_CLEAR.items():
             value = getattr(self, name)
             if value == "keep":
@@ -127,7 +128,10 @@ class TextPolicy:
         return tuple(shown)
 
     def as_dict(self) -> dict[str, str]:
-        """Return the fields by name, for a digest or a manifest; without hyphens where these part words, as ever."""
+        """Return the fields by name, for a digest or a manifest.
+
+        Hyphens are left out if they split words, the default.
+        """
         fields: dict[str, str] = dataclasses.asdict(self)
         if self.hyphens == "split":
             del fields["hyphens"]

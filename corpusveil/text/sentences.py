@@ -1,12 +1,13 @@
 """Sentence ends on flat token arrays.
 
 A token ends a sentence when it is the last of its document, when a line break follows it, or when it closes a run of
-terminal punctuation (``. ! ? …`` and their like in other scripts) with any closing quotes and brackets behind it, and a
-blank follows (none is needed behind the full-width stops of East Asian scripts). A full stop does not count when it
-touches an abbreviation (``Mr.``, ``vs.``) or a single letter other than *I* (``J. Smith``, ``e.g.``), nor when the next
-token begins with a small letter.
+terminal punctuation (``. ! ? …`` and their like in other scripts) with any closing quotes and brackets after it, and a
+blank follows (not needed after the full-width stops of East Asian scripts). A full stop does not count when it touches
+an abbreviation (``Mr.``, ``vs.``) or a single letter other than *I* (``J. Smith``, ``e.g.``), nor when the next token
+begins with a small letter.
 
-A full stop of an abbreviation within a sentence parts no words: *mr. kennedy* is two words in a row (``running``).
+The full stop of an abbreviation within a sentence does not separate words: *mr. kennedy* is two consecutive words
+(``running``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _abbreviations() -> WordTable:
 
 @called
 def _terminal(code: int) -> int:
-    """Return 1 for punctuation that ends a sentence before a blank, 2 where no blank is needed, 0 otherwise."""
+    """Return 1 for punctuation that ends a sentence before a blank, 2 if no blank is needed, 0 otherwise."""
     if code in (0x2E, 0x21, 0x3F, 0x2026, 0x203C, 0x2047, 0x2048, 0x2049, 0x61F, 0x6D4, 0x964, 0x965):
         return 1
     return 2 if code in (0x3002, 0xFF01, 0xFF0E, 0xFF1F, 0xFF61) else 0
@@ -117,12 +118,12 @@ def _mark(
 
 
 def sentence_ends(tokens: Tokens) -> npt.NDArray[np.bool_]:
-    """Say of each token whether it is the last of its sentence; bool [T]."""
+    """Say for each token whether it is the last of its sentence; bool [T]."""
     return ends_and_stops(tokens)[0]
 
 
 def ends_and_stops(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Say of each token whether it ends its sentence, and whether it is an abbreviation's full stop that does not."""
+    """Say for each token whether it ends its sentence, and whether it is an abbreviation's full stop that does not."""
     table = _abbreviations()
     out, silent = np.zeros(len(tokens), dtype=np.bool_), np.zeros(len(tokens), dtype=np.bool_)
     _mark(
@@ -139,7 +140,7 @@ def running(tokens: Tokens) -> tuple[Tokens, npt.NDArray[np.bool_]]:
 
 
 def sentences(tokens: Tokens, document: int) -> list[str]:
-    """Return the sentences of a document as they stand, white space around them left out; for looking at."""
+    """Return the sentences of a document, without surrounding white space; for inspection."""
     ends = sentence_ends(tokens)
     result, start = [], None
     for t in range(int(tokens.offsets[document]), int(tokens.offsets[document + 1])):

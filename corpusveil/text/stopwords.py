@@ -1,4 +1,4 @@
-"""English function words, for the policies that treat them apart."""
+"""English function words, for policies that treat them separately."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ _TEXT = """
 """
 
 STOP_WORDS = frozenset(_TEXT.split())
-"""Lower case. Public; a change to it is a change of ``KERNEL_VERSION``."""
+"""Lower case. Public; a change of this list needs a new ``KERNEL_VERSION``."""

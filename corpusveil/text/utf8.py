@@ -52,7 +52,7 @@ def decode(data: Any, at: int, end: int) -> Any:
 
 @compiled
 def encode(code: int, out: Any, at: int) -> int:
-    """Write a code point as UTF-8 at ``out[at]``; return the position behind it."""
+    """Write a code point as UTF-8 at ``out[at]``; return the position after it."""
     if code < 0x80:
         out[at] = code
         return at + 1

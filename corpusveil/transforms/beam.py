@@ -1,7 +1,7 @@
 """A release on a Beam collection of documents, bounded or not: the batch kernel in a DoFn that batches in its bundle.
 
-Nothing is held longer than a bundle, so there is no state, no timer and no delay: a runner commits a bundle's input and
-output as one, and what it replays comes out the same again, byte for byte.
+Nothing is held longer than a bundle, so there is no state, timer or delay. A runner commits a bundle's input and output
+together, and a replayed bundle has the same output, byte for byte.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from corpusveil.transforms.release import Release, require_release
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
-"""A batch is at most this many documents, and ends with the document that takes it over this many characters."""
+"""A batch has at most this many documents, and ends with the document that exceeds this many characters."""
 
 
 class PrivatizeDocuments(beam.PTransform):
@@ -31,12 +31,13 @@ class PrivatizeDocuments(beam.PTransform):
 
     A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
-    text get the same output, in any bundle, window or run under the same release. No ledger counts what these documents
-    spend, and no cap is held: write the documents and run ``corpusveil privatize --ledger`` where that matters.
+    text get the same output, in any bundle, window or run under the same release. No ledger counts the spending of
+    these documents, and no cap applies: if you need a ledger, write the documents and run ``corpusveil privatize
+    --ledger``.
 
     Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
-    worker, for a document without these fields, with no id, or whose text is no string. A streaming runner tries such a
-    bundle again for ever: filter a stream before, where documents may be like that.
+    worker, for a document without these fields or without an id, or whose text is not a string. A streaming runner
+    retries such a bundle forever, so filter out such documents first.
     """
 
     def __init__(self, release: Release, text: str = "text", id: str | None = None) -> None:
@@ -61,7 +62,7 @@ class PrivatizeDocuments(beam.PTransform):
 
 
 class _Privatize(beam.DoFn):
-    """Holds elements with their windows until there are enough for the kernel or the bundle ends."""
+    """Collects elements with their windows until there are enough for the kernel, or the bundle ends."""
 
     def __init__(self, kernel: Kernel, text: str, identity: str) -> None:
         self._kernel = kernel
@@ -78,7 +79,9 @@ class _Privatize(beam.DoFn):
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
         text, identity = self._read(element)
         full = len(self._documents) >= MOST_ROWS or self._characters > MOST_CHARACTERS
-        if full and len(windowed.windows) > 1:  # Beam would multiply what is given out here by this element's windows
+        if (
+            full and len(windowed.windows) > 1
+        ):  # Beam would multiply elements that are yielded here by this element's windows
             (changed,) = self._privatized([element], [text], [identity])
             yield changed
             return

@@ -1,8 +1,8 @@
-"""What a reader of a release knows: the law by which words were replaced, and how words are said in public text.
+"""What a reader of a release knows: the law by which words were replaced, and the law of words in public text.
 
-For a released word the candidates are the words of the largest public share times law over the whole vocabulary, the
-released word always among them. They are found once for each word and epsilon that a process meets, exactly,
-or from public samples where the law has no closed form: an estimate costs accuracy, never privacy.
+The candidates for a released word are the words with the largest product of public share and law over the whole
+vocabulary, and always the released word. They are computed once for each word and epsilon that a process meets:
+exactly, or from public samples if the law has no closed form. An estimate costs accuracy, never privacy.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from corpusveil.spaces.vocabulary import parts
 from corpusveil.transforms.lattice_room import Spoken
 
 SMOOTHING = 0.5
-"""Added to every public count: a word that public text lacks may be an original all the same."""
+"""Added to every public count, since a word that public text lacks may still be an original."""
 
 
 def public_shares(space: Space, model: LanguageModel) -> tuple[npt.NDArray[np.float64], float]:
     """Return the public probabilities of a space's words, float64 [V], and the share of public text that they cover.
 
-    Counts are the model's; of a word of several parts, and where the model has none, the space's own, as far as it has.
+    Counts are those of the model. Words of several parts, and words without a count in the model, have the space's own
+    count, if it has one.
     """
     counts = np.zeros(len(space)) if space.counts is None else space.counts.astype(np.float64)
     known = model.vocabulary.counts
@@ -50,7 +51,10 @@ def _linear(logs: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
 
 
 def spoken_of(space: Space, model: LanguageModel, shares: npt.NDArray[np.float64]) -> Spoken:
-    """Return how a space's words are said in a model; a word that it lacks has its public share after any context."""
+    """Return the probabilities of a space's words in a model.
+
+    A word that it lacks has its public share in any context.
+    """
     low, high = tables()
     said = [parts(word) for word in space.vocabulary.words]
     firsts = model.ids([one[0] for one in said])
@@ -76,9 +80,9 @@ def spoken_of(space: Space, model: LanguageModel, shares: npt.NDArray[np.float64
 
 @dataclass(slots=True)
 class Candidates:
-    """The ``count`` likeliest originals of released words, found when they are asked for.
+    """The ``count`` likeliest originals of released words, computed on demand.
 
-    Those whose share is below ``cut`` of the likeliest's are left out; the released word never is.
+    Words whose share is below ``cut`` of the largest share are left out, except the released word.
 
     ``words`` int32 [R, count], -1 behind the last, and ``emissions`` float64 [R, count], the law; a row a released word
     and epsilon.
@@ -108,7 +112,7 @@ class Candidates:
             return found
         if isinstance(self.mechanism, OnLists) and self.mechanism.space.places is None:
             new = np.unique(released[found < 0]).astype(np.int64)
-        else:  # where every law is computed for one output, it is for all
+        else:  # if the law is computed for all inputs of an output, compute it for all outputs
             new = np.flatnonzero(rows < 0)
         self._find(epsilon, new, rows)
         return rows[released]

@@ -2,13 +2,13 @@
 
 It holds between documents in which each known word differs by a distance of at most 1, in every metric that spent.
 Within a metric the tokens of all releases compose (``budget/composition.py``); of K metrics each gets δ/K, and their
-ε's add up. An entry says how many tokens a document has, their largest epsilon and the sum: every token is taken to
-have the largest, unless the sum bounds them better. Where a length was released with noise, its ε is in the sum, and
+ε's add up. An entry says how many tokens a document has, their largest epsilon and the sum: every token is assumed to
+have the largest, unless the sum gives a better bound. Where a length was released with noise, its ε is in the sum, and
 composes as one more part.
 
-Few documents are composed at all. Bounds that cost nothing, the sum of epsilons and the zero-concentrated one, are
-computed of all; then documents are composed in falling order of these, each history once, until no bound exceeds what
-was found.
+Few documents are composed. Cheap bounds, the sum of epsilons and the zero-concentrated bound, are computed for all;
+then documents are composed in falling order of these bounds, each history once, until no bound exceeds the largest
+result.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 RANGED = 4.0
-"""By how much less a token of bounded range costs, zero-concentrated (η²/8 for ε²/2)."""
+"""The factor by which a token of bounded range costs less, zero-concentrated (η²/8 for ε²/2)."""
 
 
 class Told(NamedTuple):
-    """Of which release a row of a ledger is, and what its documents' lengths cost, which their totals include."""
+    """The release of a row of a ledger, and the cost of its documents' lengths, which their totals include."""
 
     release: str
     metric: str
@@ -50,7 +50,7 @@ class Told(NamedTuple):
 class Composed:
     """The document that spent most: ``epsilon`` at ``delta``, in how many ``metrics``, and by each release alone.
 
-    ``before`` are releases of the ledger, ``now`` is what is planned by itself; 0 where nothing is.
+    ``before`` are releases of the ledger; ``now`` is the planned release alone, 0 without one.
     """
 
     epsilon: float
@@ -61,7 +61,7 @@ class Composed:
 
 
 def is_ranged(mechanism: str) -> bool:
-    """Say whether a mechanism's tokens are of bounded range at distance 1; an unknown one's are not."""
+    """Say whether a mechanism's tokens have bounded range at distance 1; those of an unknown mechanism do not."""
     try:
         return registry.find(mechanism).ranged
     except UnknownError:
@@ -71,7 +71,7 @@ def is_ranged(mechanism: str) -> bool:
 def composed_epsilon(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
     """Return the ε at δ of what one document spent: rows with ``metric``, ``mechanism`` and readings.
 
-    A row that has ``times`` stands for so many alike.
+    A row with ``times`` represents this many equal rows.
     """
     by_metric: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -82,7 +82,7 @@ def composed_epsilon(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
 
 def _in_metric(rows: Sequence[Mapping[str, Any]], delta: float) -> float:
     pure = added_times((row["total"], row.get("times", 1)) for row in rows)
-    if math.isinf(pure) or delta < SMALLEST_DELTA:  # a share of a delta may be too small to compose at
+    if math.isinf(pure) or delta < SMALLEST_DELTA:  # a share of delta may be too small for composition
         return pure
     kinds = [BoundedRange if is_ranged(row["mechanism"]) else Pure for row in rows]
     counts: dict[PrivacyLoss, int] = defaultdict(int)
@@ -101,7 +101,7 @@ def largest_composed(rows: pa.Table, tolds: Sequence[Told], delta: float, above:
     """Return the document of ``rows`` that spent most at δ; None where none spent more than ``above``.
 
     ``rows`` has a row for each noise and document: ``key``, ``told`` (its place in ``tolds``), ``planned``, readings,
-    and ``times``, how many noises the row stands for.
+    and ``times``, the number of noises that the row represents.
     """
     if not rows.num_rows:
         return None
@@ -155,7 +155,7 @@ def _bounds(
     of_length: Floats,
     delta: float,
 ) -> Floats:
-    """Return what no document's ε exceeds, without composing: the cheaper of two bounds in each metric, summed."""
+    """Return upper bounds of documents' ε without composing: the smaller of two bounds in each metric, summed."""
     size = int(documents.max()) + 1
     metric_of, count_of_metrics = metrics
     times, largest = rows["times"].to_numpy(), rows["largest"].to_numpy()

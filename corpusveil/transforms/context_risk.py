@@ -1,9 +1,9 @@
-"""How often a reader who knows a language model guesses a word: measured on public text, which that model says.
+"""How often a reader who knows a language model guesses a word: measured on public text that this model generates.
 
-Nothing private is read. The text is sampled from the model under a published key, released under another, and attacked
-by the search that ``denoise`` makes (``lattice.py``). The model that made the text is the one that attacks it, which is
-as well informed as a reader of words in threes can be. Words that the space lacks are resampled, as a release does by
-default, and no guess of them counts.
+Nothing private is read. The text is sampled from the model under a published key, released under another key, and
+attacked by the search of ``denoise`` (``lattice.py``). The same model makes and attacks the text, so no reader who uses
+trigrams can be better informed. Words that the space lacks are resampled, as in a release by default, and guesses of
+them do not count.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from corpusveil.transforms.lattice import search_runs
 
 RUNS = 2000
 WORDS = 20
-"""Runs of words that are attacked, and words in each: a standard error of about a third of a point."""
+"""The number of attacked runs of words, and the words in each: a standard error of about a third of a point."""
 FEWEST = 1000
-"""Words of the space that the text has at least."""
+"""The least number of words of the space in the text."""
 _PUBLIC = b"corpusveil: text that a language model says, to measure what its readers guess"
 
 
@@ -56,7 +56,7 @@ class ContextRisk:
 
     @property
     def share(self) -> float:
-        """What the best of these readers guesses: no less than any simpler one."""
+        """The share that the best of these readers guesses; never less than that of a simpler reader."""
         return max(self.by_search, self.by_law, self.unchanged, self.alone)
 
     @property
@@ -67,7 +67,7 @@ class ContextRisk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PublicText:
-    """Words that a model says: ids of the space, int32 [T], -1 for others, and what these are resampled to."""
+    """Words that a model generates: ids of the space, int32 [T], -1 for other words, and replacements of those."""
 
     truth: npt.NDArray[np.int32]
     drawn: npt.NDArray[np.int32]
@@ -77,9 +77,9 @@ class _PublicText:
 
 
 def context_risk(mechanism: Mechanism, epsilon: float, model: LanguageModel) -> ContextRisk:
-    """Return how often readers guess the words of text that a model says. Public, and the same on every machine.
+    """Return how often readers guess the words of text that a model generates. Public, and the same on every machine.
 
-    Raises UserError where hardly a word of the text is in the space.
+    Raises UserError if hardly any word of the text is in the space.
     """
     text = _public_text(mechanism, model)
     known = np.flatnonzero(text.truth >= 0)
@@ -130,7 +130,7 @@ def _uniform(draws: Draws, purpose: int) -> npt.NDArray[np.float64]:
 
 
 def _ids_in(space: Space, model: LanguageModel) -> npt.NDArray[np.int32]:
-    """Return the space's id of each word of a model, int32 [V + 1], -1 for those that it lacks."""
+    """Return the space's id of each word of a model, int32 [V + 1], -1 for words that it lacks."""
     out = np.full(len(model) + 1, -1, np.int32)
     ids = model.ids(space.vocabulary.words)
     looked_up = np.array([len(parts(word)) == 1 and word == word.lower() for word in space.vocabulary.words])

@@ -1,4 +1,4 @@
-"""Copies: documents of equal bytes, told by keyed tags. They are counted, and left out where that is asked for."""
+"""Copies: documents of equal bytes, recognized by keyed tags. They are counted and, if requested, left out."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.shard_notes import Pass, look
 
 AT_ONCE = 1 << 22
-"""Documents whose tags are held in memory together."""
+"""The number of documents whose tags are in memory together."""
 COUNTED_BYTES = 4 << 30
-"""Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
+"""For a larger input, copies are counted among a part of the documents only: the same part everywhere."""
 TAGS = ".tags"
 """The ending of files with the tags of a task's documents."""
 _TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])
@@ -50,7 +50,7 @@ def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> Tags:
 
 @dataclass(slots=True)
 class Noting:
-    """Collects the tags of one task's documents, of one in ``1 << thin``, for a file among the records."""
+    """Collects the tags of one task's documents, one in ``1 << thin``, for a file among the records."""
 
     secret: bytes = field(repr=False)
     thin: int = 0
@@ -62,12 +62,12 @@ class Noting:
         self._found.append(found[found["low"] & np.uint64((1 << self.thin) - 1) == 0])
 
     def data(self) -> bytes:
-        """Return what was collected."""
+        """Return the collected tags."""
         return np.concatenate([np.empty(0, _TAG), *self._found]).tobytes()
 
 
 def thinned(size: int) -> int:
-    """Return how many bits of its tag a document must have at zero to be looked at, in an input of so many bytes."""
+    """Return how many bits of a document's tag must be zero for it to be sampled, in an input of this many bytes."""
     return max(0, math.ceil(math.log2(max(size, 1) / COUNTED_BYTES)))
 
 
@@ -97,7 +97,7 @@ class Drops:
 
     records: Records
     digests: Mapping[int, str]
-    """What tells the rows that a shard leaves out from others, by the shard's number."""
+    """The digest of the rows that a shard leaves out, by the shard's number."""
 
     def rows(self, task: ShardTask) -> npt.NDArray[np.int64]:
         """Return the rows that a task's shard leaves out, ascending."""
@@ -113,7 +113,7 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> t
 
     Returns them, and the digest of each task's input. Tags are held in memory in portions of ``AT_ONCE`` documents
     (about 70 bytes each), and the rows that one shard leaves out (8 bytes each); the rest lies in a temporary folder.
-    Raises BadShardsError for what is wrong with the input.
+    Raises BadShardsError if the input has faults.
     """
     inputs = {name: seen.input for name, seen in look(job, tasks, engine).items()}
     digests = {}
@@ -133,9 +133,9 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> t
 
 
 def _portions(records: Records, tasks: Sequence[ShardTask]) -> Iterator[Tags]:
-    """Yield the tags that were noted of the tasks, with their shards: all at once where there are few.
+    """Yield the recorded tags of the tasks, with their shards, all at once if they are few.
 
-    Otherwise portions of about ``AT_ONCE``, in each of which equal tags are all there, in the order of the tasks.
+    Otherwise yield portions of about ``AT_ONCE``. Each portion has all equal tags, in the order of the tasks.
     """
     size = sum(files.size(records.address(stem(task) + TAGS)) or 0 for task in tasks)
     portions = size // (_TAG.itemsize * AT_ONCE) + 1
@@ -169,7 +169,7 @@ def _read(records: Records, task: ShardTask) -> Tags:
 
 
 def _later(tags: Tags) -> npt.NDArray[np.bool_]:
-    """Say of each tag whether an equal one stands before it."""
+    """Say for each tag whether an equal tag precedes it."""
     order = np.lexsort((tags["low"], tags["high"]))  # stable: equal ones stay in their order
     low, high = tags["low"][order], tags["high"][order]
     later = np.zeros(tags.size, dtype=np.bool_)
@@ -179,7 +179,7 @@ def _later(tags: Tags) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Of ``documents`` looked at, so many are ``copies`` of an earlier one; one is there ``most`` times."""
+    """Of ``documents`` sampled, ``copies`` repeat an earlier document; the most frequent text occurs ``most`` times."""
 
     documents: int
     copies: int
@@ -188,9 +188,9 @@ class Copies:
     def sentence(self) -> str:
         """Return the counts in words."""
         return (
-            f"{self.documents:,} documents, of which {self.copies:,} are copies of an earlier document; at most "
-            f"{self.most:,} are equal. With duplicates = independent, such a document spends {self.most:,} times "
-            "as much"
+            f"{self.documents:,} documents, of which {self.copies:,} are copies of an earlier document; the most "
+            f"frequent text occurs {self.most:,} times. With duplicates = independent, such a document spends "
+            f"{self.most:,} times as much"
         )
 
 
@@ -200,7 +200,7 @@ def count(tags: Iterable[Tags]) -> Copies:
 
 
 def count_noted(records: Records, tasks: Sequence[ShardTask]) -> Copies:
-    """Count the copies among the documents that the tasks' tags were noted of, portion by portion."""
+    """Count the copies among the documents with recorded tags, portion by portion."""
     noted = [task for task in tasks if files.exists(records.address(stem(task) + TAGS))]
     found = [_counted(tags) for tags in _portions(records, noted)]
     return Copies(sum(one.documents for one in found), sum(one.copies for one in found), max(one.most for one in found))

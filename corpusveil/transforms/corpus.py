@@ -40,7 +40,7 @@ from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
 _FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
-"""What the records of a run hold."""
+"""The folders of a run's records."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,16 +50,16 @@ class Outcome(Shown):
     counts: Counts
     shards: int
     content_sha256: str | None
-    """None where a job goes on by itself, and finishes the release."""
+    """None if a detached job continues and finishes the release."""
     seconds: float
     run: str = ""
     measured: Measured = field(default_factory=dict)
-    """What this run did, by the names of ``storage.engine``: less than ``counts`` when it went on with another."""
+    """The measures of this run, by the names of ``storage.engine``: less than ``counts`` if it resumed another run."""
     output: str = ""
     records: str = ""
 
     def card(self) -> Card:
-        """Return what the release says of itself, and where the rest is; no count of the input is shown."""
+        """Return the release's public figures, and the place of its private records; no count of the input is shown."""
         if self.content_sha256 is None:
             told = ("state", f"{self.shards} shards were handed over; the job writes the manifest when all are done")
             return Card(f"Release in {self.output}", [told, ("records", f"{self.records} (do not publish)")])
@@ -78,13 +78,13 @@ class Outcome(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What is left when all tasks are done. It holds what the job holds, and no key."""
+    """The work that remains when all tasks are done. It holds the data of the job, and no key."""
 
     job: ShardJob
     tasks: Sequence[ShardTask]
     drafted: Mapping[str, Any]
     picture: Illustration | None = None
-    """What the public page begins with."""
+    """The picture at the beginning of the public page."""
 
     def __call__(self, _: Any) -> None:
         """Finish the release in a job, which may call this again."""
@@ -96,7 +96,7 @@ class Finish:
     def finish(self) -> tuple[Counts, str]:
         """Join pieces, write the manifest and the pages; return totals and content digest.
 
-        Raises BadShardsError when the input of a task was wrong.
+        Raises BadShardsError if the input of a task was faulty.
         """
         job = self.job
         refuse_failed(job.records)
@@ -106,7 +106,10 @@ class Finish:
                 by_shard.setdefault(task.shard, []).append(task)
         for pieces in by_shard.values():
             job.assemble(pieces)
-        for part in ("pieces", "progress"):  # of a run that was split in another way; of a worker killed at the last
+        for part in (
+            "pieces",
+            "progress",
+        ):  # left by a run that was split in another way, or by a worker that was killed at the end
             for name in files.listing(job.records.address(part)):
                 files.remove(job.records.address(part, name))
         _sweep(job)
@@ -140,17 +143,17 @@ def privatize_corpus(
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
-    Run again after any interruption it goes on where it stopped. ``records`` (default ``<output>.records``) receives
-    what is private. ``root`` is the folder that the paths in documents' identities begin at: by default the lowest
-    that all inputs have in common. ``corpus`` names the corpus, by default by that folder: without an id column it is
-    part of documents' identities, and a ledger knows documents by it. ``format`` is the output's form, a suffix
-    or ``same``; ``on_bad_rows`` says whether a row that can't be read stops the run or is set aside among the
-    records. ``spending`` names a ledger: what documents spend is written there before anything is drawn, and a cap that
-    would be exceeded ends the run. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is
-    called before anything is drawn, when arguments, folders and caps are found to be right. Of several
-    runs on the same records one works at a time: it holds a lease among them until it ends (a detached job goes on
-    without). Raises UserError when input or arguments are wrong and when the output folder belongs to another release;
-    WorkError when the engine fails and when another run is in progress.
+    A repeated call resumes after an interruption. ``records`` (default ``<output>.records``) receives the private
+    files. ``root`` is the folder at which the paths in documents' identities begin; by default the lowest folder that
+    all inputs share. ``corpus`` names the corpus; by default it is the name of that folder. Without an id column the
+    name is part of documents' identities, and a ledger uses it to identify documents. ``format`` is the output's
+    format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set aside among the
+    records. ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the
+    run ends if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun``
+    is called after arguments, folders and caps are checked, and before anything is drawn. Only one run at a time works
+    on the same records: it holds a lease among them until it ends (a detached job continues without it). Raises
+    UserError if the input or arguments are wrong, or if the output folder belongs to another release; WorkError if the
+    engine fails, or if another run is in progress.
     """
     began = time.monotonic()
     columns = columns or Columns()
@@ -208,7 +211,7 @@ def _run(
     held: Lease,
     began: float,
 ) -> Outcome:
-    """Do what is left of a run whose folders this process holds."""
+    """Finish a run whose folders this process holds."""
     whole = wholes(tasks)
     events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
     looks_first = spending is not None or release.duplicates == "drop"
@@ -246,9 +249,9 @@ def _prepare(
     *,
     fresh: bool,
 ) -> ShardJob:
-    """Find copies to leave out and enter what is spent in the ledger, as far as that is asked for.
+    """If requested, find copies to leave out, and enter the spending in the ledger.
 
-    When something is wrong or refused, a fresh run removes its records, and nothing else that lies among them.
+    On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
     """
     skip_bad = job.on_bad_rows == "quarantine"
     try:
@@ -285,7 +288,7 @@ def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence
 
 
 def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
-    """Return what is known of copies, for the records."""
+    """Return the figures of copies, for the records."""
     if job.drops is not None:
         return {}
     found = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
@@ -320,7 +323,7 @@ def wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
 
 
 def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: str | None) -> bool:
-    """Make the folders this run's own, or find that they are; say whether the release is finished already."""
+    """Claim the folders for this run, or check that they belong to it; say whether the release is already finished."""
     mine = Run(
         version=RUN_VERSION,
         release=release.digest,
@@ -334,7 +337,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         corpus=job.corpus,
     )
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
-    theirs = job.records.read("run.json", Run)  # after the look at the output: an equal run may be starting right now
+    theirs = job.records.read("run.json", Run)  # after checking the output: an equal run may be starting right now
     if theirs is None:
         if written:
             raise InUseError(
@@ -377,7 +380,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
 
 
 def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome:
-    """Check a finished release against its input and output. Raises UserError when either changed since."""
+    """Check a finished release against its input and output. Raises UserError if either has changed."""
     counts = Counts()
     whole = wholes(tasks)
     for task in whole:

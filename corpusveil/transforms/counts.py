@@ -1,4 +1,4 @@
-"""What a kernel counts while it works. Private, but for documents and written tokens, which the output shows anyway."""
+"""The counts of a kernel. Private, except for documents and written tokens, which the output shows anyway."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Counts:
         return self
 
     def public(self) -> dict[str, int]:
-        """Return what anyone can count in the output."""
+        """Return the counts that anyone can make from the output."""
         return {"documents": self.documents, "tokens": self.tokens_written}
 
     def private(self) -> Counted:
@@ -66,7 +66,7 @@ class Counts:
 
     @classmethod
     def of(cls, record: Counted, where: str) -> Counts:
-        """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other ones."""
+        """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other counts."""
         if set(record.tokens) != set(ROLE_NAMES):
             raise VersionError(
                 f"{where}: these records count other kinds of tokens; use the version of corpusveil that wrote them."

@@ -1,7 +1,7 @@
 """Denoising: what the words of a release most likely were, by the published law and a public language model.
 
-A function of the release and of public data alone is post-processing: every promise of the release stays. So nothing
-else is read here, not the original, not the records, not which released words stand for numbers or unknown words.
+A function of the release and public data alone is post-processing, so every guarantee of the release still holds.
+Nothing else is read here: not the original, not the records, not which released words replace numbers or unknown words.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.transforms.surrogates import NONE
 
 VERSION = 2
-"""Part of a denoised release's digest; goes up whenever the same call would write other text."""
+"""Part of a denoised release's digest; increased whenever the same call would write other text."""
 Aim = Literal["words", "sentence", "table"]
 AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
 LEAST = 0.01
-"""What share of the best a candidate needs after the first pass (``lattice.py``)."""
+"""The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
 CUT = 1e-3
-"""What share of the likeliest a candidate needs by itself."""
+"""The least share, relative to the likeliest, of a candidate without context."""
 MOST = 256
 _BREAK, _PLACE, _SILENT = range(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """How the originals of released words are searched for; none of it bears on privacy.
+    """How the originals of released words are searched; no setting affects privacy.
 
     ``aim``: *words*, the likeliest word at each place; *sentence*, the likeliest sequence; *table*, the likeliest word
-    whatever stands beside it. ``candidates`` a word are tried, of which at most ``width`` are tried in threes.
-    ``unknown_share`` is how many tokens that are replaced are outside the vocabulary; None: by the model's counts.
+    regardless of its neighbors. ``candidates`` are tried for each word, at most ``width`` of them in trigrams.
+    ``unknown_share`` is the share of replaced tokens that are outside the vocabulary; None: by the model's counts.
     """
 
     aim: Aim = "words"
@@ -75,7 +75,7 @@ class Search:
 
 
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
-    """Raise UserError where a reader of a release can't tell which epsilon its words were replaced at."""
+    """Raise UserError if a reader of a release cannot know the epsilon at which its words were replaced."""
     if budget.per == "token":
         return
     why = None
@@ -96,7 +96,7 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
 
 @compiled
 def _runs(kinds: Any, ends: Any, offsets: Any, longest: int, index: Any, starts: Any) -> Any:
-    """List the places of unbroken runs of words; return how many runs and places there are."""
+    """List the places of unbroken runs of words; return the numbers of runs and places."""
     runs = 0
     n = 0
     for document in range(offsets.size - 1):
@@ -118,7 +118,7 @@ def _runs(kinds: Any, ends: Any, offsets: Any, longest: int, index: Any, starts:
 
 
 class Law(Protocol):
-    """Candidates of released words: ``words`` int32 [R, count], -1 behind the last, and how likely each is replaced so.
+    """Candidates for released words, ``words`` int32 [R, count], padded by -1, and the law of their replacement.
 
     ``emissions`` float64 [R, count] may be scaled by row.
     """
@@ -129,7 +129,7 @@ class Law(Protocol):
 
 @dataclass(slots=True)
 class Reader:
-    """What a process prepares once to denoise a release."""
+    """The data that a process prepares once to denoise a release."""
 
     prepared: Prepared
     shares: npt.NDArray[np.float64]
@@ -144,7 +144,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Denoiser:
-    """Denoises batches of released documents. Pickles small: space and model go by their addresses."""
+    """Denoises batches of released documents. Cheap to pickle: space and model are sent as their URLs."""
 
     mechanism: Mechanism
     budget: Budget
@@ -224,8 +224,8 @@ class Denoiser:
     ) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return the tokens, or units, of released text, which of them were replaced, and which are words in the clear.
 
-        A word of the vocabulary was replaced, by the mechanism or by a public draw, unless it is a stop word where
-        these are not replaced, or stands in a mask.
+        A word of the vocabulary was replaced, by the mechanism or by a public draw, unless it is part of a mask, or a
+        stop word in a release that does not replace these.
         """
         tokens = reader.prepared.tokenizer.tokens(data, documents)
         if reader.prepared.joiner is not None:
@@ -243,7 +243,7 @@ class Denoiser:
     def guesses(
         self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
-        """Return what each replaced token most likely was, int32 [T]; others keep their ids, 0 without one."""
+        """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
         rows = np.full(len(tokens), -1, np.int64)
         at = np.flatnonzero(replaced)
         epsilon = self.epsilons(tokens, replaced)
@@ -261,10 +261,10 @@ class Denoiser:
         self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_],
         rows: npt.NDArray[np.int64], law: Law, rho: float, out: npt.NDArray[np.int32],
     ) -> None:  # fmt: skip
-        """Write into ``out``, int32 [T], what words most likely were in their context.
+        """Write the likeliest originals of words in their context into ``out``, int32 [T].
 
-        ``rows`` int64 [T] are those of ``law`` for each replaced token, -1 for others; ``rho`` is the share of replaced
-        tokens that were outside the vocabulary.
+        ``rows`` int64 [T] are the rows of ``law`` for each replaced token, -1 for other tokens; ``rho`` is the share of
+        replaced tokens that were outside the vocabulary.
         """
         kinds = np.where(replaced | kept, _PLACE, _BREAK).astype(np.uint8)
         ends, silent = ends_and_stops(tokens)
@@ -296,7 +296,7 @@ class Denoiser:
 
 
 def _masked(tokens: Tokens) -> npt.NDArray[np.bool_]:
-    """Say which tokens are the word of a mask, such as ``[contact]``."""
+    """Say which tokens are words of a mask, such as ``[contact]``."""
     out = np.zeros(len(tokens), np.bool_)
     data = tokens.data
     if not data.size:

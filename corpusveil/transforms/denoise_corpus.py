@@ -1,7 +1,7 @@
 """A release, denoised: read its manifest, map over its shards, write a manifest that names it.
 
-What is read is the release's folder and public artefacts. What is left to do is told by records in ``OUTPUT.work``,
-which hold nothing private and go when the manifest is written.
+Only the release's folder and public artefacts are read. Records in ``OUTPUT.work`` show which tasks remain; they
+contain nothing private, and are removed after the manifest is written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from corpusveil.transforms.risk import risk_of
 WORK = ".work"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
-SPENDS = "nothing: it was computed from a release and public data alone, and no ledger counts it"
+SPENDS = "nothing: it was computed from a release and public data alone, and is in no ledger"
 
 
 class _Here:
@@ -56,14 +56,14 @@ class _Here:
 
 
 class Call(Record):
-    """``call.json``: the digest of the denoised release that a folder of records is of."""
+    """``call.json``: the digest of the denoised release to which a folder of records belongs."""
 
     denoise: str
 
 
 @dataclass(frozen=True, slots=True)
 class Denoised:
-    """What a run did: documents and tokens written, words that were looked at and that stayed, and the digest."""
+    """The result of a run: documents and tokens written, words processed and words unchanged, and the digest."""
 
     documents: int
     tokens: int
@@ -132,7 +132,7 @@ def denoiser_of(
     collocations: Collocations | None,
     search: Search,
 ) -> Denoiser:
-    """Return what denoises a release by its manifest. Raises UserError where the artefacts are not those it names."""
+    """Return what denoises a release by its manifest. Raises UserError if the artefacts are not those that it names."""
     told = source["configuration"]
     if space.digest != told["space"]:
         raise MismatchError(
@@ -158,7 +158,7 @@ def denoiser_of(
 
 
 def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, Any]:
-    """Return all that decides the text: what the denoised release is of, and how it was searched for."""
+    """Return everything that decides the text: the source release, and the settings of the search."""
     search = denoiser.search
     return {
         "version": VERSION,
@@ -179,10 +179,10 @@ def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
 
 
 def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[str, Any]:
-    """Return the manifest as far as the shards do not decide it: the release's own words, and what was done to it."""
+    """Return the part of the manifest that is independent of shards: the source's statements, and the denoising."""
     said = (
-        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone. The "
-        "guarantee of that release, stated below, holds for this release, too; nothing more was spent."
+        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone. That "
+        "release's guarantee, stated below, also holds for this release; nothing more was spent."
     )
     kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
     return {
@@ -196,7 +196,7 @@ def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[
 
 
 def _source(release: str) -> dict[str, Any]:
-    """Return the manifest of a release that is whole."""
+    """Return the manifest of a complete release."""
     if not files.exists(files.join(release, "manifest.json")):
         raise NotMadeError(
             f"{release}: there is no finished release here (no manifest.json); privatize first, or finish the run."
@@ -211,7 +211,7 @@ def _source(release: str) -> dict[str, Any]:
 
 
 def _claim(job: ShardJob, digest: str) -> None:
-    """Refuse what other calls left; forget what failed before."""
+    """Refuse files of other calls; remove records of earlier failures."""
     there = files.listing(files.join(job.output, "data")) if files.exists(job.output) else []
     mine = Call(denoise=digest)
     theirs = job.records.read("call.json", Call)

@@ -1,4 +1,4 @@
-"""What whole documents are promised in (ε, δ), beside the pure figure: for some lengths, before any text is read."""
+"""The guarantee of whole documents in (ε, δ) and the pure bound, for some lengths, before any text is read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.transforms.lengths import length_epsilon
 
 LENGTHS = (50, 200, 500, 1000)
-"""Words of the documents that a release states figures for."""
+"""The numbers of words for which a release states figures."""
 DIGITS = 6
-"""Of a figure in a manifest, rounded up: the last bits of a convolution differ between machines."""
+"""The digits of a figure in a manifest, rounded up, since the last bits of a convolution differ between machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class DocumentFigure:
 
 
 def check_distance(distance: float) -> float:
-    """Return a distance of two words. Raises UserError unless it is above 0; infinity stands for any two."""
+    """Return a distance of two words. Raises UserError unless it is above 0; infinity means any two words."""
     if isinstance(distance, bool) or not isinstance(distance, (int, float)) or not distance > 0:
         raise BadValueError(f"distance = {distance}: give a number above 0, or inf for any two words.")
     return float(distance)
@@ -66,9 +66,9 @@ def document_figure(
     distance: float = 1.0,
     length: Length | None = None,
 ) -> DocumentFigure:
-    """Return what a document of so many replaced words is promised; with a length policy, of so many released words.
+    """Return the guarantee of a document of ``words`` replaced words; with a length policy, of released words.
 
-    Raises UserError for a mechanism that promises nothing, and for numbers out of range.
+    Raises UserError for a mechanism without a guarantee, and for numbers out of range.
     """
     return figure_of(mechanism, budget.of_words(words), delta, distance, length)
 
@@ -76,7 +76,7 @@ def document_figure(
 def figure_of(
     mechanism: Mechanism, epsilons: Mapping[float, int], delta: float, distance: float, length: Length | None = None
 ) -> DocumentFigure:
-    """Return what a document is promised whose tokens have these epsilons, each so many of them."""
+    """Return the guarantee of a document whose tokens have these epsilons; values are numbers of tokens."""
     change = None if math.isinf(check_distance(distance)) else distance
     parts: list[tuple[PrivacyLoss, int]] = []
     for epsilon, count in epsilons.items():
@@ -95,7 +95,7 @@ def figure_of(
 
 
 def sentences(figures: Sequence[DocumentFigure], by: str) -> list[str]:
-    """Say what some figures of one δ and distance promise, and between which documents; nothing without figures."""
+    """Say what figures of one δ and distance guarantee, and between which documents; nothing without figures."""
     if not figures:
         return []
     delta = figures[0].delta
@@ -105,11 +105,13 @@ def sentences(figures: Sequence[DocumentFigure], by: str) -> list[str]:
 
 
 def neighbors(one: DocumentFigure) -> str:
-    """Say which documents a figure compares with."""
+    """Say which documents a figure compares."""
     apart = "by any distance" if math.isinf(one.distance) else f"by a distance of at most {one.distance:g}"
     if one.length_epsilon is None:
-        return f"documents of as many tokens in which each known word differs {apart}"
+        return f"documents with the same number of tokens in which each known word differs {apart}"
     if not math.isinf(one.distance):  # a filler can be any word, at any distance
-        return f"documents with as many words of their own in which each known word differs {apart}"
-    ends = "end at most one word earlier or later" if one.length_epsilon else "are released with as many words"
+        return f"documents with the same number of words of their own in which each known word differs {apart}"
+    ends = (
+        "end at most one word earlier or later" if one.length_epsilon else "are released with the same number of words"
+    )
     return f"documents of known words only, which may all differ, that {ends}"

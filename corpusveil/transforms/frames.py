@@ -1,6 +1,6 @@
-"""Texts of every kind of list, column and frame as Arrow, and private texts back in the kind that they came in.
+"""Texts of every kind of list, column and frame as Arrow, and private texts back in the original kind.
 
-Of pandas, Polars and Hugging Face data sets nothing is imported: who has one of their objects has imported them.
+This module never imports pandas, Polars or datasets: a caller with one of their objects has imported them.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Frame:
 def frame_of(data: Any, text: str) -> Frame:
     """Return the texts of a list, a column, or the column ``text`` of a frame.
 
-    Raises UserError for a value that is none of these, and for a column that is missing or there several times.
+    Raises UserError for any other value, and for a column that is missing or occurs several times.
     """
     for cls in type(data).__mro__:
         kind = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
         if kind is not None:
             return kind(data, text)
-    if type(data).__module__.startswith("pyspark."):  # whose Arrow stream would come to this process
+    if type(data).__module__.startswith("pyspark."):  # whose Arrow stream would be sent to this process
         raise BadTypeError("Spark DataFrames stay in Spark; use corpusveil.transforms.spark.privatize_frame.")
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _interface(data, text)
@@ -67,7 +67,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
-    """Return strings as an Arrow array. Raises UserError, without quoting any, when one is no string or no UTF-8."""
+    """Return strings as an Arrow array. Raises UserError, which quotes no text, for a value that is not valid text."""
     where = "" if name is None else f"{name}: "
     if any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
         raise BadRowError(f"{where}a text is bytes, not a string; decode it first.")
@@ -87,7 +87,7 @@ def cannot_hold(name: str, kind: object) -> UserError:
 
 
 def _place(names: Sequence[Any], name: str) -> int:
-    """Return where a column stands. Raises UserError when it is missing or there several times."""
+    """Return the place of a column. Raises UserError if it is missing or occurs several times."""
     places = [place for place, other in enumerate(names) if other == name]
     if not places:
         raise no_column(name, names)
@@ -110,7 +110,9 @@ def _numpy(data: Any, _text: str) -> Frame:
         raise ShapeError(
             f"An array of texts has one dimension, and this array has {data.ndim}; pass a single column of it."
         )
-    kind = data.dtype if data.dtype.kind in "OT" else np.str_  # strings of a fixed width get the width that they need
+    kind = (
+        data.dtype if data.dtype.kind in "OT" else np.str_
+    )  # strings of fixed width get the width that the private texts need
     return Frame(large_strings(data.tolist(), None), lambda parts: np.array(_texts(parts), dtype=kind))
 
 
@@ -206,7 +208,7 @@ def _dataset(data: Any, text: str) -> Frame:
 
 
 def _interface(data: Any, text: str) -> Frame:
-    """Read what hands its columns on by Arrow's C interface; it comes back as Arrow."""
+    """Read an object that exports its columns by Arrow's C interface; it is returned as Arrow."""
     column = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
     if pa.types.is_struct(column.type):
         return _arrow_table(pa.Table.from_struct_array(column), text)
@@ -227,4 +229,4 @@ _KINDS: dict[tuple[str, str], Callable[[Any, str], Frame]] = {
     ("polars", "DataFrame"): _polars_frame,
     ("datasets", "Dataset"): _dataset,
 }
-"""How a class is read, by the package that it comes from and its name; a class derived from it is read alike."""
+"""The readers of classes, by package and name; derived classes are read in the same way."""

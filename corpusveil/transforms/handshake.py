@@ -1,4 +1,4 @@
-"""A handshake of versions: a worker with other packages than the driver writes other bytes, so it refuses to work."""
+"""A handshake of versions: with other packages than the driver's, a worker would write other bytes, so it refuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from corpusveil.errors import GO_ON, EngineError, VersionError, WorkError, sentences_in
 
 PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim")
-"""What output bytes may depend on."""
+"""The packages on which output bytes may depend."""
 
 
 _ASK = "import sys; print('%d.%d' % sys.version_info[:2])"
@@ -37,7 +37,7 @@ def versions() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SameVersions:
-    """A function over tasks that a worker runs only where it has the driver's versions."""
+    """A function over tasks that a worker runs only if it has the driver's versions."""
 
     function: Callable[[Any], Any]
     driver: Mapping[str, str]
@@ -62,10 +62,10 @@ class SameVersions:
 
 
 def refuse_other_python(context: Any) -> None:
-    """Raise UserError where Spark's workers on this machine run another Python than this process.
+    """Raise UserError if Spark's workers on this machine run another Python than this process.
 
-    ``context`` is a classic SparkContext. Spark itself notices only when a task starts, by a traceback. What runs on
-    other machines is seen there (``python_fault``), and so is a program that can't be asked.
+    ``context`` is a classic SparkContext. Spark itself notices only when a task starts, and shows a traceback. Other
+    machines, and programs that cannot be run here, are checked when a task fails (``python_fault``).
     """
     if context.master.startswith("local") and (program := shutil.which(context.pythonExec)) is not None:
         mine, theirs = versions()["python"], _minor_version(program)
@@ -89,7 +89,10 @@ def _minor_version(program: str) -> str | None:
 
 
 def python_fault(told: str) -> str | None:
-    """Return what a failure of Spark says of its workers' Python, as a sentence; None where it says nothing of it."""
+    """Return a sentence about the workers' Python from a failure of Spark.
+
+    None if the failure says nothing about it.
+    """
     mine = versions()["python"]
     way = _SAME_PYTHON.format(mine=mine)
     if found := re.search(r"Python in worker has different version: (\d+\.\d+)", told):
@@ -108,7 +111,7 @@ def python_fault(told: str) -> str | None:
 
 
 def spark_failure(error: Exception) -> WorkError:
-    """Return what a job of Spark failed of: a sentence of our own where there is one, else the name of the error."""
+    """Return why a Spark job failed: our own sentence if there is one, otherwise the name of the error."""
     text = str(error)
     known = sentences_in(text)
     sentence = known[0] if known else f"{type(error).__name__}."

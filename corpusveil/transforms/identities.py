@@ -32,7 +32,7 @@ class RowNumbers:
             )
 
     def of(self, rows: int) -> list[tuple[str, int]]:
-        """Return the ids of so many rows."""
+        """Return the ids of this many rows."""
         return [(self.name, number) for number in range(rows)]
 
 
@@ -41,10 +41,10 @@ Ids: TypeAlias = str | RowNumbers | Iterable[Any]
 
 
 def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], list[Any]] | None = None) -> list[Any]:
-    """Return the identities of so many documents.
+    """Return the identities of this many documents.
 
-    ``ids`` is a sequence of as many, ``RowNumbers``, or the name of a column, whose ids ``column`` returns; None stands
-    for texts that have no columns. Raises UserError without ids, and for ids that are missing or too few.
+    ``ids`` is a sequence of the same length, ``RowNumbers``, or the name of a column, whose ids ``column`` returns
+    (None for texts without columns). Raises UserError without ids, and for ids that are missing or too few.
     """
     if ids is None:
         raise UnsetError(
@@ -88,7 +88,7 @@ def identities_of(column: Any, name: str) -> list[Any]:
 
 
 def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
-    """Return ids as they are. Raises UserError when one is missing, or a tuple that does not end in a row number."""
+    """Return ids unchanged. Raises UserError if an id is missing, or is a tuple that does not end in a row number."""
     for value in values:
         if value is None or (isinstance(value, (float, dt.date)) and value != value):  # noqa: PLR0124 - NaN, NaT
             raise BadRowError(f"{name}: an id is missing; give every document an id.")

@@ -1,7 +1,7 @@
-"""What a release makes of a public sentence and of one of its words, by its exact law: the pictures of its pages.
+"""The pictures of a release's pages: the effect of its exact law on a public sentence and on one of its words.
 
-Sentence, space and law are public, and what is drawn is drawn under the published test key, never under the release's:
-nothing here depends on a corpus.
+Sentence, space and law are public, and draws use the published test key, never the release's key, so nothing here
+depends on a corpus.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ SENTENCES = (
     ("Na terça o doutor Okonjo escreveu a anna@example.org que o rio subiu 30 cm perto da ponte.", "rio"),
     ("Dinsdag schreef dokter Okonjo aan anna@example.org dat de rivier bij de brug 30 cm was gestegen.", "rivier"),
 )  # fmt: skip
-"""Public sentences of this package, with words, a name, a number and a contact; and the word to look at closely."""
+"""Public sentences of this package, with words, a name, a number and a contact; and the word for the bars."""
 LEAST_KNOWN = 0.5
-"""Share of a sentence's words that a space has to know; of a space of another language no sentence is shown."""
+"""The least share of a sentence's words that a space must know; a space of another language has no sentence."""
 DOCUMENT_WORDS = 100
-"""Replaced words of the document that shares a budget here, where the budget is a document's."""
+"""The number of replaced words in the example document, if the budget is per document."""
 LIKELY = 3
-"""Other words that a chip names."""
+"""The number of other words that a chip names."""
 BARS = 5
-"""Words that a bar chart names."""
+"""The number of words that a bar chart names."""
 MANY_WORDS = 50_000
-"""From this vocabulary on, what takes seconds is left out: guesses at other epsilons, and laws that are drawn."""
+"""From this vocabulary size on, slow parts are left out: guesses at other epsilons, and sampled laws."""
 SAMPLES = 100
-"""Draws of a word by a mechanism that has no exact law."""
+"""The number of draws of a word by a mechanism without an exact law."""
 DIGITS = 6
 KINDS = {
     PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped", SURROGATE: "surrogate",
@@ -63,10 +63,10 @@ Likely = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A token of the sentence and what the release makes of it: ``kind`` is a value of ``KINDS``.
+    """A token of the sentence and its treatment: ``kind`` is a value of ``KINDS``.
 
-    Of a replaced token ``stays`` is the probability that it comes back unchanged and ``likely`` are the likeliest other
-    words; of a masked one ``mask`` stands in its place.
+    For a replaced token, ``stays`` is the probability that it stays unchanged and ``likely`` are the likeliest other
+    words; for a masked token, ``mask`` is the text in its place.
     """
 
     text: str
@@ -78,9 +78,9 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Shares of the words of public text: what an informed reader guesses, and how much of it without looking.
+    """Shares of the words of public text that an informed reader guesses, and guesses blindly, without the release.
 
-    ``of`` is ``word`` for a reader who takes words one by one, ``context`` for one who reads sentences.
+    ``of`` is ``word`` for a reader of single words, ``context`` for a reader of sentences.
     """
 
     share: float
@@ -90,7 +90,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One epsilon of a word: what the word becomes (``bars``; ``rest`` is any other word), and what is guessed."""
+    """One epsilon of a word: its replacements (``bars``; ``rest`` is any other word), and what a reader guesses."""
 
     epsilon: float
     is_release: bool
@@ -103,8 +103,9 @@ class Panel:
 class Illustration:
     """Pictures of a release: the sentence, one possible result, and three epsilons, the middle one the release's.
 
-    ``chips`` and ``result`` are empty, and ``word`` too, where the space knows no bundled sentence. ``exact`` is False
-    where shares come from ``SAMPLES`` draws a word. ``document_words``: epsilon is that of a word in such a document.
+    ``chips``, ``result`` and ``word`` are empty if the space knows no bundled sentence. ``exact`` is False if shares
+    come from ``SAMPLES`` draws a word. ``document_words``: epsilon is that of a word in a document with this many
+    replaced words.
     """
 
     chips: tuple[Chip, ...]
@@ -121,7 +122,7 @@ class Illustration:
 
 
 def illustration_of(release: Release) -> Illustration | None:
-    """Return the pictures of a release; None where they would take long, or its mechanism is not defined there."""
+    """Return the pictures of a release; None if they take long, or the mechanism is not defined at its epsilon."""
     return illustrate(release.mechanism, release.budget, release.policy, release.collocations, release.risk)
 
 
@@ -152,14 +153,14 @@ def illustrate(
 
 
 def word_epsilon(budget: Budget) -> float:
-    """Return the epsilon of a word: where documents share one, that of most words of ``DOCUMENT_WORDS``."""
+    """Return the epsilon of a word; with a budget per document, that of a word among ``DOCUMENT_WORDS``."""
     if budget.per == "token":
         return budget.epsilon
     return max(budget.of_words(DOCUMENT_WORDS).items(), key=lambda item: item[1])[0]
 
 
 class _Token(NamedTuple):
-    """A token of a sentence: its text, the code of its policy, what masks it, and its id."""
+    """A token of a sentence: its text, the code of its policy, its mask, and its id."""
 
     text: str
     action: int
@@ -170,7 +171,7 @@ class _Token(NamedTuple):
 def _sentence(
     mechanism: Mechanism, policy: TextPolicy, collocations: Collocations | None
 ) -> tuple[str, int | None, list[_Token]]:
-    """Return the sentence of which the space knows most words, the word to look at, and the tokens; empty for none."""
+    """Return the sentence of which the space knows most words, the word to show, and the tokens; empty without one."""
     prepared = prepare(mechanism.space, policy, collocations)
     found: tuple[str, int | None, list[_Token]] = ("", None, [])
     most = LEAST_KNOWN
@@ -195,7 +196,7 @@ def _sentence(
 
 
 def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[tuple[Chip, ...], bool]:
-    """Return the tokens with what becomes of them, and whether that is by the exact law."""
+    """Return the tokens with their treatment, and whether it is computed from the exact law."""
     ids = sorted({token.id for token in tokens if token.action == PRIVATIZE})
     if not ids:
         return tuple(Chip(token.text, KINDS[token.action]) for token in tokens), True
@@ -229,7 +230,7 @@ def _panel(
 
 
 def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, is_release: bool) -> Guess | None:
-    """Return what a reader guesses: by the risk that chose epsilon, or on lists, where it is quickly computed."""
+    """Return what a reader guesses: from the risk that chose epsilon, or computed, which is quick on lists."""
     if risk is not None and is_release:
         return Guess(risk.measured, round(prior_of(mechanism.space).guess, DIGITS), risk.risk_of)
     of_context, slow = risk is not None and risk.risk_of == "context", len(mechanism.space) >= MANY_WORDS
@@ -240,9 +241,9 @@ def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, 
 
 
 def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> tuple[npt.NDArray[np.float64], bool]:
-    """Return the laws of N words, float64 [N, V], and whether they are exact; else they are shares of public draws.
+    """Return the laws of N words, float64 [N, V], and whether they are exact.
 
-    Raises NoClosedForm where there is no law and drawing takes long.
+    Otherwise they are shares of public draws. Raises NoClosedForm if there is no law and drawing takes long.
     """
     try:
         return mechanism.distributions(ids, epsilon), True
@@ -257,7 +258,7 @@ def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> t
 
 
 def _likeliest(mechanism: Mechanism, law: npt.NDArray[np.float64], count: int, word: int) -> Likely:
-    """Return the word itself and the likeliest others, ``count`` in all, with their probabilities."""
+    """Return the word itself and its likeliest replacements, ``count`` in all, with their probabilities."""
     order = np.argsort(-law, kind="stable")[:count]
     others = [int(id) for id in order if id != word][: count - 1]
     return tuple((_written(mechanism, id), round(float(law[id]), DIGITS)) for id in (word, *others))

@@ -45,11 +45,11 @@ class ShardJob(Work[Shard]):
     debug: bool = False
     """Let errors keep their text and traceback, which can quote documents."""
     seen: Mapping[str, str] | None = None
-    """The input digest of each task, by its record's name, when a pass before the work read it; None without one."""
+    """The input digest of each task, by its record's name, if a pass before the work read it; otherwise None."""
     drops: Drops | None = None
     """Which rows are left out as copies of others."""
     copies_key: bytes = field(default=b"", repr=False)
-    """What tags of documents are keyed by, to count copies."""
+    """The key of documents' tags, to count copies."""
     thin: int = 0
     """Copies are counted among one in ``1 << thin`` documents."""
     run: str = ""
@@ -88,11 +88,11 @@ class ShardJob(Work[Shard]):
         events.tell("task_refused", self.run, **_numbers(task))
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
-        """Return what a record has to agree with to be of this task: key, rows and columns."""
+        """Return the values that a record of this task must have: key, rows and columns."""
         return (self.key, task.start, task.stop, *self.columns.as_dict().values())
 
     def target(self, task: ShardTask) -> str:
-        """Return where the task writes: the shard in the release, or a piece of it among the private records."""
+        """Return the address of the task's output: the shard in the release, or a piece of it among the records."""
         if task.piece is None:
             return files.join(self.output, "data", task.shard_name)
         return self.records.address("pieces", f"{stem(task)}{task.suffix}")
@@ -178,7 +178,7 @@ class ShardJob(Work[Shard]):
         )
 
     def assemble(self, pieces: Sequence[ShardTask]) -> None:
-        """Join the pieces of one shard to its output file and record it as one."""
+        """Join the pieces of one shard into its output file, and record the shard."""
         whole = ShardTask(
             pieces[0].shard, pieces[0].shards, pieces[0].url, pieces[0].relative, pieces[0].size, pieces[0].suffix
         )
@@ -223,11 +223,11 @@ class ShardJob(Work[Shard]):
 
 
 def _numbers(task: ShardTask) -> dict[str, int | None]:
-    """Return what an event says of a task; the name of its input is private."""
+    """Return the fields of a task's event; the name of its input is private."""
     return {"shard": task.shard, "piece": task.piece}
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
-    """Raise UserError where every row was set aside: then the call is wrong, not the rows."""
+    """Raise UserError if every row was set aside: then the call is wrong, not the rows."""
     if counts.quarantined and not counts.documents and not counts.dropped:
         raise BadRowError(f"{task.url}: no row can be read, so none is set aside. {why}")

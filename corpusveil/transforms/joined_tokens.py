@@ -1,4 +1,4 @@
-"""Tokens joined to collocations before they are privatized: a unit is a token like any other from there on."""
+"""Tokens joined to collocations before they are privatized: from then on, a unit is a token like any other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _join(
     starts: Any, ends: Any, classes: Any, ids: Any, offsets: Any, lengths: Any, entries: Any, of_entry: Any,
     new_starts: Any, new_ends: Any, new_classes: Any, new_ids: Any, new_offsets: Any,
 ) -> int:  # fmt: skip
-    """Write one token a unit; return how many there are."""
+    """Write one token for each unit; return their number."""
     n = 0
     for document in range(offsets.size - 1):
         new_offsets[document] = n
@@ -43,7 +43,7 @@ class Joiner:
     """Joins tokens to the collocations that a space has.
 
     ``of_word`` int32 maps ids of the tokenizer to word ids of the table, -1 where it has none; ``of_entry`` int32 its
-    collocations to ids of the space; ``known`` is the number of tokenizer ids that mean something without the table.
+    collocations to ids of the space; ``known`` is the number of tokenizer ids that exist without the table.
     """
 
     collocations: Collocations
@@ -56,7 +56,7 @@ class Joiner:
     def of(
         cls, collocations: Collocations, method: Method, space: Space, ids: npt.NDArray[np.int32], known: int, size: int
     ) -> Joiner:
-        """Prepare for a tokenizer of ``size`` words, of which the first ``known`` mean something without the table.
+        """Prepare for a tokenizer of ``size`` words, of which the first ``known`` exist without the table.
 
         ``ids`` int32 [W] are the tokenizer's ids of the table's words.
         """

@@ -1,20 +1,20 @@
-"""The search over what a run of released words can have come from: two passes of forward and backward sums.
+"""The search for the originals of a run of released words: two passes of forward and backward sums.
 
 Released words u_1 ... u_n of a run came from w_1 ... w_n with probability proportional to
 
     prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)
 
-The first pass takes p(w_i | w_i-1) for it, over all candidates of all places. Its shares know both sides of a word,
-so that what they leave out is seldom missed: few candidates a place remain, and over these the second pass takes the
-whole law, but for counted n-grams after histories that are far behind the best (``FAINT``). It is forward-backward
+The first pass approximates the model by p(w_i | w_i-1), over all candidates of all places. Its shares use both sides of
+a word, so it seldom excludes the right one. Few candidates remain at each place, and for these the second pass uses the
+whole law, except counted n-grams after histories that are far behind the best (``FAINT``). It is forward-backward
 (Rabiner 1989), or Viterbi for the likeliest sentence.
 
-A model that backs off makes sums short: p(w | v) = L(v) p(w) but for the bigrams that were counted, and p(w | u v) =
-L(uv) p(w | v) but for the trigrams. So a sum over v is one product and a few corrections. The first pass is content
-with the rough logarithms that stand where bigrams are found.
+A backoff model makes sums short: p(w | v) = L(v) p(w) except for counted bigrams, and p(w | u v) = L(uv) p(w | v)
+except for counted trigrams. So a sum over v is one product and a few corrections. The first pass uses only the rough
+logarithms that are stored beside bigrams.
 
 Everything is products and sums of float64 in a fixed order, scaled at each place, and logarithms become probabilities
-by tables (``collocations/fixed.py``): the same result on every machine. Ties go to the candidate that is named first.
+by tables (``collocations/fixed.py``): the same result on every machine. Ties go to the first candidate.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
 
 @called
 def _choose(size: int, least: float, w: Any) -> None:
-    """Sum backward, and choose the candidates that remain: those of a share of ``least`` of the best at least."""
+    """Sum backward, and keep the candidates whose share is at least ``least`` times the best share."""
     most = w.chosen.shape[1]
     now = 0
     for c in range(w.sizes[size]):
@@ -321,7 +321,7 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
 
 @called
 def _back(t: int, now: int, whole: bool, w: Any) -> None:
-    """Put what lies behind the states of the place before t, all words from t on, into ``after``."""
+    """Write into ``after`` the sums over all words from t on, for the states of the place before t."""
     then = 1 - now
     for v in range(w.kept[t - 1]):
         known = 0.0

@@ -1,4 +1,4 @@
-"""What the search for originals (``lattice.py``) reads and works in: a space's words in a model, and room for a run."""
+"""Data of the search for originals (``lattice.py``): a space's words in a model, and buffers for a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 LONGEST = 128
-"""Words of a run that are searched at once; a longer one is cut."""
+"""The most words of a run in a search; a longer run is cut."""
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -17,13 +17,13 @@ UInt64 = npt.NDArray[np.uint64]
 
 
 class Spoken(NamedTuple):
-    """How the V words of a space are said in a language model, and its probabilities as float64.
+    """The V words of a space in a language model, and the model's probabilities as float64.
 
     ``first`` int32 [V] is the model's id of a word's first part, -1 where the model lacks it; ``alone`` float64 [V] its
     probability by the shortest context (of a lacking word, after any), ``start`` float64 [V] that where there is none;
-    ``inner`` float64 [V] that of its further parts, 1 without. ``before`` and ``last`` int32 [V] are what a word leaves
-    behind as context; ``before`` is -2 where that is the word before it. ``left2`` float64 [M] and the tables ``low``
-    and ``high`` are the model's; ``rough`` float64 are the probabilities of rough logarithms (``lookup.py``).
+    ``inner`` float64 [V] that of its further parts, 1 without. ``before`` and ``last`` int32 [V] are the context after
+    a word; ``before`` is -2 if it is the preceding word. ``left2`` float64 [M] and the tables ``low`` and ``high`` are
+    the model's; ``rough`` float64 are the probabilities of rough logarithms (``lookup.py``).
     """
 
     first: Int32
@@ -89,7 +89,7 @@ class Room(NamedTuple):
 
 
 def room(candidates: int, remaining: int) -> Room:
-    """Return room for a search; not to be shared by threads."""
+    """Return the buffers of a search, which threads must not share."""
     n, k, m = LONGEST + 1, candidates + 1, min(remaining, candidates + 1)
     two, three = n * k * k, n * m * m * m
     return Room(

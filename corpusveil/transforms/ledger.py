@@ -1,4 +1,4 @@
-"""A ledger as callers hold it: an address and caps, what documents have spent, and whether its entries are whole."""
+"""A ledger for callers: its address and caps, the spending of documents, and a check of its entries."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from corpusveil.transforms.spent_documents import Question
 
 S = TypeVar("S", bound="LedgerSummary")
 
-READING_NAMES = {"total": "sum of epsilons", "largest": "epsilon of its dearest token", "ldp": "nats of plain LDP"}
+READING_NAMES = {"total": "sum of epsilons", "largest": "epsilon of its costliest token", "ldp": "nats of plain LDP"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """The ledger at ``url`` (any fsspec URL), confidential like the input; made by the first release that uses it.
 
-    ``cap`` is the most that a document may spend, summed over tokens and releases, within one metric: another
-    mechanism, parameter or space is another metric. ``cap_token`` is the same for its dearest token. ``cap_ldp`` holds
-    over all metrics, in nats of plain LDP. With ``cap_delta`` the ``cap`` is an epsilon at this delta, composed over
-    tokens, releases and metrics, between documents whose words differ by a distance of at most 1.
+    ``cap`` is the most that a document may spend, summed over tokens and releases, within one metric; another
+    mechanism, parameter or space has another metric. ``cap_token`` is the same for its costliest token. ``cap_ldp``
+    holds over all metrics, in nats of plain LDP. With ``cap_delta`` the ``cap`` is an epsilon at this delta, composed
+    over tokens, releases and metrics, between documents whose words differ by a distance of at most 1.
 
-    A release that would take a document further is refused before anything is
-    drawn. Raises UserError for a cap that is not above 0.
+    A release that would exceed a cap for any document is refused before anything is drawn. Raises UserError for a cap
+    that is not above 0.
     """
 
     url: str
@@ -53,24 +53,24 @@ class Ledger:
         self.spending()
 
     def spending(self) -> Spending:
-        """Return the ledger and its caps as a release takes them."""
+        """Return the ledger and its caps in the form that a release uses."""
         return Spending(self.url, Caps(self.cap, self.cap_token, self.cap_ldp, self.cap_delta))
 
     def spent(self, *, delta: float | None = None, engine: Engine | None = None) -> LedgerSummary:
-        """Return what was spent, release by release.
+        """Return the spending, release by release.
 
-        With ``delta`` it is also said what the worst document has spent in (epsilon, delta), composed over everything.
-        Many documents are looked at part by part in a temporary folder, by this process or by ``cv.Local(workers=2)``.
-        Raises UserError when there is no ledger, or a damaged entry.
+        With ``delta``, also return the most that any document has spent in (epsilon, delta), composed over everything.
+        Many documents are processed in parts in a temporary folder, by this process or by ``cv.Local(workers=2)``.
+        Raises UserError if there is no ledger, or if an entry is damaged.
         """
         ledger = Entries.existing(self.url)
         return _summed(LedgerSummary, ledger, list(ledger.entries()), delta, engine)
 
     def spent_on(self, document: str, *, delta: float | None = None) -> DocumentHistory:
-        """Return what was spent on one ``document``: its text, its id, or PATH:ROW where it was known by these.
+        """Return the spending of one ``document``, given by text, id or PATH:ROW, whichever identified it.
 
-        An edited or moved document is recognised by the id, or the text, that it kept. The ledger holds keyed
-        fingerprints, so whoever asks needs its secret and the document; with both, anybody could check a guess.
+        An edited or moved document is recognized by the id, or the text, that it kept. The ledger holds keyed
+        fingerprints, so the question needs the ledger's secret and the document; anyone with both could check a guess.
         Raises UserError as ``spent`` does.
         """
         ledger = Entries.existing(self.url)
@@ -80,9 +80,9 @@ class Ledger:
         return _summed(DocumentHistory, ledger, found, delta)
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
-        """Check every entry against its name, and that they cover what the private ``records`` of releases say.
+        """Check that entries match their names, and that they cover the private ``records`` of releases.
 
-        Raises UserError when there is no ledger, and for records of no run.
+        Raises UserError if there is no ledger, or if records belong to no run.
         """
         entries = Entries.existing(self.url)
         folders = [Records(folder) for folder in addresses(records)]
@@ -119,7 +119,7 @@ class LedgerSummary(Shown):
         return {"ledger": self.url, "releases": list(self.releases), "worst": most, **told}
 
     def card(self) -> Card:
-        """Return a row a release, and what the worst document has spent."""
+        """Return a row a release, and the most that a document has spent."""
         columns = ("date", "corpus", "release", "column", "metric", "documents", "tokens", *READING_NAMES)
         shown = {"total": "epsilons of a document", "largest": "of a token", "ldp": "nats of plain LDP"}
         rows = [
@@ -180,7 +180,7 @@ class LedgerCheck(Shown):
 
     @property
     def too_low(self) -> int:
-        """How many differences mean that more may have been spent than the ledger says."""
+        """The number of differences by which more may have been spent than the ledger says."""
         return sum(one.too_low for one in self.differences)
 
     def card(self) -> Card:
@@ -190,11 +190,11 @@ class LedgerCheck(Shown):
 
     @property
     def verdict(self) -> str:
-        """What the check found, in a line."""
+        """The result of the check, in one line."""
         if self.differences:
             return (
-                f"{self.url}: {len(self.differences)} differences; by {self.too_low} of them more was spent than "
-                "the ledger says."
+                f"{self.url}: {len(self.differences)} differences; in {self.too_low} of them, more was spent than the "
+                "ledger says."
             )
         return f"{self.url}: all {self.entries:,} entries are undamaged" + (
             ", and the records agree." if self.records else "."
@@ -202,7 +202,7 @@ class LedgerCheck(Shown):
 
 
 def require_ledger(value: Ledger | None) -> Spending | None:
-    """Return what a release takes of a ledger. Raises UserError for a value that is none."""
+    """Return the form of a ledger that a release uses. Raises UserError for a value that is not a ledger."""
     if value is None:
         return None
     if not isinstance(value, Ledger):

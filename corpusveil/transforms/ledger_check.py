@@ -1,4 +1,4 @@
-"""Whether a ledger is whole: its entries against their names, and against what the records of releases say."""
+"""A check of a ledger: its entries against their names, and against the records of releases."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a ledger and records say otherwise; ``too_low`` when more may have been spent than the ledger says."""
+    """A difference between a ledger and records; ``too_low`` if more may have been spent than the ledger says."""
 
     sentence: str
     too_low: bool
 
 
 def differences(ledger: Ledger, records: Sequence[Records]) -> Iterator[Difference]:
-    """Yield entries that are not what their names say, and shards that the entries named in their records don't cover.
+    """Yield entries that do not match their names, and shards not covered by the entries that their records name.
 
-    Raises UserError for records of no run, or of a run of another version.
+    Raises UserError for records that belong to no run, or to a run of another version.
     """
     secret = ledger.secret
     held: dict[str, tuple[int, int]] = {}
@@ -57,7 +57,7 @@ def differences(ledger: Ledger, records: Sequence[Records]) -> Iterator[Differen
 
 
 def _uncovered(where: str, record: Shard, held: Mapping[str, tuple[int, int]]) -> Iterator[Difference]:
-    """Yield what of a shard's record the entries do not cover."""
+    """Yield the parts of a shard's record that the entries do not cover."""
     names = record.ledger
     if names is None:
         yield Difference(f"{where}: this shard was privatized without a ledger.", too_low=True)

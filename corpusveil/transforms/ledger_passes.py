@@ -1,13 +1,13 @@
-"""Questions about all documents of a ledger, answered in a memory that does not grow with them, on any engine.
+"""Questions about all documents of a ledger, answered on any engine, in memory that does not grow with their number.
 
-Rows of entries that are few are looked at where the question is asked. Others are spread over buckets by the
-fingerprint of a document's content, and once more by that of its identity, so that a bucket has all rows of a document;
-then each bucket is looked at by itself. Both are tasks of the engine. Who asks sees what each bucket found: the largest
-sums, by metric.
+If entries have few rows, the caller answers the question itself. Otherwise tasks of the engine spread the rows over
+buckets, by the fingerprint of a document's content and again by that of its identity, so that a bucket has all rows of
+a document. Further tasks look at one bucket each. The caller sees only the result of each bucket: the largest sums, by
+metric.
 
-A document that has more rows than a bucket may have, as an empty text that is there a million times, makes its bucket
-too large to be held. Such a bucket is spread again, by noise, on the disk of whoever looks at it, and rows that differ
-in nothing but their noise are put together.
+A document with more rows than a bucket may have, such as an empty text that occurs a million times, makes its bucket
+too large for memory. The worker spreads such a bucket again, by noise, on its disk, and merges rows that differ only in
+their noise.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from corpusveil.transforms.spent_documents import (
 )
 
 BUCKET_ROWS = 1 << 19
-"""About so many rows of entries are held at once: with what is computed of them, about 1 KiB each."""
+"""About the number of rows of entries in memory: with derived data, about 1 KiB each."""
 
 
 class Here:
-    """What runs tasks in this process, one after the other."""
+    """Runs tasks in this process, one after the other."""
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once."""
+        """Return how many tasks run in parallel."""
         return 1
 
     def run(self, function: Any, tasks: Sequence[Any]) -> Measured:
-        """Run the function on every task; return the sums of what it measured."""
+        """Run the function on every task; return the sums of its measures."""
         return total(function(task) for task in tasks)
 
 
@@ -73,7 +73,7 @@ class Where:
 
 
 class Source(NamedTuple):
-    """An entry among those that a question is about: the numbers of its release and of its line, and whether planned.
+    """An entry of a question: the numbers of its release and of its line, and whether it is planned.
 
     ``told`` and ``line`` number different values, in the order of their first entries.
     """
@@ -84,7 +84,7 @@ class Source(NamedTuple):
     planned: bool
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield its rows with what they are of."""
+        """Yield its rows with their release and line."""
         for table in self.entry.tables():
             rows = table
             for name, value in (("told", self.told), ("line", self.line), ("planned", self.planned)):
@@ -111,7 +111,7 @@ class Pile:
 
 
 class Made(Done):
-    """What a pile was spread into, files of contents and of identities in turn; and entries that were not found."""
+    """The files into which a pile was spread, of contents and identities in turn; and entries that were not found."""
 
     made: list[str]
     gone: list[int]
@@ -166,14 +166,14 @@ def keyed(rows: pa.Table, key: str) -> pa.Table:
 
 
 class Found(Done):
-    """What a bucket answers, as JSON."""
+    """The answer of a bucket, as JSON."""
 
     answer: str
 
 
 @dataclass(frozen=True, slots=True)
 class Look(Stage[Found]):
-    """Looks at one bucket, of contents or of identities."""
+    """Reads one bucket, of contents or of identities."""
 
     name: ClassVar[str] = "look"
 
@@ -200,7 +200,7 @@ class Look(Stage[Found]):
 
 
 def looked(rows: pa.Table, key: str, question: Question, tolds: Sequence[Told]) -> Answer:
-    """Return what all rows of a bucket answer."""
+    """Return the answer from all rows of a bucket."""
     lines = lines_of(rows) if question.lines and key == "identity" else {}
     if question.planned:
         rows = of_planned(rows, pc.unique(rows["key"].filter(rows["planned"])))
@@ -210,7 +210,7 @@ def looked(rows: pa.Table, key: str, question: Question, tolds: Sequence[Told]) 
 
 
 def looked_again(tables: Iterable[pa.Table], parts: int, key: str, question: Question, tolds: Sequence[Told]) -> Answer:
-    """Return what the rows of a bucket answer that are too many to be held: in so many parts, by their noise."""
+    """Return the answer from a bucket that is too large for memory, in this many parts, by noise."""
     lines = Answer()
     wanted = pa.array([], SPREAD.field("key").type)
     with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-") as folder:
@@ -250,7 +250,7 @@ def _all_of(path: str) -> pa.Table:
 def ask(
     question: Question, entries: Sequence[AnEntry], planned: Sequence[AnEntry] = (), where: Where | None = None
 ) -> Answer:
-    """Return what the documents of entries, and of planned ones, answer. Raises UserError for a damaged entry."""
+    """Return the answer from the documents of entries and planned entries. Raises UserError for a damaged entry."""
     where = where or Where()
     numbers: dict[Told, int] = {}
     lines: dict[tuple[str, ...], int] = {}
@@ -273,18 +273,18 @@ def ask(
 
 
 def told_of(entry: AnEntry) -> Told:
-    """Return of which release an entry is."""
+    """Return the release of an entry."""
     release, metric, mechanism = (str(entry.about[name]) for name in ("release", "metric", "mechanism"))
     return Told(release, metric, mechanism, float(entry.about.get("length_epsilon", 0.0)))
 
 
 def line_of(entry: AnEntry) -> tuple[str, str, str]:
-    """Return of which line of a listing an entry is: its corpus, release and text column."""
+    """Return the line of a listing to which an entry belongs: its corpus, release and text column."""
     return str(entry.about["corpus"]), str(entry.about["release"]), str(entry.about["column"])
 
 
 def _there(source: Source) -> list[pa.Table]:
-    """Return the rows of an entry; none of one that was taken back meanwhile."""
+    """Return the rows of an entry; none if it was withdrawn meanwhile."""
     try:
         return list(source.tables())
     except Exception:
@@ -294,7 +294,7 @@ def _there(source: Source) -> list[pa.Table]:
 
 
 def _asked(question: Question, sources: Sequence[Source], tolds: tuple[Told, ...], rows: int, where: Where) -> Answer:
-    """Return what documents answer that are too many to be looked at here."""
+    """Return the answer from documents that are too many for this process."""
     count = -(-rows // BUCKET_ROWS)
     with _folder(where) as folder:
         piles = _piles(sources)
@@ -304,13 +304,13 @@ def _asked(question: Question, sources: Sequence[Source], tolds: tuple[Told, ...
         for pile, record in zip(piles, _run(spread, piles, where.engine), strict=True):
             made += record.made
             gone += [pile.sources[number] for number in record.gone]
-        hidden = [source for source in gone if not source.is_gone()]  # from the workers, but not from this process
+        hidden = [source for source in gone if not source.is_gone()]  # for the workers, but not for this process
         if hidden:
             (record,) = _run(dataclasses.replace(spread, work=f"{folder}/here"), [Pile(0, 1, tuple(hidden))], Here())
             made += record.made
             gone = [hidden[number] for number in record.gone]
         if any(source.planned for source in gone):
-            raise UnfinishedError(f"{folder}: what was noted of the corpus is gone; run again.")
+            raise UnfinishedError(f"{folder}: temporary files of this run were removed; run again.")
         by_key = tuple(tuple(made[number :: len(KEYS)]) for number in range(len(KEYS)))
         look = Look(folder, "", count, BUCKET_ROWS, by_key, question, tolds)
         tasks = [PartTask(part, count * len(KEYS)) for part in range(count * len(KEYS))]
@@ -321,7 +321,7 @@ def _asked(question: Question, sources: Sequence[Source], tolds: tuple[Told, ...
 
 
 def _run(work: Any, tasks: Sequence[Any], engine: Engine) -> Any:
-    """Run a stage; a damaged entry is told as it is where it is read at once."""
+    """Run a stage; a damaged entry gives the same error as if this process had read it."""
     try:
         return durable.run(work, tasks, engine)
     except BadShardsError as error:
@@ -330,7 +330,7 @@ def _run(work: Any, tasks: Sequence[Any], engine: Engine) -> Any:
 
 @contextlib.contextmanager
 def _folder(where: Where) -> Iterator[str]:
-    """Give a folder for what is spread, which is gone at the end."""
+    """Provide a folder for the buckets, which is removed at the end."""
     if where.folder is None:
         with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-") as folder:
             yield folder
@@ -343,7 +343,7 @@ def _folder(where: Where) -> Iterator[str]:
 
 
 def _piles(sources: Sequence[Source]) -> list[Pile]:
-    """Part entries into tasks of about as many rows as are spread at once."""
+    """Split entries into tasks of about as many rows as are spread at once."""
     groups: list[list[Source]] = [[]]
     rows = 0
     for source in sources:

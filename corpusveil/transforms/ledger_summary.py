@@ -1,4 +1,4 @@
-"""What a ledger says, in words: releases by date and corpus, metrics by mechanism and space, one document's history."""
+"""A ledger in words: releases by date and corpus, metrics by mechanism and space, one document's history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from corpusveil.transforms.spent_documents import Answer, Line, Question
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What people call the metrics of entries: a mechanism and its space; where two are called alike, also a number."""
+    """Readable names of the metrics of entries: a mechanism and its space, and a number if two have the same name."""
 
     by_metric: dict[str, str]
 
@@ -41,7 +41,7 @@ class Names:
 def summary(entries: Sequence[AnEntry], answer: Answer | None = None) -> list[dict[str, Any]]:
     """Return for each corpus, release and text column: documents, tokens, and the largest readings of one document.
 
-    ``answer`` is what the entries answered to a question for lines, where it was asked already.
+    ``answer`` is the entries' answer to a question for lines, if it was already asked.
     """
     groups: dict[tuple[str, str, str], list[AnEntry]] = defaultdict(list)
     for entry in entries:
@@ -58,9 +58,9 @@ def summary(entries: Sequence[AnEntry], answer: Answer | None = None) -> list[di
 
 
 def tags_of(secret: bytes, document: str, corpora: Iterable[str]) -> tuple[bytes, list[bytes]]:
-    """Return the fingerprints of a document, told by its text or by its id: as a text, and as an id of each corpus.
+    """Return the fingerprints of a document, given by text or id: as a text, and as an id of each corpus.
 
-    An id can be text, a whole number, or PATH:ROW where documents were known by file and row. Only who holds the
+    An id can be text, a whole number, or PATH:ROW if documents were identified by file and row. Only a holder of the
     ledger's secret can compute these.
     """
     data = np.frombuffer(document.encode(), dtype=np.uint8)

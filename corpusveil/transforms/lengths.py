@@ -1,8 +1,8 @@
 """Documents at the length that they are released with: cut at the end, or continued by words drawn from public counts.
 
 A filler is a word of the vocabulary that is drawn here and then replaced by the mechanism like every word of the text,
-at the same epsilon. So a document and its fillers are one longer document, and what is promised for documents of as
-many words holds for these (``docs/mathematics.md``, Length).
+at the same epsilon. So a document and its fillers are one longer document, and the guarantee for documents of this
+length holds for them (``docs/mathematics.md``, Length).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from corpusveil.sampling.draws import FILLER, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
-from corpusveil.text.policy import DOCUMENT_LENGTH, DROP, KNOWN_WORD, ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import COLLOCATION_PLACES, DOCUMENT_LENGTH, DROP, KNOWN_WORD, ROLE_NAMES, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokens
 
 HIDDEN = ("privatize", "resample", "drop")
-"""What may become of a class of tokens where lengths are hidden: a word like all others, or nothing at all."""
+"""The possible outputs for a class of tokens where lengths are hidden: a word like all others, or nothing."""
 UNSOUND_SHARES = ("word-share", "per-word")
 """The allocations by which the shares of a document depend on more than its released length."""
 
 
 def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | None) -> None:
-    """Raise UserError where something else in the output would show how long a document is."""
+    """Raise UserError if another part of the output would show the length of a document."""
     if length is None:
         return
     shown = [f"{name} = {value}" for name in ROLE_NAMES[1:] if (value := getattr(policy, name)) not in HIDDEN]
@@ -37,15 +37,15 @@ def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | 
         raise ConflictError(
             f"fillers are words, so {', '.join(shown)} would show where the text ends; choose drop or resample."
         )
-    for name, value in (("layout", "normalize"), ("case", "lower")):
+    for name, value, what in (("layout", "normalize", "line breaks"), ("case", "lower", "capitals")):
         if getattr(policy, name) != value:
             raise ConflictError(
-                f"fillers have none of it, so {name} = {getattr(policy, name)} would show where the text ends; choose "
+                f"fillers have no {what}, so {name} = {getattr(policy, name)} would show where the text ends; choose "
                 f"{value}."
             )
     if allocation in UNSOUND_SHARES:
         raise ConflictError(
-            f"allocation = {allocation} divides by the words that the text itself has, so that the noise would "
+            f"allocation = {allocation} divides epsilon by the number of words in the text, so the noise would "
             "disclose its length; choose uniform or position."
         )
 
@@ -54,19 +54,19 @@ def disclosed(policy: TextPolicy, length: Length | None) -> tuple[str, ...]:
     """Name everything that a reader of the output sees unprotected, in words."""
     if length is None:
         return policy.disclosed()
-    units = () if policy.tokenizer == "word" else ("where collocations stood, as far as what replaces them shows it",)
+    units = () if policy.tokenizer == "word" else (COLLOCATION_PLACES,)
     return (length.disclosed, *units)
 
 
 def without_token_count(shown: tuple[str, ...], length: Length | None) -> tuple[str, ...]:
-    """Return what a mechanism says that it discloses, but for the number of tokens where a length policy hides that."""
+    """Return a mechanism's disclosures, without the number of tokens if a length policy hides it."""
     return shown if length is None else tuple(one for one in shown if one != DOCUMENT_LENGTH)
 
 
 def filler_weights(space: Space, policy: TextPolicy) -> npt.NDArray[np.uint64]:
     """Return the integer weights that fillers are drawn with, uint64 [V]: the public counts of words that are replaced.
 
-    Stop words that are dropped from the text have no count there: among fillers they would give these away.
+    Stop words that are dropped from the text have no count, because they would show which words are fillers.
     """
     counts = np.zeros(len(space), dtype=np.int64) if space.counts is None else space.counts
     if policy.stop_words == "drop":
@@ -123,5 +123,5 @@ def at_released_length(
 
 
 def length_epsilon(length: Length | None) -> float:
-    """Return what the length costs by itself, for each word more or less; 0 where it costs nothing."""
+    """Return the cost of the length alone, for each word of difference; 0 if it costs nothing."""
     return length.epsilon if isinstance(length, LengthNoise) else 0.0

@@ -1,4 +1,4 @@
-"""The manifest: what a release says about itself in public. Equal for every engine, partitioning and worker count."""
+"""The manifest: the public description of a release. Equal for every engine, partitioning and worker count."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
 MANIFEST = "manifest.json"
 VERSION = 1
-"""Goes up when a manifest would be misread by those who know this one."""
+"""Increased when readers of this version would misread a manifest."""
 
 
 class Versioned(Record):
-    """What tells a manifest of any version."""
+    """The fields that identify a manifest of any version."""
 
     kind: Literal["release"]
     version: int = VERSION
@@ -61,7 +61,7 @@ class ColumnsOf(Record):
 
 
 class Configuration(Record):
-    """What of a release's configuration is read again."""
+    """The part of a release's configuration that is read again."""
 
     space: Line
     mechanism: MechanismOf
@@ -71,20 +71,20 @@ class Configuration(Record):
 
 
 class GuaranteeOf(Record):
-    """What of a release's guarantee is read again."""
+    """The part of a release's guarantee that is read again."""
 
     disclosed: list[str]
 
 
 class Spends(Record):
-    """What a ledger calls a release."""
+    """The name and metric of a release in a ledger."""
 
     name: Line
     metric: Line
 
 
 class Manifest(Versioned):
-    """What of a manifest is read again."""
+    """The part of a manifest that is read again."""
 
     release: Line
     key_fingerprint: Line
@@ -114,7 +114,7 @@ def read_manifest(output: str) -> dict[str, Any]:
 
 
 def draft(release: Release, columns: Columns) -> dict[str, Any]:
-    """Return the manifest as far as it is known before the work. Nothing in it is secret."""
+    """Return the part of the manifest that is known before the work. Nothing in it is secret."""
     return {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),
         "kind": "release",
@@ -136,7 +136,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
 def write_manifest(
     drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask], noted: Mapping[str, Any]
 ) -> tuple[Counts, str]:
-    """Write ``totals.json`` to the records, with what else was ``noted``, and then ``manifest.json`` to the release.
+    """Write ``totals.json`` to the records, with other values ``noted``, and then ``manifest.json`` to the release.
 
     Returns the totals and the SHA-256 over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
     Raises WorkError when a shard has no record.

@@ -1,4 +1,4 @@
-"""Two pages about a release: a public one beside it, of manifest and space, and a private one in the records."""
+"""Two pages about a release: a public page beside it, from manifest and space, and a private page in the records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def public_page(output: str) -> str:
 
 
 def write_pages(output: str, records: Records, picture: Callable[[], Illustration | None] = lambda: None) -> None:
-    """Write both pages of a finished release, unless they are there; ``picture`` is what the public one begins with."""
+    """Write both pages of a finished release, unless they exist; the public page begins with ``picture``."""
     if files.exists(public_page(output)) and files.exists(records.address(PRIVATE)):
         return
     manifest = read_manifest(output)
@@ -45,7 +45,7 @@ def write_pages(output: str, records: Records, picture: Callable[[], Illustratio
 
 
 def _rendered(where: str, render: Callable[[], str]) -> bytes:
-    """Return a page. Raises UserError when what it is made of was changed so that it can't be."""
+    """Return a page. Raises UserError if its data were changed so that it cannot be made."""
     try:
         return render().encode()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError):
@@ -55,7 +55,7 @@ def _rendered(where: str, render: Callable[[], str]) -> bytes:
 
 
 def render_public(manifest: dict[str, Any], picture: Illustration | None = None) -> str:
-    """Return the public page: a picture of what the release does to a public sentence, and what its manifest says."""
+    """Return the public page: a picture of the release's effect on a public sentence, and its manifest in words."""
     given = manifest["configuration"]["budget"]
     words = f"epsilon {written(given['epsilon'])} a {given['per']}"
     if given["per"] == "document":
@@ -71,7 +71,7 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
 
 
 def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]) -> str:
-    """Return the page of what was counted in the input; it quotes no text, and is as private as the input."""
+    """Return the page of counts from the input; it quotes no text, and is as private as the input."""
     tokens, policy = totals.tokens, manifest["configuration"]["text"]
     whole = max(sum(tokens.values()), 1)
     classes = [
@@ -87,15 +87,15 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
     privatized, unchanged = totals.privatized, totals.unchanged
     facts = [
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
-        ("Of these came back unchanged", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
+        ("Of these, unchanged in the output", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
         ("Rows set aside", f"{totals.quarantined:,}"),
         ("Copies", _copies(manifest, totals)),
         ("Input", f"{totals.input_bytes:,} bytes of text"),
-        ("Time at work", f"{totals.seconds:,.1f} s, over all processes"),
+        ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
     if "length" in manifest["configuration"]:
         own = sum(tokens[name] for name in ROLE_NAMES if policy.get(name) != "drop")
-        facts.insert(2, ("Words before documents were filled up or cut", f"{own:,}"))
+        facts.insert(2, ("Words before documents were padded or cut", f"{own:,}"))
     slowest = sorted(shards, key=lambda one: -one.seconds)[:SHOWN_SHARDS]
     rows = [
         {
@@ -116,9 +116,9 @@ def _copies(manifest: dict[str, Any], totals: Totals) -> str:
     found = totals.copies
     told = f"{found['copies']:,} of {found['documents']:,} documents repeat an earlier one"
     if found["one_in"] > 1:
-        told += f" (of one document in {found['one_in']:,}, picked by content)"
+        told += f" (in a sample of one document in {found['one_in']:,}, chosen by content)"
     if found["most"] > 1:
-        told += f"; one is there {found['most']:,} times"
+        told += f"; the most frequent text occurs {found['most']:,} times"
         if manifest["configuration"].get("duplicates", "independent") == "independent":
             told += ", and spent that many budgets"
     return told
@@ -129,7 +129,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def percent(share: float, exact: bool = True) -> str:  # noqa: FBT002 - a filter of templates
-    """Write a probability: one that is not quite 0 or 1 does not look like it, and a sampled one is rounded."""
+    """Write a probability. Values near 0 or 1 are not rounded to 0 or 1; sampled values are rounded."""
     if not exact:
         return f"{100 * share:.0f} %"
     if 0 < share < 0.001 or 0.999 < share < 1:
@@ -139,7 +139,7 @@ def percent(share: float, exact: bool = True) -> str:  # noqa: FBT002 - a filter
 
 @functools.lru_cache
 def environment(package: str = __package__, *names: str) -> jinja2.Environment:
-    """Return the templates of these names in a package's folder ``templates``, and what all of them share."""
+    """Return the templates of these names in a package's folder ``templates``, with the shared templates."""
     places = [(package, name) for name in names] + [(__package__, name) for name in SHARED]
     texts = {name: (resources.files(room) / "templates" / name).read_text(encoding="utf-8") for room, name in places}
     made = jinja2.Environment(

@@ -1,6 +1,6 @@
-"""What a release would read, write, take and spend: measured on some of its shards, before anything is released.
+"""The reading, writing, time and spending of a release, measured on some of its shards before anything is released.
 
-Sampled shards go through the real work, under a key that is thrown away, into a folder that is deleted.
+Sampled shards go through the real work, under a throwaway key, into a folder that is deleted.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from corpusveil.transforms.spending import (
 )
 
 SAMPLED = 3
-"""Shards that are looked at, spread over all of them."""
+"""The number of sampled shards, spread over all shards."""
 WHOLE_BYTES = 16 << 20
-"""Of a larger shard only so many rows are looked at as four blocks have."""
+"""Of a shard with more bytes, only four blocks of rows are sampled."""
 ROWS = 4 * BLOCK_ROWS
 MIB = 1 << 20
 
@@ -57,8 +57,8 @@ class Forecast(Shown):
     """The cost of a release. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
 
     ``readings`` has the mean and the largest value of each reading among the sampled documents. ``refused`` says why
-    the ledger's caps refuse the release. ``spent`` is the spending of the ledger's worst document by metric. ``copies``
-    is known if all documents were compared.
+    the ledger's caps refuse the release. ``spent`` is the most that a document in the ledger has spent, by metric.
+    ``copies`` is known if all documents were compared.
     """
 
     shards: int
@@ -74,27 +74,27 @@ class Forecast(Shown):
     spent: dict[str, float]
     copies: Copies | None = None
     composed: DocumentFigure | None = None
-    """What the dearest sampled document spends in (epsilon, delta), where the release has a delta."""
+    """The largest spending of a sampled document in (epsilon, delta), if the release has a delta."""
     own_words: int | None = None
-    """Words of the documents themselves, where a length policy releases another number of words."""
+    """Words of the documents themselves, if a length policy releases another number of words."""
 
     def lines(self, workers: int) -> list[str]:
-        """Return the forecast in words, for so many processes."""
+        """Return the forecast in words, for this many processes."""
         told = [
             f"{self.shards} shards, {self.bytes_read / MIB:,.1f} MiB; {self.sampled} were sampled",
             f"about {self.documents:,} documents, {self.tokens:,} tokens, {self.bytes_written / MIB:,.1f} MiB written",
         ]
         if self.own_words is not None:
-            told.append(f"before documents are filled up or cut they have about {self.own_words:,} words")
+            told.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         each = f"{self.cpu_seconds / workers:,.1f} s on {workers} processes of {self.memory / MIB:,.0f} MiB"
         told.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
-        names = {"total": "epsilons in all", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
+        names = {"total": "epsilons in total", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():
             told.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
         if self.composed is not None:
-            told += sentences([self.composed], "of the dearest document in the sample")
+            told += sentences([self.composed], "of the costliest document in the sample")
         for place, value in self.spent.items():
-            told.append(f"the worst document in the ledger has spent {figure(value)} {place}")
+            told.append(f"the most that a document in the ledger has spent: {figure(value)} {place}")
         if self.refused is not None:
             told.append(f"the ledger would refuse this release: {self.refused}")
         if self.copies is not None:
@@ -117,11 +117,11 @@ def forecast(
     on_bad_rows: OnBadRows = "fail",
     spending: Spending | None = None,
 ) -> Forecast:
-    """Measure what a release of the inputs takes, on up to ``SAMPLED`` shards.
+    """Measure the cost of a release of the inputs, on up to ``SAMPLED`` shards.
 
-    With ``spending`` the cost of the ledger's pass is counted, and the ledger and its caps are asked about the sample
-    of this release, under its own key: what it spent already is not counted again.
-    Raises UserError for what is wrong with the sampled shards.
+    With ``spending``, the cost includes the ledger's pass, and the ledger's caps are checked for the sample of this
+    release, under its own key, so earlier spending of this release is not counted again. Raises UserError if the
+    sampled shards have faults.
     """
     columns = columns or Columns()
     shards = find_shards(inputs, root)
@@ -172,17 +172,17 @@ def forecast(
 
 
 def _own_words(release: Release, counts: Counts) -> int:
-    """Return how many words documents have that a length policy fills up or cuts."""
+    """Return the number of words before a length policy pads or cuts documents."""
     return int(counts.roles[release.policy.actions() != DROP].sum())
 
 
 def _warm(job: ShardJob) -> None:
-    """Let the machine code and the tables be loaded before anything is timed."""
+    """Load the machine code and the tables before anything is timed."""
     job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text")
 
 
 def _part(task: ShardTask) -> tuple[ShardTask, float]:
-    """Return the part of a task that is looked at, and which share of its shard that is."""
+    """Return the part of a task that is sampled, and its share of the shard."""
     if task.size <= WHOLE_BYTES:
         return task, 1.0
     with files.open_read(task.url) as file:
@@ -191,7 +191,7 @@ def _part(task: ShardTask) -> tuple[ShardTask, float]:
 
 
 def _secret(spending: Spending) -> bytes:
-    """Return the ledger's secret where there is a ledger already; none is made."""
+    """Return the secret of an existing ledger; no secret is made."""
     try:
         return Ledger.existing(spending.ledger).secret
     except UserError:
@@ -207,7 +207,7 @@ def _readings(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
 
 
 def _dearest(release: Release, entries: Sequence[Entry]) -> DocumentFigure | None:
-    """Return what the document that spends most at the release's delta spends; None without a delta."""
+    """Return the largest spending of a document at the release's delta; None without a delta."""
     if release.delta is None or not release.mechanism.private:
         return None
     tokens: dict[float, int] = {}  # of equal shares more tokens spend more
@@ -224,7 +224,7 @@ def _dearest(release: Release, entries: Sequence[Entry]) -> DocumentFigure | Non
 
 
 def _told(spending: Spending | None, planned: Sequence[Entry]) -> tuple[str | None, dict[str, float]]:
-    """Return why the sample would be refused, and the most that a document has spent by the ledger, by metric."""
+    """Return why the sample would be refused, and the most that a document in the ledger has spent, by metric."""
     if spending is None:
         return None, {}
     before: list[Held] = []
@@ -246,7 +246,7 @@ def _told(spending: Spending | None, planned: Sequence[Entry]) -> tuple[str | No
 def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:
     """Count the documents of a corpus that are copies of others.
 
-    Equal means: the same bytes. 24 bytes a document are held, under a key that is thrown away.
+    Equal means the same bytes. This holds 24 bytes per document, under a throwaway key.
     """
     secret = Key.generate().derive("copies")
     found = []

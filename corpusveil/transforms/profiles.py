@@ -1,9 +1,8 @@
 """Profiles: the settings of each published study for ``privatize``, as data.
 
-A profile sets only what its study, or the study's public package, is known to have done. Everything else stays at this
-package's default or at what the user says, and the profile names it as ours. A profile is a way to write settings down,
-not a setting: the same settings without it have the same release digest and give the same bytes, and its name is in no
-manifest.
+A profile sets only what its study, or the study's public package, is known to have done. All other settings keep this
+package's default or the user's value, and the profile names them as ours. A profile is a shorthand for settings, not a
+setting: the same settings without it give the same release digest and bytes, and no manifest contains its name.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Profile:
 
     @property
     def unit(self) -> str:
-        """What the study's epsilon is for, in its own word."""
+        """The unit of the study's epsilon, in the study's word."""
         return "word" if self.per == "token" else "document"
 
     def policy(self, **others: Any) -> TextPolicy:
@@ -60,7 +59,7 @@ class Profile:
         return TextPolicy(**{**others, **self.text})
 
     def in_the_clear(self, policy: TextPolicy | None = None) -> str:
-        """Say in one sentence what a reader of the output sees as it was in the input."""
+        """Say in one sentence which tokens the output shows unchanged."""
         disclosed = (policy or self.policy()).disclosed()
         kept = [line.removesuffix(_AS_IT_WAS) for line in disclosed if line.endswith(_AS_IT_WAS)]
         if not kept:
@@ -71,12 +70,12 @@ class Profile:
         )
 
     def lines(self, policy: TextPolicy | None = None) -> Iterator[str]:
-        """Give out what to read before a run: what is left in the clear, and what is not the study's."""
+        """Yield notes to read before a run: what is left in the clear, and what is not from the study."""
         yield self.in_the_clear(policy)
         yield f"It follows {self.study}: {self.source}; its epsilon is per {self.unit}."
         yield from self.open
         ours = [name for name in _POLICIES if name not in self.text]
-        yield f"Not stated in the study, and so our choice unless you set it: {', '.join(ours) or 'no text policy'}."
+        yield f"Not stated in the study; our choice unless you set it: {', '.join(ours) or 'no text policy'}."
 
 
 _AS_IT_WAS = ", as in the input"
@@ -123,7 +122,7 @@ _STUDIES = (
     Profile(
         name="comparative-mldp",
         study="the comparative analysis (Meisenbacher, Nandakumar, Klymenko, Matthes 2024)",
-        source="its settings, and its preprocessing as shown by its examples",
+        source="its settings, and its preprocessing as its examples show it",
         per="token",
         epsilons=(1, 5, 10),
         text={"stop_words": "drop", "numbers": "drop", "punctuation": "drop", "case": "lower"},
@@ -157,11 +156,11 @@ _STUDIES = (
     Profile(
         name="adversarial-robustness",
         study="adversarial robustness by truncated Gumbel (Xu, Feyisetan, Aggarwal, Xu, Teissier 2021)",
-        source="its settings; its mechanisms have no parameter but epsilon",
+        source="its settings; its mechanisms have no parameter except epsilon",
         per="token",
         epsilons=(1, 5, 9, 20, 40, 60, 80, 100, 150, 200),
         text={"stop_words": "privatize"},
-        open=("The epsilons are those of CMP; for Gumbel it gives ln epsilon: 4.52, 4.67, 10, 14, 17, 23, 38 to 86.",),
+        open=(("The epsilons are those of CMP; for Gumbel, it has ln epsilon: 4.52, 4.67, 10, 14, 17, 23, 38 to 86."),),
     ),
 )
 

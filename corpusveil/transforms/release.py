@@ -45,23 +45,26 @@ class Release(Shown):
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
     key: Key = None  # type: ignore[assignment]
-    """Needed: a key that nobody chose is another one with each process, and each key spends the budget once more."""
+    """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
-    """What words are joined to, where the policy's tokenizer is not ``word``."""
+    """The collocations to which words are joined, unless the policy's tokenizer is ``word``."""
     duplicates: Duplicates = "independent"
-    """Whether equal texts under different identities get noise of their own, the same, or all but one are left out."""
+    """Equal texts with different identities: independent noise, the same noise, or only the first is kept."""
     length: Length | None = field(default=None, kw_only=True)
-    """How many words documents are released with: ``LengthGrid`` or ``LengthNoise``; None: as many as they have."""
+    """The number of released words: ``LengthGrid`` or ``LengthNoise``; None: the document's own number."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
-    """Needed for a mechanism that has no guarantee; it changes nothing else, and is in no digest."""
+    """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
-    """What chose epsilon, where a risk did (``epsilon_for_risk``): for the manifest, and in no digest."""
+    """The risk that chose epsilon, if any (``epsilon_for_risk``): for the manifest, and in no digest."""
     delta: float | None = field(default=None, kw_only=True, compare=False)
-    """State what documents are promised in (epsilon, delta) at this delta, beside the pure figures; in no digest."""
-    distance: float = field(default=1.0, kw_only=True, compare=False)
-    """By how much each word may differ there, in the metric of the mechanism; ``math.inf``: any two words."""
+    """State the guarantee of documents in (epsilon, delta) at this delta, in addition to the pure figures.
 
-    if TYPE_CHECKING:  # a key has no default, although it may stand behind a policy that has one
+    In no digest.
+    """
+    distance: float = field(default=1.0, kw_only=True, compare=False)
+    """The distance by which each word may differ there, in the metric of the mechanism; ``math.inf``: any two words."""
+
+    if TYPE_CHECKING:  # a key has no default, although it may follow a policy that has a default
 
         @overload
         def __init__(
@@ -143,12 +146,12 @@ class Release(Shown):
 
     @property
     def numbers(self) -> str | None:
-        """The digest of the public numbers that surrogates are drawn from, where the policy asks for these."""
+        """The digest of the public numbers from which surrogates are drawn, if the policy uses surrogates."""
         public = self.mechanism.space.numbers
         return None if self.policy.numbers != "surrogate" or public is None else public.digest
 
     def configuration(self) -> dict[str, Any]:
-        """Return all that can change the output text but the key; never engine, paths or workers."""
+        """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
             "kernel": KERNEL_VERSION,
             "tokenizer": TOKENIZER_VERSION,
@@ -163,24 +166,24 @@ class Release(Shown):
         }
 
     def guarantee(self) -> Guarantee:
-        """Return what holds for the release as a whole: what the command line prints and the manifest says.
+        """Return the guarantee of the release as a whole, as the command line and the manifest state it.
 
-        ``disclosed`` names all that the text policy leaves in the clear, ``per`` what epsilon is for, and ``notes`` say
-        in words what a token and a document are promised, on which conditions, and what holds for unknown words.
+        ``disclosed`` lists what the text policy leaves in the clear, and ``per`` is the unit of epsilon. ``notes``
+        state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words.
         """
         return guarantee_of(self)
 
     def document_figure(self, words: int) -> DocumentFigure:
-        """Return what a document of so many replaced words is promised, pure and in (epsilon, delta).
+        """Return the guarantee of a document with this many replaced words, pure and in (epsilon, delta).
 
-        Raises UserError for a release without ``delta``, and for a mechanism that promises nothing.
+        Raises UserError for a release without ``delta``, and for a mechanism without a guarantee.
         """
         if self.delta is None:
             raise UnsetError("delta: this release has no delta; make the release with one, such as delta=1e-6.")
         return document_figure(self.mechanism, self.budget, words, self.delta, self.distance, self.length)
 
     def document_figures(self) -> tuple[DocumentFigure, ...]:
-        """Return the figures of documents of some lengths, none without ``delta`` or where nothing is promised."""
+        """Return the figures of documents of some lengths; none without ``delta`` or without a guarantee."""
         if self.delta is None or not self.mechanism.private:
             return ()
         return tuple(self.document_figure(words) for words in LENGTHS)
@@ -193,11 +196,11 @@ class Release(Shown):
 
     @property
     def name(self) -> str:
-        """What a ledger calls the release: configuration and key, half of each digest."""
+        """The name of the release in a ledger: half of each digest, of configuration and key."""
         return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
 
     def card(self) -> Card:
-        """Return what decides the text, and what stands in the clear; ``guarantee``, which may take long, is apart."""
+        """Return what decides the text, and what is in the clear, without ``guarantee``, which may take long."""
         mechanism, budget, policy = self.mechanism, self.budget, self.policy
         given = ", ".join(f"{name} = {value}" for name, value in mechanism.parameters().items())
         shared = "" if budget.allocation == "uniform" else f", shared by {budget.allocation}"
@@ -217,9 +220,9 @@ class Release(Shown):
         )
 
     def kernel(self, *, whole_corpus: bool = False) -> Kernel:
-        """Return the batch kernel. It holds what this release draws from, never the key itself.
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
 
-        Raises UserError when copies are to be dropped by who does not have the ``whole_corpus`` before them.
+        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
         """
         if self.duplicates == "drop" and not whole_corpus:
             raise BadValueError(

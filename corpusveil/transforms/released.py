@@ -1,4 +1,4 @@
-"""What a finished release spends, by its own manifest: itself, or nothing, where it was denoised from another one."""
+"""The spending of a finished release, by its own manifest: its own, or nothing if it was denoised from another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from corpusveil.transforms.manifest import MANIFEST, read_manifest
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Spends(Shown):
-    """What the release at ``url`` spends.
+    """The spending of the release at ``url``.
 
     ``release`` is its digest, ``name`` what a ledger calls the release that spent; ``source`` is the digest of the
     release that it was denoised from, and then it spends nothing itself; None where it spends.
@@ -28,22 +28,22 @@ class Spends(Shown):
     source: str | None
 
     def card(self) -> Card:
-        """Return what is spent, and by which release, in words."""
+        """Return the spending, and the release that spent it, in words."""
         if self.source is None:
-            spent = f"what a ledger says of release {self.name}, in metric {self.metric}"
+            spent = f"what a ledger shows for release {self.name}, in metric {self.metric}"
             return Card(f"Release {self.url}", [("spends", spent)])
         return Card(
             f"Denoised release {self.url}",
             [
-                ("spends", "nothing: no ledger has an entry of it"),
+                ("spends", "nothing: no ledger has an entry for it"),
                 ("made of", f"release {self.source}, and public data"),
-                ("promises", f"those of that release; a ledger says what it spent under {self.name}"),
+                ("promises", f"those of that release; a ledger shows its spending as {self.name}"),
             ],
         )
 
 
 def spends_of(url: str) -> Spends | None:
-    """Return what a finished release spends; None where there is none. Raises UserError for a damaged manifest."""
+    """Return the spending of a finished release; None if there is none. Raises UserError for a damaged manifest."""
     if not files.exists(files.join(url, MANIFEST)):
         return None
     told = read_manifest(url)
@@ -52,11 +52,11 @@ def spends_of(url: str) -> Spends | None:
 
 
 def refuse_denoised(shards: Sequence[InputShard]) -> None:
-    """Raise UserError where an input is a denoised release, which no ledger counts."""
+    """Raise UserError if an input is a denoised release, which no ledger counts."""
     for folder in dict.fromkeys(posixpath.dirname(posixpath.dirname(shard.url)) for shard in shards):
         found = spends_of(folder) if folder else None
         if found is not None and found.source is not None:
             raise MismatchError(
-                f"{folder}: this is a denoised release, made from release {found.source[:16]}…. It spends nothing, "
-                "and a ledger takes no entry of it; privatize the original, or leave the ledger out."
+                f"{folder}: this is a denoised release, made from release {found.source[:16]}…. It spends nothing, so "
+                "a ledger has no entry for it; privatize the original, or leave the ledger out."
             )

@@ -17,13 +17,13 @@ from corpusveil.spaces.word_prior import prior_of
 from corpusveil.transforms.context_risk import context_risk
 
 DIGITS = 9
-"""Decimals of a share: what two machines' sums can differ in is behind them."""
+"""Decimals of a share: sums on two machines can differ only beyond these."""
 READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from their context"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EpsilonAtRisk(Shown):
-    """The epsilon of a word that a ``risk`` chose, and the share ``measured`` that a reader guesses at it.
+    """The epsilon of a word chosen by ``risk``, and the share ``measured`` that a reader guesses at this epsilon.
 
     ``risk_of`` names the reader: of single words, or also of context, by the language model whose digest is ``model``.
     ``exact`` is False if samples estimate the share. ``plain_ldp`` is in nats; None without a guarantee.
@@ -38,7 +38,7 @@ class EpsilonAtRisk(Shown):
     model: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a manifest says of it; all of it is public."""
+        """Return its fields for a manifest; all of them are public."""
         told = {"risk": self.risk, "risk_of": self.risk_of, "measured": self.measured, "exact": self.exact}
         return told | ({} if self.model is None else {"model": self.model})
 
@@ -62,7 +62,7 @@ class EpsilonAtRisk(Shown):
 
 
 def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
-    """Return what a manifest says of the risk that chose its epsilon, without nats; None where none did."""
+    """Return what a manifest says about the risk that chose its epsilon, without nats; None without a risk."""
     told = manifest.get("risk")
     if told is None:
         return None
@@ -116,7 +116,7 @@ def epsilon_for_risk(
 
 
 def _refuse_below_blind(mechanism: Mechanism, risk: float) -> None:
-    """Raise UserError where who looks at nothing guesses more."""
+    """Raise UserError if a blind guess is right more often."""
     if mechanism.space.counts is not None and risk < (blind := prior_of(mechanism.space).guess):
         raise DataError(
             f"risk = {risk:g}: a guess of the most frequent word, without any release, is right for {upward(blind)} "

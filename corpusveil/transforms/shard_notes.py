@@ -1,4 +1,4 @@
-"""A pass over the shard tasks of a corpus before the work: it notes something of each among the private records."""
+"""A pass over the shard tasks of a corpus before the work: it writes notes on each task to the private records."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from corpusveil.storage.tasks import ShardTask, keyed_digest, plain_digest
 
 
 class Seen(Record):
-    """``seen/*``: a task that a pass has read: a mark of the pass, and the digests of its input and its note.
+    """``seen/*``: a task that a pass has read, with a mark of the pass, and the digests of its input and its note.
 
-    Where the note is an entry for a ledger: its digest under the ledger's secret, and how many documents it has.
+    If the note is an entry for a ledger: its digest under the ledger's secret, and its number of documents.
     """
 
     mark: str = ""
@@ -33,11 +33,11 @@ class Seen(Record):
 
 @dataclass(frozen=True, slots=True)
 class Pass(Work[Seen]):
-    """What an engine maps over shard tasks. ``skip_bad`` leaves rows out that can't be read."""
+    """The function that an engine maps over shard tasks. ``skip_bad`` leaves out unreadable rows."""
 
     folder: ClassVar[str] = "seen"
     suffix: ClassVar[str]
-    """Of the files with its notes."""
+    """The suffix of the files with its notes."""
 
     columns: Columns
     records: Records
@@ -46,24 +46,24 @@ class Pass(Work[Seen]):
 
     @abc.abstractmethod
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:
-        """Read the batches of one task to their end and write what is to be noted of them, privately, to an address.
+        """Read all batches of one task, and write private notes on them to an address.
 
-        Returns what else its record says.
+        Returns the other fields of its record.
         """
 
     @abc.abstractmethod
     def decides(self) -> Mapping[str, Any]:
-        """Return what decides the notes beside rows and columns."""
+        """Return what decides the notes in addition to rows and columns."""
 
     def note_of(self, task: ShardTask) -> str:
-        """Return where a task's note lies, among the records."""
+        """Return the address of a task's note among the records."""
         return self.records.address(f"{stem(task)}{self.suffix}")
 
     def place(self) -> Records:
         return self.records
 
     def left(self, tasks: Sequence[ShardTask]) -> Sequence[ShardTask]:
-        return tasks  # whether an input changed is seen by reading it, which is the engine's work
+        return tasks  # only reading an input, which is the engine's work, shows whether it changed
 
     def do(self, task: ShardTask) -> Seen:
         with reading(task, self.columns, self.record_key, skip if self.skip_bad else refuse) as (batches, read):
@@ -88,9 +88,9 @@ class Pass(Work[Seen]):
 
 
 def look(job: Pass, tasks: Sequence[ShardTask], engine: Engine) -> dict[str, Seen]:
-    """Run a pass over all tasks; return what each one's record says, by its name.
+    """Run a pass over all tasks; return the record of each task, by name.
 
-    Raises BadShardsError for what is wrong with the input.
+    Raises BadShardsError if the input has faults.
     """
     seen = run(job, tasks, engine)
     return {task.record_name: record for task, record in zip(tasks, seen, strict=True)}

@@ -17,7 +17,7 @@ from corpusveil.transforms.table import privatized_parts
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
 
 CONNECT_BYTES = 100 << 20
-"""What a Connect client can send at once is 128 MiB, unless a server was told otherwise."""
+"""The largest message of a Connect client is 128 MiB, unless the server is configured otherwise."""
 
 
 def privatize_frame(df: Any, release: Release, text: str = "text", id: str | None = None) -> Any:
@@ -25,14 +25,14 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
     rows with the same id and the same text get the same output. Works on classic DataFrames and on those of Spark
-    Connect. A saved space goes to the workers by its address, which each of them has to reach; one that was never saved
-    is sent whole. No ledger counts what these documents spend, and no cap is held: write the frame and run
-    ``corpusveil privatize --ledger`` where that matters.
+    Connect. A saved space is sent to the workers as its URL, which each worker must be able to reach; a space that was
+    never saved is sent whole. No ledger counts the spending of these documents, and no cap applies: if you need a
+    ledger, write the frame and run ``corpusveil privatize --ledger``.
 
-    Raises UserError when a column is missing, not text, or of a type that is no id, for an unsaved space too large for
-    Spark Connect, and where workers on this machine run another Python. A row without an id is found when Spark runs
-    the plan: Spark then raises its PythonException, in whose text the UserError's sentence stands behind a traceback of
-    our lines of code, and no text of a document.
+    Raises UserError if a column is missing, is not text, or has a type that cannot be an id; if an unsaved space is too
+    large for Spark Connect; and if workers on this machine run another Python. A row without an id is found when Spark
+    runs the plan. Spark then raises its PythonException, whose text has a traceback of our code followed by the
+    UserError's sentence, and no text of a document.
     """
     if id is None:
         raise UnsetError(
@@ -66,7 +66,7 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
         raise SizeError(
             "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
         )
-    numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow takes dots in names for paths
+    numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow interprets dots in names as paths
     run = _batches(release.kernel(), schema.names, schema.names.index(text), schema.names.index(id))
     return numbered.mapInArrow(run, schema)
 

@@ -1,14 +1,13 @@
-"""A release and a ledger: what it would spend is known, within the caps, and written down before anything is drawn.
+"""A release and a ledger: spending is computed, compared with the caps, and recorded before anything is drawn.
 
-A pass over the corpus, on the release's own engine, notes for each task what its documents would spend, in the private
-records. The entries go into the ledger when no cap forbids it, and only then does the work begin: after a crash they
-stand, so that what may have been drawn counts as spent.
+A pass over the corpus, on the release's own engine, writes the spending of each task's documents to the private
+records. The entries go into the ledger if no cap forbids it, and only then does the work begin. After a crash they
+remain, so that everything that may have been drawn counts as spent.
 
-*Everything that makes noise fresh makes an entry.* The noise of a document is fresh when the release, its key, the
-text column, the identity or the text is another one; a row holds a fingerprint of exactly these
-(``Kernel.noise_tags``). What a document spent is the sum over different noise of rows with its content, and over
-different noise of rows with its identity: the larger sum counts. Equal noise was spent once, wherever the file lies and
-however often it was made.
+*Everything that makes noise fresh makes an entry.* The noise of a document is fresh if the release, its key, the text
+column, the identity or the text differs; a row holds a fingerprint of exactly these (``Kernel.noise_tags``). The
+spending of a document is the sum over different noise of rows with its content, or over different noise of rows with
+its identity, whichever is larger. Equal noise is spent once, wherever the file is and however often it was made.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ from corpusveil.transforms.spent_documents import Question, Spent
 
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
 _COMPOSED = ("total", False)
-"""The reading that is composed instead, where a cap has a delta."""
+"""The reading that is composed instead, if a cap has a delta."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,9 @@ class Spending:
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard], columns: Columns, spending: Spending | None) -> str:
-    """Return the name of a corpus, by default its folder: it is in the identities of documents and in the ledger.
+    """Return the name of a corpus, by default its folder, as in the identities of documents and the ledger.
 
-    Raises UserError for an empty one, and where a ledger could not tell documents by an id without one.
+    Raises UserError for an empty name, and if a ledger needs a name to identify documents by an id.
     """
     if name == "":
         raise UnsetError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
@@ -109,7 +108,7 @@ def name_of_corpus(name: str | None, shards: Sequence[InputShard], columns: Colu
 
 @dataclass(frozen=True, slots=True)
 class SpendingPass(Pass):
-    """Notes what the documents of tasks would spend."""
+    """Records what the documents of tasks would spend."""
 
     name: ClassVar[str] = "spending"
     suffix: ClassVar[str] = ".parquet"
@@ -132,7 +131,7 @@ class SpendingPass(Pass):
         skip_bad: bool = False,
         drops: Drops | None = None,
     ) -> SpendingPass:
-        """Return the pass for a release; what it notes is the same for a run and for a plan of it."""
+        """Return the pass for a release; its notes are the same for a run and for a plan of the run."""
         return cls(
             columns, records, release.key.derive("records"), skip_bad, drops=drops, secret=secret, corpus=corpus,
             kernel=release.kernel(whole_corpus=True), about=_about(release, corpus, columns.text),
@@ -156,7 +155,7 @@ class SpendingPass(Pass):
         return {**self.about, "shard": task.relative, "rows": [task.start, task.stop]}
 
     def entry_of(self, task: ShardTask, seen: Seen) -> Held:
-        """Return the entry that was noted of a task."""
+        """Return the recorded entry of a task."""
         return Held(self.note_of(task), self._about_of(task), seen.rows, known=seen.entry)
 
     def decides(self) -> Mapping[str, Any]:
@@ -180,7 +179,7 @@ def _about(release: Release, corpus: str, column: str) -> dict[str, Any]:
 
 
 def _rows(kernel: Kernel, texts: pa.Array, ids: Sequence[Any], column: str, corpus: str, secret: bytes) -> pa.Table:
-    """Return what documents would spend, a row each; missing texts are none."""
+    """Return what documents would spend, a row for each; missing texts have no row."""
     known, readings = kernel.account(texts, ids, column, corpus, secret)
     tags = map(_binary, (known.noise, known.content, known.identity))
     columns = (*tags, readings.tokens, readings.total, readings.largest, readings.ldp)
@@ -194,7 +193,7 @@ def _binary(tags: npt.NDArray[np.uint64]) -> pa.Array:
 
 
 def metric_of(release: Release) -> str:
-    """Return what names the metric of a release: within it readings add up."""
+    """Return the name of a release's metric, within which readings add up."""
     mechanism = release.mechanism
     what = [mechanism.name, mechanism.parameters(), mechanism.space.digest]
     return sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
@@ -202,7 +201,7 @@ def metric_of(release: Release) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What was looked at and entered: of each task, by its record's name, the digests of its input and its entry."""
+    """The tasks that were read and entered: by the record's name, the digests of the input and the entry."""
 
     inputs: dict[str, str]
     entries: dict[str, str]
@@ -222,8 +221,8 @@ def reserve(
 ) -> Reserved:
     """Enter what the tasks would spend in the ledger; caps are decided on the engine.
 
-    Raises BadShardsError for what is wrong with the input and UserError when a document would have spent more than a
-    cap; then the ledger is as it was.
+    Raises BadShardsError if the input has faults, and UserError if a document would have spent more than a cap; then
+    the ledger stays as it was.
     """
     ledger = Ledger.open(spending.ledger)
     job = SpendingPass.of(release, columns, records, corpus, ledger.secret, skip_bad=skip_bad, drops=drops)
@@ -240,8 +239,8 @@ def reserve_table(
 ) -> None:
     """Enter what the texts of one column would spend, Arrow strings in chunks, [D] in all; then they may be drawn.
 
-    ``ids`` are identities [D], ``corpus`` names the data set, within which an identity is known again. Raises
-    UserError, and leaves the ledger as it was, when a document would have spent more than a cap.
+    ``ids`` are identities [D], ``corpus`` names the data set, within which an identity is recognized. Raises UserError,
+    and leaves the ledger as it was, when a document would have spent more than a cap.
     """
     ledger, kernel, about = Ledger.open(spending.ledger), release.kernel(), _about(release, corpus, column)
     planned: list[Entry] = []
@@ -255,12 +254,12 @@ def reserve_table(
 
 
 def refusing(caps: Caps, planned: Sequence[AnEntry], where: Where | None = None) -> Refuse | None:
-    """Return what refuses planned entries beside those of a ledger; None where no cap is set."""
+    """Return the function that refuses planned entries, given those of a ledger; None if no cap is set."""
     return None if caps == Caps() else lambda entries: refuse_over(caps, entries, planned, where)
 
 
 def refuse_over(caps: Caps, entries: Sequence[AnEntry], planned: Sequence[AnEntry], where: Where | None = None) -> None:
-    """Raise UserError when a document of ``planned`` would have spent more than a cap, with what is in the ledger."""
+    """Raise UserError if a document of ``planned`` would exceed a cap, including its spending in the ledger."""
     wanted = [name for name in READINGS if getattr(caps, name) is not None and (name, caps.delta is None) != _COMPOSED]
     question = Question(tuple(wanted), caps.delta, caps.total or 0.0, planned=True)
     answer = ask(question, entries, planned, where)
@@ -297,8 +296,8 @@ def worst(
 ) -> Iterator[Spent]:
     """Yield the largest sum of each reading over different noise, by metric, that any document has; rounded up.
 
-    A document is told by its content, and by its identity in its corpus. With ``planned`` entries these count too, and
-    only their documents are looked at.
+    A document is identified by its content, and by its identity in its corpus. ``planned`` entries count too; with
+    them, only their documents are considered.
     """
     question = Question(tuple(readings), planned=planned is not None)
     yield from ask(question, list(entries), planned or ()).in_order()

@@ -1,8 +1,8 @@
-"""What the documents of one bucket have spent: the largest sums, the most in (ε, δ), and how many there are.
+"""The spending of the documents in one bucket: the largest sums, the most in (ε, δ), and their number.
 
-A bucket is a table of the rows of entries, told by one key (``content`` or ``identity``), with all rows of each
-document that it has. Columns: ``key`` and ``noise`` (fingerprints), ``told`` (int32: of which release and metric),
-``line`` (int32: of which line of a listing), ``planned`` (bool), and the readings.
+A bucket is a table of the rows of entries, grouped by one key (``content`` or ``identity``), with all rows of each of
+its documents. Columns: ``key`` and ``noise`` (fingerprints), ``told`` (int32: of which release and metric), ``line``
+(int32: of which line of a listing), ``planned`` (bool), and the readings.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ _NEAR = 1000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of all documents.
+    """A question about all documents.
 
-    ``readings`` are those whose largest sums are looked for. With ``delta`` the most in (ε, δ) ``above`` a value is,
-    too. Of ``planned`` documents only, or of all. ``lines`` asks for the size of each line of a listing.
+    ``readings`` are those whose largest sums are wanted. With ``delta``, the most in (ε, δ) ``above`` a value is
+    wanted, too. ``planned`` restricts the question to planned documents. ``lines`` asks for the size of each line of a
+    listing.
     """
 
     readings: tuple[str, ...] = ()
@@ -70,7 +71,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How many documents (noise and identity) a line of a listing has, their tokens and their largest readings."""
+    """The documents (noise and identity) of a line of a listing: their number, tokens and largest readings."""
 
     documents: int = 0
     tokens: int = 0
@@ -84,7 +85,7 @@ class Line:
 
 @dataclass(slots=True)
 class Answer:
-    """What was found: the largest sums by key, reading and metric, the most in (ε, δ), and the lines."""
+    """The answer: the largest sums by key, reading and metric, the most in (ε, δ), and the lines."""
 
     spent: dict[tuple[str, str, str], Spent] = field(default_factory=dict)
     composed: Composed | None = None
@@ -96,7 +97,7 @@ class Answer:
         return [self.spent[place] for place in places]
 
     def add(self, other: Answer) -> None:
-        """Take what was found in a later bucket."""
+        """Add the answer of a later bucket."""
         for place, one in other.spent.items():
             mine = self.spent.get(place)
             if mine is None or (one.value, one.document) > (mine.value, mine.document):
@@ -120,19 +121,19 @@ def distinct(rows: pa.Table) -> pa.Table:
 
 
 def once(rows: pa.Table) -> pa.Table:
-    """Return distinct rows, each of which stands for one noise."""
+    """Return distinct rows, one for each noise."""
     return rows.append_column("times", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
 
 
 def alike(rows: pa.Table) -> pa.Table:
-    """Return rows with their ``times``, those put together that differ in nothing but their noise."""
+    """Return rows with their ``times``, after merging rows that differ only in their noise."""
     names = ["key", "told", "planned", *NUMBERS]
     found = rows.group_by(names, use_threads=False).aggregate([("times", "sum")])
     return found.rename_columns([*names, "times"])
 
 
 def lines_of(rows: pa.Table) -> dict[int, Line]:
-    """Return the lines of a listing that rows told by identity are of."""
+    """Return the lines of a listing for rows grouped by identity."""
     kinds = [(name, "max") for name in NUMBERS]
     each = rows.group_by(["line", "noise", "key"], use_threads=False).aggregate(kinds)
     sums = [("tokens_max", "sum"), ("tokens_max", "count"), *((f"{name}_max", "max") for name in READINGS)]
@@ -145,7 +146,7 @@ def lines_of(rows: pa.Table) -> dict[int, Line]:
 
 
 def answered(rows: pa.Table, key: str, question: Question, tolds: Sequence[Told]) -> Answer:
-    """Return what a bucket's distinct rows, with their ``times``, say of the question; lines are not among it."""
+    """Return the answer of a bucket's distinct rows, with their ``times``, to the question, without lines."""
     answer = Answer()
     metrics = np.array([told.metric for told in tolds])[rows["told"].to_numpy()]
     for reading in question.readings:

@@ -1,4 +1,4 @@
-"""What a release promises, in fields and in words: what Python, the command line, the manifest and its page all say."""
+"""The guarantee of a release, in fields and in words, for Python, the command line, the manifest and its page."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from corpusveil.transforms.release import Release
 
 _RELEASED = (
-    "two documents that are released with m words each, as their fillers continue them and with unknown words in the "
-    "same places"
+    "two documents that are released with m words each, including fillers, with unknown words in the same places"
 )
 NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 KEY_ASSUMPTION = "The key is secret, and no reader can have texts of their own privatized under it."
@@ -36,7 +35,7 @@ def statement(release: Release) -> dict[str, Any]:
 
 
 def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
-    """Return the promise of a release in two sentences; the notes of the guarantee have its conditions.
+    """Return the guarantee of a release in two sentences; the notes of the guarantee have its conditions.
 
     ``plain_ldp`` (nats) is that of the guarantee; ``epsilon`` and ``per`` are those of the budget.
     """
@@ -52,38 +51,39 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
 
 
 def documents_in_words(release: Release) -> list[str]:
-    """Return what documents are promised in (epsilon, delta), in a sentence; nothing for a release without a delta."""
+    """Return the guarantee of documents in (epsilon, delta), in a sentence; nothing for a release without a delta."""
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
     which = "replaced" if release.length is None else "released"
     return sentences(release.document_figures(), f"by the number of {which} words{shares}")
 
 
 def _of_length(release: Release, token: Guarantee) -> list[str]:
-    """Say what the length policy promises, and what a word costs that only one of two documents has."""
+    """Say what the length policy guarantees, and the cost of a word that only one of two documents has."""
     length = release.length
     if length is None:
         return []
     beyond = (
-        f"against a filler at most {rounded_up(token.plain_ldp)} nats if the word is known; another token has the "
-        "bound of tokens that are drawn from public counts"
+        "it is compared with a filler. A known word can be distinguished from it by at most "
+        f"{rounded_up(token.plain_ldp)} nats; any other token has the bound of tokens that are drawn from public "
+        "counts"
     )
     fillers = (
-        "Fillers are drawn from public counts, and replaced like words of the text; they follow the text, m counts "
-        "them, and a document and its fillers are compared as one."
+        "Fillers follow the text. They are drawn from public counts and replaced like words of the text. m counts "
+        "them, and the bounds compare each document together with its fillers."
     )
-    seen = "Where epsilon leaves most words as they are, a reader sees where the text stops making sense."
+    seen = "Where epsilon leaves most words unchanged, a reader sees where the text stops making sense."
     if isinstance(length, LengthGrid):
         told = (
-            f"Length: documents are filled up to the next of {_points(length)} words. Between two documents in one "
-            "cell of this grid the length tells nothing (0 nats); the cell is disclosed."
+            f"Length: documents are padded to the next of {_points(length)} words. The length does not distinguish "
+            "two documents in the same cell of this grid (0 nats); the cell is disclosed."
         )
         return [f"{told} {fillers}", f"A word that only the longer of two documents in a cell has: {beyond}. {seen}"]
     each = written(length_epsilon(length))
     told = (
-        f"Length: the number of words is released with noise of epsilon {each} for each word more or less, between "
-        "documents of any lengths. Where the noise is negative, the text is cut at its end."
+        f"Length: the number of words is released with noise, of epsilon {each} for each word of difference, between "
+        "documents of any length. Where the noise is negative, the text is cut at its end."
     )
-    word = f"A word that only the longer of two documents has: {each} for the length, and {beyond}. {seen}"
+    word = f"A word that only the longer of two documents has costs {each} for the length; {beyond}. {seen}"
     return [f"{told} {fillers}", word]
 
 
@@ -92,13 +92,15 @@ def _points(length: LengthGrid) -> str:
 
 
 def guarantee_of(release: Release) -> Guarantee:
-    """Return what holds for a release as a whole, ``notes`` being the words that are printed.
+    """Return the guarantee of a release as a whole, with the printed sentences as ``notes``.
 
-    These are: what a token and a document are promised, under which conditions, and the bound of unknown words.
+    They state the guarantee of a token and of a document, its conditions, and the bound of unknown words.
     """
     mechanism, budget, policy = release.mechanism, release.budget, release.policy
     token = mechanism.guarantee(budget.epsilon)
-    if budget.per == "document" and token.holds:  # shares differ by document, so only what holds at any share is said
+    if (
+        budget.per == "document" and token.holds
+    ):  # shares differ by document, so only statements that hold at any share are made
         token = dataclasses.replace(
             token,
             metric=f"the largest over a document's words of: {mechanism.distance}",
@@ -128,7 +130,7 @@ def guarantee_of(release: Release) -> Guarantee:
         lines += documents_in_words(release)
         lines += _of_length(release, token)
         if policy.tokenizer != "word":
-            words = ", each of as many words" if budget.by_words else ""
+            words = ", each with the same number of words" if budget.by_words else ""
             lines.append(
                 "A word here is a unit: a single word or a collocation. The bounds compare documents with the same "
                 f"number of units, and with single words and collocations in the same places{words}. A change of one "
@@ -147,7 +149,7 @@ def guarantee_of(release: Release) -> Guarantee:
         if release.duplicates == "same-noise":
             lines.append(
                 "Equal texts get the same replacements, so a text and its copies count as one document: the bounds "
-                "compare corpora that differ alike in all copies of a text."
+                "compare corpora that differ in the same way in all copies of a text."
             )
         if release.duplicates == "drop":
             lines.append(
@@ -172,13 +174,13 @@ def guarantee_of(release: Release) -> Guarantee:
         whole = (
             "A date or time in digits is one number (2024-05-17, 12:30)"
             if policy.joins_numbers()
-            else "In a date or time, each number counts by itself"
+            else "In a date or time, each number counts separately"
         )
         lines.append(
-            "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers, independently "
-            "of the number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at "
-            "any epsilon). Nothing is promised between different shapes: the places and the shapes of numbers are "
-            f"disclosed. {whole}. A month in words is a word like any other."
+            "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers, independently of "
+            "the number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any "
+            "epsilon). No bound holds between different shapes: the places and the shapes of numbers are disclosed. "
+            f"{whole}. A month in words is a word like any other."
         )
     copies = {
         "same-noise": ("which documents are equal",),

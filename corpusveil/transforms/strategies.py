@@ -1,7 +1,8 @@
 """The four strategies of the collocation study (Meisenbacher, Chevli, Matthes 2024): presets for ``privatize``.
 
-The budget of a document is E = epsilon_base * A, A being the average number of words of a text of that kind. A has to
-come from outside: computed from the private corpus it would disclose something of it, outside every guarantee.
+The budget of a document is E = epsilon_base * A, where A is the average number of words of a text of that kind. A has
+to come from public knowledge: computed from the private corpus, it would disclose something about it, outside every
+guarantee.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ STRATEGIES: Mapping[str, Mapping[str, str]] = {
 def follow(
     name: str, options: Mapping[str, Any], explicit: Collection[str], epsilon: float, average_words: float | None
 ) -> tuple[dict[str, Any], float]:
-    """Return the options as a strategy has them, and the budget of a document.
+    """Return the options of a strategy, and the budget of a document.
 
     Raises UserError for an unknown name, for an explicit option that contradicts it, and without the average.
     """

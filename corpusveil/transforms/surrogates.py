@@ -1,8 +1,7 @@
-"""Surrogates: for each number another one of its shape, drawn from public numbers and independent of it otherwise.
+"""Surrogates: each number is replaced by a number of its shape, drawn from public numbers and otherwise independent.
 
-What a number becomes is a function of its shape, of public data and of keyed draws at its own position. So two numbers
-of equal shape can't be told apart by what they become, whatever the budget, and one number becomes different ones at
-different places.
+A surrogate is a function of the shape, of public data and of keyed draws at its own position. So surrogates do not
+distinguish two numbers of equal shape, whatever the budget, and a number has different surrogates at different places.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from corpusveil.text.utf8 import KINDS
 from corpusveil.text.word_table import find
 
 CHARACTERS = 8
-"""Characters that one 64-bit draw makes up: 8 letters take 38 of its 56 bits that are used."""
+"""Characters that one 64-bit draw invents: 8 letters take 38 of its 56 used bits."""
 CHOICES = 2
-"""Pairs of draws that choose: the whole number, a part of another whole one, a number by itself."""
+"""Pairs of draws that choose: the whole number, a part of another whole number, a separate number."""
 _FRACTION = np.uint64(56)
 _REST = np.uint64((1 << 56) - 1)
 _SPARE = np.uint64(8)
@@ -44,7 +43,7 @@ NONE = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 @called
 def _shape_id(shape: Any, end: int, hidden: bool, slots: Any, heads: Any, keys: Any, key_offsets: Any) -> Any:
-    """Return the number of a public shape, -1 for any other."""
+    """Return the index of a public shape, -1 for any other shape."""
     if hidden:
         return -1
     return find(shape, 0, end, slots, heads, keys, key_offsets)
@@ -65,7 +64,7 @@ def _cell(bounds: Any, first: int, last: int, draw: Any) -> Any:
 
 @called
 def _make_up(shape: Any, end: int, letters_stay: bool, lanes: Any, lane: int, out: Any, at: int) -> int:
-    """Write a number of a shape, digit by digit, from draws at ``lanes[lane]`` on; return the position behind it."""
+    """Write a number of a shape, digit by digit, from draws at ``lanes[lane]`` on; return the position after it."""
     fraction = np.uint64(0)
     for k in range(end):
         if k % CHARACTERS == 0:
@@ -87,7 +86,7 @@ def _make_up(shape: Any, end: int, letters_stay: bool, lanes: Any, lane: int, ou
 
 @called
 def _copy_part(text: Any, start: int, end: int, part: int, out: Any, at: int) -> int:
-    """Write one of the parts that a date or time has, of its text; return the position behind it."""
+    """Write one of the parts of a date or time from its text; return the position after it."""
     for k in range(start, end):
         if joins(text[k]):
             part -= 1
@@ -103,7 +102,7 @@ def _draw(
     slots: Any, heads: Any, keys: Any, key_offsets: Any, cells: Any, bounds: Any, text: Any, text_offsets: Any,
     lanes: Any, lane_offsets: Any, scratch: Any, out: Any, offsets: Any,
 ) -> int:  # fmt: skip
-    """Write the surrogate of each number token, one unit after the other; return how many bytes they have."""
+    """Write the surrogate of each number token, one unit after the other; return the number of bytes."""
     at = 0
     n = 0
     offsets[0] = 0
@@ -157,7 +156,7 @@ def _draw(
 def _lanes(draws: Draws, sizes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """Return the draws of each token, four to choose and then enough to make up so many bytes, and where they begin.
 
-    Tokens are worked on by the power of two that their draws fit in, so that one long number costs nobody else.
+    Tokens are grouped by the power of two that their draws fit in, so that a long number does not slow down the others.
     """
     pairs = CHOICES + -(-np.maximum(sizes, 1) // (2 * CHARACTERS))
     rounded = np.left_shift(1, np.ceil(np.log2(pairs)).astype(np.int64))

@@ -18,10 +18,10 @@ from corpusveil.transforms.spending import Spending, reserve_table
 T = TypeVar("T")
 
 COMBINED_BYTES = 1 << 30
-"""Chunks of a column below this are joined and privatized at once; larger columns chunk by chunk."""
+"""Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
 
-@overload  # for type checkers, which hold a caller to ids, and to a corpus with a ledger
+@overload  # for type checkers, which require ids, and a corpus with a ledger
 def privatize(texts: T, release: Release, ids: Ids, text: str = ...) -> T: ...
 
 
@@ -101,7 +101,7 @@ def _privatized(
 
 
 def _corpus(corpus: str | None, ids: Ids | None, spending: Spending | None) -> str:
-    """Return the corpus' name for a ledger. Raises UserError where there is one without the other."""
+    """Return the corpus' name for a ledger. Raises UserError if only one of the two is given."""
     if spending is None:
         if corpus is not None:
             raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
@@ -117,7 +117,7 @@ def _corpus(corpus: str | None, ids: Ids | None, spending: Spending | None) -> s
 def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any], name: str) -> list[pa.Array]:
     """Return the private texts of a string column in its own type: one array, several where one can't hold them.
 
-    Raises UserError for invalid UTF-8, and where the type can't hold them at all.
+    Raises UserError for invalid UTF-8, and if the type cannot hold them.
     """
     out, _ = kernel.privatize(_plain(validated(column, name)), identities, name)
     try:
@@ -156,7 +156,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
 
 
 def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    """Return a column as arrays to work on: one, unless that would be too large."""
+    """Return a column as arrays to process: a single array, unless it would be too large."""
     if not isinstance(column, pa.ChunkedArray):
         return [column]
     if column.num_chunks == 1 or column.nbytes >= COMBINED_BYTES:

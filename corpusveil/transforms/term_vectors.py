@@ -43,7 +43,7 @@ def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = 
             "term_vectors: the budget is for an output term; give Budget(epsilon) without per='document'."
         )
     if release.length is not None:
-        raise ConflictError("term_vectors: as many terms come out for every text; make the release without length.")
+        raise ConflictError("term_vectors: every text gives the same number of terms; make the release without length.")
     if mechanism.guarantee(epsilon).plain_ldp is None:
         raise NoGuaranteeError(f"term_vectors: {mechanism.name} has no bound for any two words; use syntf.")
     frame = frame_of(texts, "text")
@@ -68,7 +68,7 @@ def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = 
 def _drawn(
     release: Release, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], draws: Draws
 ) -> npt.NDArray[np.int32]:
-    """Return the term that each output stands for: of its document, by frequency; int32 [T]."""
+    """Return the term that each output represents: a term of its document, by frequency; int32 [T]."""
     ids, starts = release.kernel().known(data, offsets)
     lanes = draws.uint64(TERM)
     out = WeightTable(public_weights(release.mechanism.space)).cells(lanes)

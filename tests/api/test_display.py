@@ -69,7 +69,7 @@ SAID = {
     ],
     "of a word": ["Guarantee: ring-geometric", "any two words of the vocabulary"],
     "outcome": ["2 shards, 10 documents", "sha256 ", "out.records (do not publish)"],
-    "plan": ["private", "2 shards", "a document spends 6 epsilons in all"],
+    "plan": ["private", "2 shards", "a document spends 6 epsilons in total"],
     "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
     "spent": ["confidential", "reviews", "6 sum of epsilons in ring-geometric on space"],
     "check": ["all 2 entries are undamaged, and the records agree."],

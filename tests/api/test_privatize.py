@@ -79,7 +79,7 @@ class TestKinds:
 
 
 class TestLedger:
-    """A notebook spends, too: what is drawn in memory is counted with what is drawn from files."""
+    """A notebook spends, too: releases in memory are counted together with releases from files."""
 
     def test_a_cell_that_runs_again_spends_once(
         self, release: cv.Release, columns: dict[str, Any], tmp_path: Path

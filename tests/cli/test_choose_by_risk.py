@@ -127,7 +127,7 @@ class TestARelease:
         assert run(["denoise", "out", "--space", str(public / "space"), *model, "--output", "readable", *QUIET]) == 0
         assert manifest("readable")["risk"] == manifest("out")["risk"]
         pages = [(folder / f"{name}.report.html").read_text() for name in ("out", "readable")]
-        assert ["gives back more" in page for page in pages] == [False, reader == "word"]
+        assert ["recovers more" in page for page in pages] == [False, reader == "word"]
 
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

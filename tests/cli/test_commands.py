@@ -462,7 +462,7 @@ class TestWhatIsPrinted:
     def test_is_two_sentences_unless_asked(
         self, per: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """What is promised, and what is disclosed; the conditions are in the manifest."""
+        """Prints the guarantee and the disclosures; the conditions are in the manifest."""
         assert run(ground.arguments(source, tmp_path / "out", "--per", per)) == 0
         told = capsys.readouterr().out.splitlines()
         assert [line for line in told if line.startswith("- ")] == []
@@ -475,7 +475,7 @@ class TestWhatIsPrinted:
         self, explain: tuple[str, ...], ground: Ground, source: Path, tmp_path: Path,
         capsys: pytest.CaptureFixture[str],
     ) -> None:  # fmt: skip
-        """Who gives a delta reads what it means, once, and without asking for every condition."""
+        """A call with a delta prints its meaning once, without ``--explain``."""
         assert run([*ground.arguments(source, tmp_path / "out", "--delta", "1e-6"), *explain]) == 0
         assert capsys.readouterr().out.count("(epsilon, delta) of documents at delta = 1e-06") == 1
 

@@ -67,7 +67,7 @@ class TestNoValueIsAnOption:
         assert not any(settings.value(place) for place in PERMISSIONS)
 
     def test_of_every_step_and_of_a_schedule(self, tmp_path: Path) -> None:
-        """What a step and a run of a schedule do is what the file says; permissions are those that stand in it."""
+        """A step, and a run of a schedule, do what the file says, with the permissions in it."""
         (tmp_path / "public").mkdir()
         (tmp_path / "public" / "a.jsonl").write_text('{"text": "a"}\n')
         values = whole(tmp_path)

@@ -93,7 +93,7 @@ def test_a_release_says_what_it_spends(made: Made, capsys: pytest.CaptureFixture
     source = manifest(made.at("released"))
     assert run([*command, made.at("readable")]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "nothing: no ledger has an entry of it" in told
+    assert "nothing: no ledger has an entry for it" in told
     assert f"release {source['release']}" in told
     assert source["spends"]["name"] in told
     assert run([*command, made.at("released")]) == 0

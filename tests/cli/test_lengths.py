@@ -32,7 +32,7 @@ def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: p
     assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6"]) == 0
     told = capsys.readouterr().out
     assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in told
-    assert "with as many words of their own" in told
+    assert "with the same number of words of their own" in told
     (file,) = (tmp_path / "out" / "data").iterdir()
     assert [len(json.loads(line)["text"].split()) for line in file.open()] == [8, 8, 16, 24]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
@@ -40,13 +40,13 @@ def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: p
     assert manifest["configuration"]["length"] == {"policy": "grid", "step": 8, "growth": 1.0}
     assert {one["length_epsilon"] for one in manifest["documents_in_epsilon_delta"]} == {0.0}
     private = (tmp_path / "out.records" / "report.html").read_text()
-    assert "Words before documents were filled up or cut" in private
+    assert "Words before documents were padded or cut" in private
     assert ">29<" in private
 
 
 def test_a_plan_says_how_many_words_there_are_before(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*call, *FILLED, "--pad", "8", "--plan"]) == 0
-    assert "before documents are filled up or cut they have about 29 words" in capsys.readouterr().out
+    assert "before documents are padded or cut, they have about 29 words" in capsys.readouterr().out
 
 
 def test_any_two_words_may_differ(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +54,10 @@ def test_any_two_words_may_differ(call: list[str], capsys: pytest.CaptureFixture
     assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "nan"]) == 2
     assert "--distance nan: give a number above 0" in capsys.readouterr().err
     assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "inf"]) == 0
-    assert "documents of known words only, which may all differ, that are released with as" in capsys.readouterr().out
+    assert (
+        "documents of known words only, which may all differ, that are released with the same number of words"
+        in capsys.readouterr().out
+    )
 
 
 def test_the_ledger_has_the_noise_of_each_release(
@@ -81,10 +84,13 @@ def test_the_ledger_has_the_noise_of_each_release(
         (["--pad", "8"], "punctuation = keep, contacts = mask would show where the text ends; choose drop or resample"),
         ([*FILLED, "--pad", "8", "--layout", "keep"], "layout = keep would show where the text ends"),
         ([*FILLED, "--pad", "8", "--numbers", "surrogate"], "numbers = surrogate would show where the text ends"),
-        ([*FILLED, "--pad", "8", "--length-epsilon", "1"], "--length-epsilon: it stands in place of --pad"),
-        ([*FILLED, "--pad-growth", "2"], "it is for --pad; add that or leave this out"),
-        ([*FILLED, "--length-extra", "2"], "it is for --length-epsilon; add that or leave this out"),
-        ([*FILLED, "--pad", "8", "--pad-growth", "1.001"], "growth = 1.001: it is a number from 1.01 to 100, or 1"),
+        (
+            [*FILLED, "--pad", "8", "--length-epsilon", "1"],
+            "--length-epsilon: --pad and --length-epsilon exclude each other",
+        ),
+        ([*FILLED, "--pad-growth", "2"], "this option needs --pad; add it, or leave this option out"),
+        ([*FILLED, "--length-extra", "2"], "this option needs --length-epsilon; add it, or leave this"),
+        ([*FILLED, "--pad", "8", "--pad-growth", "1.001"], "growth = 1.001: give a number from 1.01 to 100, or 1"),
         ([*FILLED, "--pad", "0"], "--pad 0"),
         ([*FILLED, "--pad", "8", "--per", "document", "--allocation", "word-share"], "would disclose its length"),
     ],

@@ -164,7 +164,7 @@ def test_the_canaries_are_in_the_input(source: Path) -> None:
 
 
 def test_what_is_kept_on_purpose_is_found(ground: Ground, source: Path, tmp_path: Path) -> None:
-    """The search finds what it looks for: with other policies the words do stand in the release."""
+    """The search can find words: with other policies they are in the release."""
     more = ("--unknown-words", "keep", "--contacts", "keep", "--numbers", "keep", "--other", "keep")
     told = run(*ground.arguments(source, tmp_path / "out", *more, "--keep", COLUMN_CANARY), home=tmp_path)
     assert told.returncode == 0, told.stderr

@@ -146,7 +146,7 @@ def moved(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same sentence, with the same release, and what it spent before told from what it would spend now."""
+    """The sentence is the same, and separates earlier spending from the spending of this release."""
     file = toml(moved, space, 400.0, name="news", root="in")
     capsys.readouterr()
     assert run(["plan", file]) == 0

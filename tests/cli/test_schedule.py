@@ -281,7 +281,7 @@ class TestRefused:
     def test_a_run_that_failed_says_why(
         self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Work that fails is told from what is refused; what nobody foresaw has no sentence, and is noted as failed."""
+        """Failed work differs from refused work; an unexpected error has no sentence, and is recorded as failed."""
         for error, said in ((WorkError("The disk is full."), "failed: The disk is full."), (KeyError(), "begun, not")):
 
             def fail(*_: object, error: Exception = error, **__: object) -> None:

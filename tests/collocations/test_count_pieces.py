@@ -124,7 +124,10 @@ class TestPieces:
         assert not (tmp_path / "out" / "_artifact.json").exists()
 
     def test_bad_rows_and_sizes_are_said(self, tmp_path: Path) -> None:
-        """By the row's number in the file, not in the piece; a size that is no multiple of a block by itself."""
+        """The error has the row's number in the file, not in the piece.
+
+        So does a size that is not a multiple of a block.
+        """
         source = tmp_path / "x.jsonl"
         source.write_text('{"text": "a b"}\n' * BLOCK_ROWS + "\n" + UNKNOWN)
         with pytest.raises(UserError, match=rf"x\.jsonl, row {BLOCK_ROWS + 1:}"):

@@ -330,7 +330,7 @@ class MechanismContract:
 
     @pytest.mark.parametrize("beyond", [-1, -7, 1, 1_000])
     def test_ids_outside_the_vocabulary_are_refused(self, largest: Case, beyond: int) -> None:
-        """An id that is no word, such as that of an unknown word, is an error and never some other word."""
+        """An id that is not a word, such as that of an unknown word, is an error and never another word."""
         mechanism = largest.mechanism
         id = beyond if beyond < 0 else len(mechanism.space) - 1 + beyond
         with pytest.raises(UserError, match="id"):

@@ -23,7 +23,7 @@ SMALL = (
 
 
 def start(command: list[str], home: Path, log: Path, **more: str) -> subprocess.Popen[bytes]:
-    """Start a command in a session of its own; what it says goes to ``log``."""
+    """Start a command in its own session, with its output in ``log``."""
     with log.open("wb") as said:
         return subprocess.Popen(
             command, env=environment(home, **more), cwd=home, stdin=subprocess.DEVNULL, stdout=said,

@@ -1,4 +1,4 @@
-"""What engines count and what a run says of itself: the same names and numbers whoever runs it, and never text."""
+"""Metrics and events of a run: the same names and numbers on every engine, and never text."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_a_program_that_can_t_be_downloaded_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Such a runner fetches its program first; without the net that is said, and how to name a copy."""
+    """Such a runner first downloads its program; offline, the error says so, and how to name a copy."""
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.setenv("HOME", str(tmp_path))

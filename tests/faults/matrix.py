@@ -30,17 +30,16 @@ MOMENTS = {
     "manifest": "the manifest appears",
     "page": "the reports appear",
 }
-HEAD = """# Faults: what becomes of a run
+HEAD = """# Faults: runs that are killed, cut off or started twice
 
-Each cell was run by `make faults`: a release with a ledger, of five shards, one of them split into pieces, is stopped
-at the moment that its row names, by holding the process that is about to make a file appear, and harmed there.
-Afterwards, in every cell: the release is byte for byte that of an undisturbed run; before it was finished it showed no
-manifest and no file that was not whole and right; the ledger counts each document once, and its entries agree with the
-records.
+`make faults` ran each cell: a release with a ledger and five shards, one of them split into pieces. The run is stopped
+at the moment that the row names, by holding the process that is about to make a file appear, and then harmed. In every
+cell, the release is byte for byte that of an undisturbed run; before it was finished, it showed no manifest and no
+incomplete or wrong file; the ledger counts each document once, and its entries agree with the records.
 
-**went on**: the run ended well by itself. **again**: it ended with one sentence and status 1, or was killed, and the
-same command, run again, completed it. Seconds are what it cost beside an undisturbed run on the same machine, the
-start of a second Python, Java and cluster job included; on two busy cores they scatter by several.
+**went on**: the run succeeded without help. **again**: the run ended with one sentence and status 1, or was killed, and
+the same command, run again, completed it. Seconds are the additional time, compared with an undisturbed run on the same
+machine, including the start of a second Python, Java and cluster job. On two busy cores they vary by several seconds.
 
 """
 
@@ -77,7 +76,8 @@ def page(cells: list[Cell]) -> str:
     return (
         HEAD
         + "\n".join(lines)
-        + f"\n\n{len(found)} cells were run for this table. An empty one was not, or there is no such process there.\n"
+        + f"\n\n{len(found)} cells were run for this table. "
+        + "An empty cell was not run, or the engine has no such process.\n"
     )
 
 

@@ -123,7 +123,7 @@ def started_twice(bench: Bench, folder: Path, engine: str, moment: str) -> float
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("moment", ["begin", "writing"])
 def test_the_run_is_started_twice(bench: Bench, tmp_path: Path, engine: str, moment: str) -> None:
-    """As a pod that is retried beside a live one: the second says so and touches nothing, the first goes on."""
+    """Like a pod that is retried during the first: the second says so and changes nothing, the first continues."""
     bench.undisturbed(engine, tmp_path)
     began = started_twice(bench, tmp_path, engine, moment)
     bench.all_is_well(tmp_path)
@@ -231,7 +231,7 @@ def test_a_document_is_larger_than_memory(bench: Bench, tmp_path: Path, engine: 
 
 
 def test_a_machine_is_cut_off(bench: Bench, tmp_path: Path) -> None:
-    """A worker in a network of its own, whose link goes down: it goes on writing, and another does its tasks again."""
+    """A worker in a separate network, whose link goes down: it continues to write; another repeats its tasks."""
     with parted(tmp_path / "parted") as (machines, namespace, cut):
         alone = Bench(bench.ground, bench.plan, lambda: machines)
         alone.settings = (

@@ -1,7 +1,8 @@
-"""The same settings, key and text give the same bytes as when golden.json was written, however the house is rebuilt.
+"""The same settings, key and text give the same bytes as when golden.json was written, however the code is rearranged.
 
-A change to what a release writes raises the kernel version and stands under Output in the changelog. Then, and only
-then, ``python -m tests.golden.test_golden`` writes golden.json again, and the difference of the file says what changed.
+A change of a release's output raises the kernel version and is listed under Output in the changelog. Then, and only
+then, ``python -m tests.golden.test_golden`` writes golden.json again, and the difference of the file shows what
+changed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def test_every_mechanism_and_every_form_is_among_the_works(golden: dict[str, Any
 def test_another_key_changes_every_release(
     golden: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The comparison could fail: what is drawn depends on what it is said to depend on."""
+    """The comparison could fail: draws depend on everything on which they should depend."""
     monkeypatch.setattr(works, "TEST_KEY", TEST_KEY[::-1])
     with works.ground():
         drawn = works.mechanisms()

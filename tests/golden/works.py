@@ -1,8 +1,8 @@
-"""Works whose bytes are a promise: what is written for them, as digests and figures that JSON holds.
+"""Works whose bytes are a promise: their outputs, as digests and figures in JSON.
 
-Nothing in here depends on how the package is laid out: works are done by command lines and by names of
-``corpusveil`` that users rely on. Digests are of what stands in files before compression, since codecs differ between
-builds; vectors that a library trained are rounded, since processors differ in the last bits.
+Nothing here depends on the layout of the package: works use command lines and public names of ``corpusveil``. Digests
+cover the content of files before compression, since codecs differ between builds; vectors that a library trained are
+rounded, since processors differ in the last bits.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def texts() -> list[str]:
 
 
 def drawn(release: cv.Release) -> dict[str, str]:
-    """Return what a release is called, and what becomes of the texts."""
+    """Return the name of a release, and the private texts."""
     ids = [f"golden/{number}" for number in range(ROWS)]
     return {"release": release.digest, "texts": digest(json.dumps(cv.privatize(texts(), release, ids=ids)).encode())}
 

@@ -83,7 +83,7 @@ def parquet_of(columns: dict[str, Any], **options: Any) -> bytes:
 
 
 def parquet() -> Iterator[Hostile]:
-    """Files that are no Parquet, and columns that are no text."""
+    """Files that are not Parquet, and columns that are not text."""
     whole = parquet_of({"text": [SENTENCE.decode()] * 500, "id": range(500)}, compression="none")
     names = pa.schema([("text", pa.string()), ("text", pa.string())])
     twice = io.BytesIO()

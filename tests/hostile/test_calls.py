@@ -220,7 +220,7 @@ def _limit() -> None:
 
 
 class TestFullDisk:
-    """What can't be written is said, is no half shard, and is finished by the next run."""
+    """An unwritable output gives an error, leaves no partial shard, and is finished by the next run."""
 
     def check(self, ground: Ground, source: Path, output: Path, home: Path, **how: Any) -> None:
         command = [*COMMAND, *ground.arguments(source, output, "--records", home / "records")]

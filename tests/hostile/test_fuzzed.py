@@ -359,7 +359,7 @@ class TestStates:
 
     @pytest.mark.parametrize("bad", ["nan", "blank", "empty"])
     def test_spaces_that_nobody_can_build(self, tmp_path: Path, bad: str) -> None:
-        """Somebody who changed a space has also given it the digest of what it holds."""
+        """Whoever changes a space also gives it the digest of its new content."""
         words = {"nan": ["a", "b", "c"], "blank": ["a", "b\nc", "c"], "empty": ["a", "", "c"]}[bad]
         space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
         matrix = np.array(space.vectors)

@@ -43,7 +43,7 @@ ALLOWED = {
 
 
 def uses(tree: ast.AST) -> Iterator[str]:
-    """Yield what a module does that could run what a file says."""
+    """Yield the calls of a module that could run the content of a file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (f"import of {one.name}" for one in node.names if one.name.split(".")[0] in MODULES)

@@ -34,7 +34,7 @@ def one_line(error: pytest.ExceptionInfo[UserError], named: object) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_checkpoint(tmp_path: Path, name: str) -> None:
-    """Its name is a part of what is read, and of what is removed."""
+    """Its name is part of the paths that are read and removed."""
     victim = tmp_path / "x.vectors.npy"
     np.save(victim, np.eye(2))
     random = ["MT19937", [0] * 624, 0, 0, 0.0]
@@ -182,7 +182,7 @@ class TestLinks:
         assert [shard.relative for shard in find_shards([f"{folder}{pattern}"])] == ["a.jsonl", "link.jsonl"]
 
     def test_into_the_output(self, ground: Ground, folder: Path, tmp_path: Path) -> None:
-        """A file that lies in the output folder is no input, by whatever link it is reached."""
+        """A file in the output folder is not an input, whatever link leads to it."""
         out = tmp_path / "out"
         write_shard(out / "data" / "x.jsonl", rows(2, 3))
         (folder / "again").mkdir()

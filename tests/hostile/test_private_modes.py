@@ -1,4 +1,4 @@
-"""What is private is 0600 in folders of 0700, whatever the umask, and so is what stands beside it for a moment."""
+"""Private files have mode 0600 in folders of mode 0700, whatever the umask, and so have their temporary files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_of_a_key(tmp_path: Path, umask: int) -> None:
 
 
 def test_of_a_temporary_file(tmp_path: Path, umask: int) -> None:
-    """While a private file is written, what stands beside it is as closed as it will be."""
+    """While a private file is written, its temporary file has the same mode."""
     with files.open_write(str(tmp_path / "records" / "x.json"), private=True) as file:
         file.write(b"{}")
         refuse_open(tmp_path / "records")

@@ -1,4 +1,4 @@
-"""The packed environment: what is asked of pex, and a cluster that runs it from an empty home."""
+"""The packed environment: the call of pex, and a cluster that runs it from an empty home."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_versions_are_those_of_this_environment() -> None:
 
 
 def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
-    """Of what is installed here, not of a version of an index; extras are asked for, and a path with a blank is one."""
+    """It has the installed packages, not versions from an index, with the extras; a path may contain a blank."""
     found = Requirement(requirement(tmp_path / "a b" / "x.whl", ["s3"]))
     assert (found.name, found.extras) == ("corpusveil", {"s3"})
     assert str(found.url).endswith("/a%20b/x.whl")

@@ -37,7 +37,7 @@ def drawn(space: Space, name: str = "santext", epsilon: float = 3.0) -> np.ndarr
 
 @pytest.mark.parametrize("name", ["santext", "tem", "tight-exponential", "syntf"])
 def test_changes_no_draw(name: str) -> None:
-    """What is drawn from a kept table is what is drawn without it."""
+    """Draws from a kept table are the same as without it."""
     before = drawn(SPACE, name, 8.0)
     make(name, SPACE).rows(8.0).keep()  # type: ignore[attr-defined]
     exponential_rows._cache.clear()
@@ -115,7 +115,7 @@ def test_several_at_once_keep_one() -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Keeps what a release then takes; says where there is nothing to keep."""
+    """Keeps the table that a release then uses; says if there is nothing to keep."""
     build_space(Vectors(words_of(300), normal(300, 6)), lists=0).save(str(tmp_path / "space"))
     base = ["compile", "--space", str(tmp_path / "space")]
     assert run([*base, "--mechanism", "santext", "--epsilon", "1", "--epsilon", "2"]) == 0

@@ -155,7 +155,7 @@ class TestTheMaps:
                 assert (order[n:] == -1).all()
 
     def test_saved_and_opened(self, tmp_path: Path) -> None:
-        """The form survives saving, has a version of its own, and what is damaged is noticed."""
+        """The format survives saving, has its own version, and damage is noticed."""
         space = SPACES["overlapping"].save(str(tmp_path / "space"))
         opened = cv.load_space(str(tmp_path / "space"))
         assert opened == space

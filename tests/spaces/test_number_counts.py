@@ -1,4 +1,4 @@
-"""Public numbers: what count keeps of them, what a space holds, and what is said where they are missing or damaged."""
+"""Public numbers: those that count keeps, those in a space, and the errors if they are missing or damaged."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def harmless(text: str | None) -> str | None:
 @given(TEXTS, st.integers(0, 3), st.booleans())
 @settings(max_examples=300)
 def test_cells_are_those_of_the_csv_module(texts: list[str | None], skipped: int, escapes: bool) -> None:
-    """Whatever stands in a text, alone in its row or beside others, formulas escaped or not."""
+    """Any text, alone in its row or with other columns, with formulas escaped or not."""
     column = pa.array(texts, pa.large_string())[skipped:]
     wanted = [harmless(text) if escapes else text for text in texts[skipped:]]
     whole, _ = cells(column, alone=True, escapes=escapes)
@@ -42,7 +42,7 @@ def test_cells_are_those_of_the_csv_module(texts: list[str | None], skipped: int
 
 
 def test_marks_at_every_place_of_a_long_cell() -> None:
-    """What is looked at many bytes at once is seen wherever it stands."""
+    """Loops over many bytes at once find a mark at every position."""
     texts = [" " * place + mark + "a" * (40 - place) for mark in '",\n\ré' for place in range(41)]
     whole, _ = cells(pa.array(texts, pa.large_string()), alone=True, escapes=False)
     assert bytes(whole) == b"".join(line + b"\n" for line in written([[text] for text in texts]))

@@ -15,7 +15,7 @@ TEXTS = st.lists(st.none() | st.text() | st.text(st.sampled_from('ab"\\\n\x00\x1
 @given(TEXTS, st.integers(0, 3))
 @settings(max_examples=300)
 def test_strings_are_those_of_orjson(texts: list[str | None], skipped: int) -> None:
-    """Whatever stands in a text, wherever it stands in its column; a null is ``null``."""
+    """Any text, at any place in its column; a null is ``null``."""
     whole, ends = quoted(pa.array(texts, pa.large_string())[skipped:], b"<", b">\n")
     wanted = [b"<" + orjson.dumps(text) + b">\n" for text in texts[skipped:]]
     assert bytes(whole) == b"".join(wanted)

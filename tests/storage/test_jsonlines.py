@@ -1,4 +1,4 @@
-"""JSON lines: what is wrong in a shard is said by file and row, and nothing is half written."""
+"""JSON lines: errors name file and row of a fault, and nothing is half written."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class TestOneThatIsGone:
         assert time.monotonic() - began < lease.PATIENCE_SECONDS / 2
 
     def test_one_of_another_machine_is_watched(self, tmp_path: Path) -> None:
-        """A beat that stands still passes the lease on; one that goes on, however wrong its clock, does not."""
+        """A lease without a new heartbeat expires; a lease with heartbeats, however wrong its clock, does not."""
         url = str(tmp_path)
         beat = far(tmp_path)
         beat.write_text(json.dumps({"time": time.time() - 1e6, "mark": "a"}))

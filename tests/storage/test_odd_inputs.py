@@ -1,4 +1,4 @@
-"""Files that are not as a corpus should be: each is taken for what it is, or refused in one right sentence."""
+"""Odd files: each is read correctly, or refused in one correct sentence."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_bad_rows_of_parquet(ground: Ground, tmp_path: Path) -> None:
 
 
 def test_sound_rows_keep_their_numbers(ground: Ground, tmp_path: Path) -> None:
-    """A bad row changes no other row's noise: rows are told apart by their place in the file."""
+    """A bad row does not change other rows' noise: the place in the file identifies a row."""
     sound = [SOUND] * 9
     for name, lines in (("a", sound), ("b", [*sound[:4], b"{\n", *sound[5:]])):
         (tmp_path / name).mkdir()

@@ -180,7 +180,7 @@ class TestChecks:
         assert set(self.verdicts(results_of(ibp, augmented)).values()) == {False}
 
     def test_where_half_stands_is_chosen_by_the_augmented_network_alone(self) -> None:
-        """In the paper that is 80 and ln epsilon 4.67; where nothing or everything stands there is no such place."""
+        """In the paper this is 80 and ln epsilon 4.67; if no text or every text is robust, there is no such place."""
         assert told.half_standing(told.PAPER["cmp"]) == 80
         assert told.half_standing(told.PAPER["truncated-gumbel"]) == 4.67
         assert told.half_standing({1: (50.0, 0.0), 2: (50.0, 80.0)}, 0.8) is None
@@ -212,5 +212,6 @@ def test_every_place_below_the_mechanisms_floor_is_said_and_no_other() -> None:
         for at in (4.67, 10.0, 14.0)
     ]
     said = told._raised(Results(records))
-    assert said == "Of ln ε 4.67 is 12.00 in sst2, 10 is 12.00 in sst2: the least there is in the space."
+    where = "the smallest at which the mechanism is defined in the space."
+    assert said == f"Of ln ε 4.67 is 12.00 in sst2, 10 is 12.00 in sst2: {where}"
     assert told._raised(Results(records[2:])) == ""

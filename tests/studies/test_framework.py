@@ -156,7 +156,7 @@ def test_a_table_is_csv_with_three_columns_a_figure_and_lines_of_text() -> None:
     check = Check("falls", "1 2", "2 1", None, "all")
     said = list(lines(Account((table,), (check,))))
     assert any("1 ± 0.5" in line for line in said)
-    assert said[-3:] == ["  falls: not told by this run", "    paper: 1 2; here: 2 1", "    all"]
+    assert said[-3:] == ["  falls: not shown by this run", "    paper: 1 2; here: 2 1", "    all"]
 
 
 def test_cost_of_cells_is_their_sum_and_on_a_cluster_no_less_than_the_longest() -> None:
@@ -270,7 +270,7 @@ def test_a_plan_counts_what_is_left_and_what_it_takes_by_what_is_done(tmp_path: 
     said = list(plan_lines(one))
     assert said[0] == f"{len(one.cells)} cells, 1 of them done."
     assert any(line.startswith("speed: 1 left, ") for line in said)
-    assert any("none is done, so their time is not known" in line for line in said)
+    assert any("none is finished, so their time is not known" in line for line in said)
 
 
 @pytest.mark.slow

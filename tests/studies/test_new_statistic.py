@@ -58,7 +58,7 @@ speed_repeats = 1
 
 @pytest.fixture
 def new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put a file beside the statistics; nothing else is told of it."""
+    """Add a file to the statistics, and change nothing else."""
     folder = tmp_path / "statistics"
     folder.mkdir()
     (folder / "words_a_text.py").write_text(FILE)

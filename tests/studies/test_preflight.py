@@ -1,4 +1,4 @@
-"""What is wrong with a study is told before anything is prepared; what it writes is whole, apart, and closed."""
+"""Faults of a study are reported before anything is prepared; its files are complete, separate and private."""
 
 from __future__ import annotations
 
@@ -364,7 +364,7 @@ def test_more_seeds_and_epsilons_add_cells_and_other_sizes_do_all_anew(vectors: 
 
 
 def test_no_cell_reads_a_key_that_only_says_which_cells_there_are() -> None:
-    """What a cell finds would be another thing, and its record would be taken for it."""
+    """The result of a cell would differ, and its old record would be mistaken for it."""
     for name in STUDIES:
         source = inspect.getsource(type(find(name)).work)
         assert not [key for key in WHICH_CELLS if f"grid.{key}" in source]

@@ -107,7 +107,7 @@ def test_the_worst_of_many_documents_is_found_without_composing_all(monkeypatch:
 
 
 def test_different_shares_of_one_document_are_not_counted_too_low() -> None:
-    """An entry knows the largest share and the sum only: what is stated is no less than the shares themselves need."""
+    """An entry has only the largest share and the sum: the stated bound is at least that of the shares themselves."""
     shares = [0.5] * 10 + [0.1] * 90
     row = {"metric": "m", "mechanism": "ring-geometric", "tokens": 100, "total": sum(shares), "largest": 0.5}
     true = epsilon_at([(Pure(0.5), 10), (Pure(0.1), 90)], DELTA)
@@ -232,7 +232,7 @@ def test_in_parts_the_worst_document_is_the_same(rows: int, monkeypatch: pytest.
 
 
 def test_pure_readings_are_as_they_were() -> None:
-    """What is composed stands beside the sums, in no place of them."""
+    """Composed figures are shown in addition to the sums, and do not replace them."""
     entries = [entry([(0, 200, 0.1)], release=name) for name in "ab"]
     (total,) = {spent.value for spent in worst(entries, ["total"])}
     assert total == 40.0

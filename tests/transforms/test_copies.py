@@ -1,4 +1,4 @@
-"""Equal documents are found wherever they stand, counted, and left out but for the first where that is asked for."""
+"""Equal documents are found anywhere, counted, and, if requested, left out except for the first."""
 
 from __future__ import annotations
 

@@ -377,7 +377,7 @@ def test_words_that_the_tokenizer_splits_are_read_in_parts(model: LanguageModel)
 
 
 def test_surrogates_stay_as_they_stand(model: LanguageModel, tmp_path: Path) -> None:
-    """What a number became is no word; words around it are guessed as around any number."""
+    """A surrogate is not a word; words around it are guessed as around any number."""
     public = Numbers.of([("0000", "1984", 5), ("00:00", "10:15", 3), ("0km", "5km", 3)])
     space = dataclasses.replace(space_of(VOCABULARY), numbers=public)
     texts = [f"{text} 2024 aa 12:30 7km, 3rd ab" for text in corpus(60, 6, 40)]
@@ -421,7 +421,7 @@ def test_wrong_settings_are_refused(options: dict[str, Any]) -> None:
 
 
 def test_a_word_that_no_sample_gave_explains_itself(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where samples stand for a law, a released word may be in none of them; it stays the one candidate that it has."""
+    """If samples estimate a law, a released word may be in none of them; it remains its only candidate."""
     from corpusveil.mechanisms import explanations
     from corpusveil.transforms.channel import Candidates
 

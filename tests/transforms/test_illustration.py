@@ -198,10 +198,12 @@ def test_a_page_begins_with_pictures_and_marks_the_release_on_each(space: Space,
     assert CANARY not in page
     assert "555123" not in page
     assert (
-        page.index("What happens to a sentence") < page.index("What may become of the word") < page.index("can guess")
+        page.index("What happens to a sentence")
+        < page.index("Possible replacements of the word")
+        < page.index("can guess")
     )
     assert page.index("can guess") < page.index("What is guaranteed")
-    for title in ("What may become of the word", "What a reader can guess"):
+    for title in ("Possible replacements of the word", "What a reader can guess"):
         figures = re.findall(r"<figure.*?</figure>", page[page.index(title) :].split("<h2>")[0], re.DOTALL)
         assert len(figures) == 3
         (own,) = [figure for figure in figures if "this release" in figure]

@@ -246,7 +246,7 @@ def test_a_document_never_spends_more_than_its_budget(budget: float, monkeypatch
 
 
 def test_resampled_tokens_count_towards_the_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a word is known changes no other token's epsilon: m is what a reader can count."""
+    """Whether a word is known changes no other token's epsilon: a reader can count m."""
     recorder = Recorder(monkeypatch)
     kernel = release(budget=Budget(8.0, "document")).kernel()
     known = recorder.spent(kernel, " ".join(WORDS[:8]))

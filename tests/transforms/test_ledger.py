@@ -381,7 +381,7 @@ class TestOnce:
     def test_an_input_that_changes_after_it_was_entered_is_refused(
         self, space: Space, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What is drawn is what was entered, or nothing."""
+        """The draws are those that were entered, or none."""
         enter = Ledger.enter
 
         def change(ledger: Ledger, *planned: Any) -> list[str]:
@@ -537,7 +537,7 @@ class TestTheCommand:
         return tmp_path / "ledger"
 
     def test_caps_name_the_one_over_all_metrics(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """Whoever reads of a cap within one metric reads of the one that no other metric goes around."""
+        """A message about a cap within one metric also names the cap that holds over all metrics."""
         assert run(["privatize", "--help"]) == 0
         assert capsys.readouterr().out.count("--cap-ldp") == 3
 

@@ -193,7 +193,7 @@ class TestTheKernel:
         assert all(text.startswith(own.replace(",", "")) for text, own in zip(made, texts, strict=True))
         units = [text.replace("new york", "new_york").split() for text in made]
         assert [len(some) for some in units] == [4, 4, 8]
-        assert "where collocations stood" in one.guarantee().disclosed[1]
+        assert "where collocations were" in one.guarantee().disclosed[1]
 
     def test_gives_an_empty_text_words_and_a_missing_one_none(self) -> None:
         texts = pa.array(["", None, "?!", "aaaa"], pa.large_string())

@@ -141,8 +141,13 @@ class TestPrivate:
         assert "DO NOT PUBLISH: counts computed from private text" in text
         assert "unknown words resample 3 33.3 %" in text
         assert "Share of tokens" in text
-        assert re.search(r"Known words, which the mechanism replaced \d+ Of these came back unchanged \d+ \(", text)
-        assert "2 of 3 documents repeat an earlier one; one is there 3 times, and spent that many budgets" in text
+        assert re.search(
+            r"Known words, which the mechanism replaced \d+ Of these, unchanged in the output \d+ \(", text
+        )
+        assert (
+            "2 of 3 documents repeat an earlier one; the most frequent text occurs 3 times, and spent that many budgets"
+            in text
+        )
         assert SECRET not in path.read_text()
 
     def test_both_come_back(self, ground: Path) -> None:

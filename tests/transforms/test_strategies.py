@@ -46,7 +46,7 @@ TABLE = Collocations.of(table_of(PAIRS))
 
 
 class Spy:
-    """Notes what a mechanism is asked, and asks it."""
+    """Records the arguments of a mechanism's calls, and forwards them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism) -> None:
         self.ids: list[list[int]] = []

@@ -183,7 +183,7 @@ class TestIds:
             cv.RowNumbers(name)
 
     def test_there_is_no_default(self) -> None:
-        """Row numbers of unrelated lists collide: who has no ids is told what to give, and nothing is drawn."""
+        """Row numbers of unrelated lists collide: without ids, an error says what to give, and nothing is drawn."""
         for call in (
             lambda: privatize([self.TEXT], RELEASE),
             lambda: privatize_table(table(), RELEASE, text="review"),

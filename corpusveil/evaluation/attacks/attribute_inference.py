@@ -1,9 +1,9 @@
-"""Attribute inference: what private texts still tell about who wrote them, by classifiers on the same models.
+"""Attribute inference: what private texts still disclose about their authors, by classifiers on the same models.
 
-A *static* attacker trained on original texts, an *adaptive* one on texts released by the same mechanism; both are
-tested on private ones (Utpala et al. 2023). Either may *denoise first*: a release is public, and so are the mechanism's
-law and language models, so that whoever attacks it begins with what ``denoise`` makes of it. Beside each stand chance,
-the constant classifier and the attacker on original texts.
+A *static* attacker trained on original texts, an *adaptive* attacker on texts released by the same mechanism; both are
+tested on private texts (Utpala et al. 2023). Either may *denoise first*: the release, the mechanism's law and language
+models are public, so an attacker can start from the result of ``denoise``. The baselines are chance, the constant
+classifier, and the attacker on original texts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
 ATTRIBUTE_NAMES: dict[Score, str] = {"accuracy": "attribute", "macro_f1": "attribute (macro F1)"}
 """What reports call an attacker's success by each score."""
 Readable = Callable[[Sequence[str]], list[str]]
-"""What any reader makes of a release before attacking it."""
+"""A reader's denoising of a release before an attack."""
 _MODES: dict[Attacker, Mode] = {"static": "original-private", "adaptive": "private-private"}
 
 
@@ -34,8 +34,8 @@ _MODES: dict[Attacker, Mode] = {"static": "original-private", "adaptive": "priva
 class Inference:
     """An attacker's success. ``summary`` holds it over seeds, with the attacker on original texts as baseline.
 
-    ``chance`` is what guessing labels uniformly reaches; for macro F1 its value in the limit of many texts.
-    ``denoised`` says that the attacker denoised private texts before he learnt from them.
+    ``chance`` is the score of guessing labels uniformly; for macro F1 its limit for many texts. ``denoised`` says that
+    the attacker denoised private texts before training.
     """
 
     attacker: Attacker
@@ -49,7 +49,7 @@ class Inference:
 
     @property
     def majority(self) -> float:
-        """What saying the most frequent label reaches."""
+        """The score of always predicting the most frequent label."""
         return self.summary.floor
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def infer_attribute(
 ) -> Inference:
     """Attack private versions of a task whose labels are the attribute; arguments are those of ``utility``.
 
-    With ``readable``, such as that of a ``Denoiser``, the attacker denoises every private version first, to train on
-    and to be tested on.
+    With ``readable``, such as that of a ``Denoiser``, the attacker denoises every private version first, for training
+    and for testing.
     """
     if attacker not in ATTACKERS:
         raise not_a_choice("attacker", attacker, ATTACKERS)
@@ -93,7 +93,7 @@ def _denoised(
 
 
 def chance(task: LabelledTexts, measure: Score) -> float:
-    """Return what uniform guesses reach: 1/k of k labels right; F1 of a label of share q is 2q / (1 + kq)."""
+    """Return the score of uniform guesses: 1/k of k labels are right; F1 of a label of share q is 2q / (1 + kq)."""
     shares = np.array(list(Counter(task.labels).values())) / len(task)
     if measure != "macro_f1":
         return 1 / shares.size

@@ -1,9 +1,9 @@
-"""An attacker who reads context: the mechanism's law times a language model over the sentence, searched as denoised.
+"""An attacker who uses context: the mechanism's law times a language model over the sentence, by denoise's search.
 
 Words are replaced independently, so released words u_1 ... u_n came from w_1 ... w_n with a probability proportional to
-``prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)``. Law, public shares, model and search are those of ``denoise``: what it
-gives back is what this attacker reads. Where the mechanism has no exact law, public samples estimate it, and what is
-told of this attacker is a lower bound.
+``prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)``. Law, public shares, model and search are those of ``denoise``: this
+attacker's guess is the denoised text. If the mechanism has no exact law, public samples estimate it, and the figures of
+this attacker are lower bounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from corpusveil.transforms.lattice import search_runs
 from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
 
 THOROUGH = Search(candidates=64, width=40)
-"""An attacker has time: more candidates than ``denoise`` takes by default."""
+"""An attacker has time: more candidates than the default of ``denoise``."""
 
 Ids = npt.NDArray[np.integer[Any]]
 
@@ -42,10 +42,9 @@ Ids = npt.NDArray[np.integer[Any]]
 class Recovery:
     """Shares of the attacked words, 0 to 1.
 
-    ``unchanged``: the released word is the original, so that not guessing at all is right; ``by_frequency``: the
-    original is the most frequent word, whatever was released; ``by_law``: by the best guess from the word alone;
-    ``by_search``: by the search over the sentence. ``error`` is the standard error of ``given_back``, sentences being
-    independent.
+    ``unchanged``: the released word is the original; ``by_frequency``: the original is the most frequent word, whatever
+    was released; ``by_law``: the best guess from the word alone is right; ``by_search``: the search over the sentence
+    is right. ``error`` is the standard error of ``given_back``, for independent sentences.
     """
 
     words: int
@@ -58,25 +57,28 @@ class Recovery:
 
     @property
     def without_context(self) -> float:
-        """What the best of the attackers recovers who look at single words: by the law, by not guessing, by no word."""
+        """The best attacker on single words: by the law, the released word, or the most frequent word."""
         return max(self.by_law, self.unchanged, self.by_frequency)
 
     @property
     def with_context(self) -> float:
-        """What the best of all attackers recovers."""
+        """The share that the best of all attackers recovers."""
         return max(self.by_search, self.without_context)
 
     @property
     def given_back(self) -> float:
-        """What the search over sentences recovers beyond single words; below 0 where it is the weaker attacker."""
+        """The share that the search over sentences recovers beyond single words.
+
+        Below 0 if it is the weaker attacker.
+        """
         return self.by_search - self.without_context
 
 
 @dataclass(slots=True)
 class ContextAttacker:
-    """Reconstructs sentences from their released words; ``search`` says how widely it is searched.
+    """Reconstructs sentences from their released words; ``search`` is the width of the search.
 
-    Candidates are of the whole vocabulary, the released word always among them.
+    Candidates come from the whole vocabulary and always include the released word.
     """
 
     mechanism: Mechanism
@@ -98,19 +100,19 @@ class ContextAttacker:
 
     @property
     def most_frequent(self) -> int:
-        """The word that is guessed by who looks at nothing."""
+        """The word that a blind reader guesses."""
         return int(self._candidates.shares.argmax())
 
     def guesses(self, released: Sequence[Ids]) -> list[npt.NDArray[np.int32]]:
         """Return the likeliest originals of each sentence, int32, as many as released words.
 
-        A sentence is ids, -1 for a word that was not replaced by the mechanism; that stays, and is no context.
+        A sentence is ids, -1 for a word that was not replaced by the mechanism; it stays, and is not used as context.
         """
         whole, ends = _joined(released)
         return _split(self._guessed(whole, ends, alone=False), ends)
 
     def attack(self, originals: Sequence[Ids], released: Sequence[Ids]) -> Recovery:
-        """Attack sentences and say how much was recovered, over the places where both are words of the space."""
+        """Attack sentences, and count recovered words over the places where both are words of the space."""
         if [len(original) for original in originals] != [len(one) for one in released]:
             raise ShapeError("The released sentences differ in length from the originals; give both word by word.")
         (truth, ends), (seen, _) = _joined(originals), _joined(released)
@@ -178,9 +180,9 @@ def released_words(
 
 
 def sentence_ids(space: Space, texts: Sequence[str]) -> list[Ids]:
-    """Return the words of each sentence of some texts as ids, int32; -1 for a word that the space has not.
+    """Return the words of each sentence of some texts as ids, int32; -1 for a word that the space lacks.
 
-    Numbers and punctuation are left out, and so are sentences without a word.
+    Numbers, punctuation, and sentences without a word are left out.
     """
     vocabulary = space.vocabulary
     table = WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))

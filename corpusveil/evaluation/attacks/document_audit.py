@@ -1,11 +1,11 @@
-"""Audits of whole documents: is what is stated for so many words exceeded, and by how much is it too large.
+"""Audits of whole documents: whether a stated bound is exceeded, and by how much it is too large.
 
-Two words that the change allows are taken, and two documents that consist of one of them each. *By law*: the losses of
-the pair, rounded down, are composed as often as the document has tokens: an ε at δ that the pair really needs. *By
-samples*: both documents go through the release's own kernel, many times; what is stated for them is computed from the
-readings that a ledger would get. A first batch chooses a threshold for the sum of log-ratios, a fresh batch counts it,
-and Clopper-Pearson bounds p, p' at level α/2 each show ``p - e^ε p'``, which δ has to cover. So a token that is drawn
-and not counted shows, whichever of the two parts is wrong.
+An audit takes two words that the change allows, and two documents, each of one of these words. *By law*: the losses of
+the pair, rounded down, are composed over the document's tokens: the ε at δ that the pair really needs. *By samples*:
+both documents go through the release's own kernel many times; their stated bound is computed from the readings that a
+ledger would get. A first batch chooses a threshold for the sum of log-ratios, a fresh batch counts it, and
+Clopper-Pearson bounds p, p' at level α/2 each give ``p - e^ε p'``, which δ has to cover. This reveals a token that is
+drawn but not counted, in either part.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from corpusveil.transforms.release import Release
 
 Floats = npt.NDArray[np.float64]
 LOOKED_AT = 64
-"""Words among which a pair is sought: from a fixed public seed."""
+"""The number of words among which a pair is chosen, by a fixed public seed."""
 TOKENS, FEWEST, MOST = 1 << 16, 64, 1 << 13
-"""Tokens that are drawn for each document of a pair, and bounds of how many documents these are."""
+"""Tokens to draw for each document of a pair, and bounds of the resulting number of documents."""
 TOLERANCE = 1e-4
-"""Of ε: rounding of sums, and the 2^-19 of integer weights a token."""
+"""Tolerance of ε: rounding of sums, and 2^-19 a token for integer weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentCheck:
-    """One length: what is ``stated``, what a pair of documents shows, and why it is refuted, if it is.
+    """One length: the ``stated`` bound, the result for a pair of documents, and the reasons if it is refuted.
 
     ``needed`` is the ε that the pair needs by its laws, None without laws or without a pair; ``shown`` is a δ that
-    samples show, with confidence, at the ε of what was counted.
+    samples show with confidence, at the ε computed from the readings.
     """
 
     stated: DocumentFigure
@@ -61,7 +61,7 @@ class DocumentCheck:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DocumentAudit(Shown):
-    """The guarantee of documents of several lengths, and what a pair of such documents shows."""
+    """The guarantee of documents of several lengths, and the results for pairs of such documents."""
 
     mechanism: str
     checks: tuple[DocumentCheck, ...]
@@ -82,7 +82,7 @@ class DocumentAudit(Shown):
         return {"mechanism": self.mechanism, **of_length, "documents": checks, "refuted": self.refuted}
 
     def card(self) -> Card:
-        """Return a row a budget and length."""
+        """Return a row for each budget and length."""
         first = self.checks[0].stated
         heads = ("budget", "words", "pure", f"epsilon at delta = {first.delta:g}", "a pair needs", "verdict")
         rows = [
@@ -93,7 +93,7 @@ class DocumentAudit(Shown):
         ]  # fmt: skip
         reasons = [f"{one.stated.words:,} words: {reason}" for one in self.checks for reason in one.reasons]
         apart = "by any distance" if math.isinf(first.distance) else f"by at most {first.distance:g}"
-        compared = f"documents of as many words, in which each word differs {apart}"
+        compared = f"documents with the same number of words, in which each word differs {apart}"
         fields = [("between", compared if self.length is None else neighbors(first))]
         fields += [] if self.length is None else [("length", self.length.disclosed)]
         fields += [("REFUTED", reason) for reason in reasons]
@@ -118,7 +118,7 @@ def audit_documents(
     """Check the guarantee of documents of these lengths at each budget, and with a ``length`` policy that policy.
 
     ``level`` is the probability, over all checks, of refuting a guarantee that holds. ``key`` is the key of the draws
-    (default: a fresh key). Raises UserError for a mechanism that promises nothing, and for numbers out of range.
+    (default: a fresh key). Raises UserError for a mechanism without a guarantee, and for numbers out of range.
     """
     if not mechanism.private:
         raise NoGuaranteeError(
@@ -142,18 +142,18 @@ def _check(release: Release, words: int, delta: float, distance: float, level: f
     mechanism, budget, length = release.mechanism, release.budget, release.length
     reasons = length_reasons(release, words, level / 2)
     level -= 0 if length is None else level / 2
-    if isinstance(length, LengthGrid):  # of all documents of the cell these have the most words of their own
+    if isinstance(length, LengthGrid):  # the documents of the cell with the most words of their own
         words = int(length.released(np.array([words]))[0])
     stated = document_figure(mechanism, budget, words, delta, distance, length)
     shares = budget.of_words(words)
     pair = _pair(mechanism, max(shares), distance)
     if pair is None:
         return DocumentCheck(stated, budget, None, None, tuple(reasons))
-    if not isinstance(length, LengthGrid):  # documents of noisy lengths have as many words only by chance
+    if not isinstance(length, LengthGrid):  # documents with noisy lengths have the same number of words only by chance
         release = dataclasses.replace(release, length=None)
     needed = _needed(mechanism, pair, shares, delta)
     if needed is not None and needed > stated.epsilon * (1 + TOLERANCE) + TOLERANCE:
-        reasons.append(f"{needed:.6g} is needed at delta = {delta:g}, and {stated.epsilon:.6g} is stated")
+        reasons.append(f"{needed:.6g} is needed at delta = {delta:g}, but {stated.epsilon:.6g} is stated")
     shown, counted = _shown(release, pair, words, delta, distance, level)
     if shown > delta:
         reasons.append(f"at epsilon {counted:.6g}, by what is counted, samples show a delta of {shown:.3g}")
@@ -161,7 +161,7 @@ def _check(release: Release, words: int, delta: float, distance: float, level: f
 
 
 def _pair(mechanism: Mechanism, epsilon: float, distance: float) -> tuple[int, int] | None:
-    """Return two words as far apart as the change allows, of some; None where all are further apart."""
+    """Return two sampled words as far apart as the change allows; None if all are further apart."""
     size, best = len(mechanism.space), (0.0, -1, -1)
     for word in np.random.default_rng(0).permutation(size)[:LOOKED_AT].tolist():
         apart = mechanism.distances(word, epsilon)
@@ -176,7 +176,7 @@ def _needed(mechanism: Mechanism, pair: tuple[int, int], shares: dict[float, int
     """Return the ε at δ of the pair's own laws, every loss rounded down; None without laws."""
     from dp_accounting.pld import pld_pmf
 
-    step = min(shares) * (1 - 2.0**-20) / 128  # losses of whole shares stay whole steps, whatever their last bits
+    step = min(shares) * (1 - 2.0**-20) / 128  # losses that are whole steps stay whole steps, whatever their last bits
     whole: Any = None
     for share, count in shares.items():
         try:
@@ -194,7 +194,7 @@ def _needed(mechanism: Mechanism, pair: tuple[int, int], shares: dict[float, int
 def _shown(
     release: Release, pair: tuple[int, int], words: int, delta: float, distance: float, level: float
 ) -> tuple[float, float]:
-    """Return the δ that samples show with confidence, and the ε at which: what the readings of the kernel come to."""
+    """Return the δ that samples show with confidence, and its ε, which is computed from the kernel's readings."""
     kernel, space = release.kernel(), release.mechanism.space
     count = min(MOST, max(FEWEST, TOKENS // words))
     scores = _scores(release.mechanism, pair, max(release.budget.of_words(words)))
@@ -220,7 +220,7 @@ def _shown(
 
 
 def _counted(mechanism: Mechanism, found: Readings, delta: float, distance: float) -> float:
-    """Return the ε at δ of a document by its readings, as a ledger takes them."""
+    """Return the ε at δ of a document by its readings, as in a ledger."""
     largest, total = float(found.largest[0]), float(found.total[0])
     loss = mechanism.privacy_loss(largest, None if math.isinf(distance) else distance) if largest else None
     if loss is None:
@@ -230,7 +230,7 @@ def _counted(mechanism: Mechanism, found: Readings, delta: float, distance: floa
 
 
 def _scores(mechanism: Mechanism, pair: tuple[int, int], epsilon: float) -> dict[str, float]:
-    """Return what each output word says for the first word of the pair: its log-ratio, where there are laws."""
+    """Return the evidence of each output word for the first word of the pair: its log-ratio, if there are laws."""
     names = [mechanism.space.word(number) for number in range(len(mechanism.space))]
     try:
         first, second = (np.log(mechanism.distribution(word, epsilon)) for word in pair)

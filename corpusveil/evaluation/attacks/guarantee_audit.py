@@ -1,11 +1,11 @@
-"""Audits: whether what a mechanism promises, or its paper claims, is so.
+"""Audits: whether a mechanism's guarantee, or its paper's claim, is true.
 
-*Exact*, where a mechanism has a distribution: the laws of all words, or in a large vocabulary of some and their nearest
-ones, are compared pair by pair and output by output, on the integers that are sampled; and samples are compared with
-the laws. *Sampled*, elsewhere (``mechanisms.md`` §15): for each of m ordered pairs a first batch of draws chooses the
-set of outputs that tells the pair apart best, a fresh batch counts it, and Clopper-Pearson bounds at level alpha/2m for
-each count give a log-ratio that is exceeded with confidence 1 - alpha. A pass then proves no more than the bound
-found. In either case outputs have to depend on the key.
+*Exact*, if a mechanism has a distribution: the laws of all words, or in a large vocabulary of some words and their
+nearest words, are compared pair by pair and output by output, on the sampled integers; and samples are compared with
+the laws. *Sampled*, otherwise (``mechanisms.md`` §15): for each of m ordered pairs, a first batch of draws chooses the
+set of outputs that distinguishes the pair best, a fresh batch counts it, and Clopper-Pearson bounds at level alpha/2m
+for each count give a log-ratio that is exceeded with confidence 1 - alpha. An audit that does not refute proves no more
+than this bound. In both cases outputs have to depend on the key.
 """
 
 from __future__ import annotations
@@ -30,16 +30,22 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, check_epsilon
 
 TOLD_APART = 1.0
-"""Pairs are taken whose epsilon times distance is near this: smaller ones drown in the error of counts, larger ones in
-rare outputs."""
+"""Pairs have epsilon times distance near this value.
+
+Smaller values drown in the error of counts, larger values in rare outputs.
+"""
 DRAWS, DRAWS_OF_LARGE = 100_000, 5_000
-"""A word, unless told otherwise; the second where each draw is compared with more than ``LARGE`` numbers of vectors."""
+"""The default number of draws per word.
+
+The second if each draw is compared with more than ``LARGE`` numbers of vectors.
+"""
 LARGE = 1 << 21
 FIT_LEVEL = 1e-9
-"""Of the tests that samples follow the law and depend on the key: the chance that a sound mechanism fails one."""
+"""The level of the tests that samples follow the law and depend on the key: a sound mechanism's chance to fail a test.
+"""
 ROUNDING = 1e-9
 FITTED = 4
-"""Words whose samples are compared with their law."""
+"""The number of words whose samples are compared with their law."""
 LEAST = 5.0
 
 
@@ -155,7 +161,7 @@ def audit(
     if excess > tolerance:
         reasons.append(f"a log-ratio exceeds epsilon times the distance by {excess:.4g}")
     if plain is not None and largest > plain + tolerance:
-        reasons.append(f"a log-ratio is {largest:.6g}, and {plain:.6g} is promised for any two words")
+        reasons.append(f"a log-ratio is {largest:.6g}, but {plain:.6g} is promised for any two words")
     promised = guarantee.claim if checked == "claim" else f"epsilon times {guarantee.metric}"
     named = None if worst is None else tuple(mechanism.space.word(word) for word in worst)
     return Audit(
@@ -182,7 +188,7 @@ class _Metric:
 
 
 def _words(mechanism: Mechanism, at: _Metric, words: int) -> npt.NDArray[np.int64]:
-    """Return the words that are compared: all, or some from a fixed public seed and the nearest of each."""
+    """Return the words to compare: all, or some from a fixed public seed and the nearest words of each."""
     size = len(mechanism.space)
     if size <= words:
         return np.arange(size)
@@ -222,7 +228,7 @@ def _sampled(
     mechanism: Mechanism, epsilon: float, at: _Metric, words: npt.NDArray[np.int64], key: Key, draws: int, pairs: int,
     level: float,
 ) -> tuple[float, float, tuple[int, int, int] | None, float, int]:  # fmt: skip
-    """Return the same from samples: what is exceeded at confidence ``1 - level``, of some pairs both ways."""
+    """Return the same from samples, exceeded at confidence ``1 - level``, for some pairs in both directions."""
     near: list[tuple[float, int, int]] = []
     for word in words:
         off = np.abs(np.log(np.maximum(epsilon * at(int(word)), 1e-300) / TOLD_APART))
@@ -264,7 +270,7 @@ def _log_ratio(
 
 
 def _depends_on_key(mechanism: Mechanism, epsilon: float, key: Key, draws: int) -> Sequence[str]:
-    """Say so when outputs under two keys agree more often than two draws under one key do."""
+    """Report if outputs under two keys agree more often than two draws under one key."""
     size = len(mechanism.space)
     tokens = min(draws, 10_000)
     ids = np.random.default_rng(0).integers(0, size, tokens).astype(np.int32)
@@ -282,7 +288,7 @@ def _depends_on_key(mechanism: Mechanism, epsilon: float, key: Key, draws: int) 
 
 
 def _follows(mechanism: Mechanism, epsilon: float, key: Key, draws: int, words: npt.NDArray[np.int64]) -> Sequence[str]:
-    """Say so when samples of some words do not follow the law that is stated for them (chi-squared)."""
+    """Report if samples of some words do not follow their stated law (chi-squared)."""
     draw_key = DrawKey.derive(key, "22" * 32)
     for word in np.unique(words[np.linspace(0, words.size - 1, FITTED).astype(int)]):
         some = Draws.of_tokens(draw_key, draws, document=f"fit {word}")

@@ -1,7 +1,8 @@
-"""Who has the key: a release is made again under leaked keys and the published test key, and guesses are confirmed.
+"""What a holder of the key learns: a release is repeated under leaked keys and the test key to confirm guesses.
 
-With the key a guess of a whole document is confirmed or refuted at any epsilon (``replay``). So whoever knows all of a
-document but one word tries words until one is confirmed: what no key at all leaves to the mechanism's law.
+With the key, a guess of a whole document is confirmed or refuted at any epsilon (``replay``). So an attacker who knows
+all of a document except one word tries words until one is confirmed. Without the key, the mechanism's law protects that
+word.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from corpusveil.spaces.word_prior import Prior
 from corpusveil.transforms.release import Release
 
 REPLAYED = 200
-"""Documents that are guessed as a whole; of ``ONE_WORD`` of them one word is guessed."""
+"""The number of documents guessed as a whole; in ``ONE_WORD`` of them, one word is guessed."""
 ONE_WORD = 25
 CANDIDATES = 500
-"""The words that are most frequent in what the language model is made of, tried for the unknown one."""
+"""The number of most frequent words of the language model that are tried for the unknown word."""
 FEWEST = 10
 TOKENS = 1_000_000
-"""Words that guesses may have together: some seconds."""
+"""The most words of all guesses together: some seconds."""
 LETTERS = re.compile(r"[^\W\d_]+")
 DOCUMENTS = register("documents confirmed, whole guesses", group="attack")
 WORDS = register("words recovered, whole guesses", group="attack", of=ALL_WORDS)
@@ -40,7 +41,7 @@ UNKNOWN_WORD = register("one unknown word recovered", group="attack")
 def replay_keys(
     matched: Matched, manifest: Mapping[str, Any], release: Release, keys: Sequence[Key], language: KneserNey
 ) -> Iterator[Figure]:
-    """Yield what the test key and other ``keys`` give back of the documents; ``release`` is made of the manifest."""
+    """Yield what the test key and other ``keys`` recover of the documents; ``release`` is made from the manifest."""
     prior = prior_by(language, release.mechanism.space, CANDIDATES)
     for key in dict.fromkeys((Key.for_tests(), *keys)):
         yield from _of_key(matched, manifest, release, key, prior)
@@ -54,7 +55,9 @@ def _of_key(
     rows = spread(len(matched.originals), REPLAYED)
     column = str(manifest["configuration"].get("columns", {}).get("text", "text"))
     confirmed, identities = _best(matched, rows, release, key, column)
-    note = f"{len(rows):,} documents, all guessed right; the release was {('' if own else 'not ')}made with this key"
+    note = (
+        f"{len(rows):,} documents, all guessed correctly; the release was {('' if own else 'not ')}made with this key"
+    )
     yield DOCUMENTS.measure(Reading(confirmed.share, name, note), floor=confirmed.by_chance)
     lengths = [len(matched.originals[row].split()) for row in rows]
     recovered = sum(size for size, at in zip(lengths, confirmed.confirmed, strict=True) if at >= 0)
@@ -68,7 +71,7 @@ def _of_key(
 def _best(
     matched: Matched, rows: Sequence[int], release: Release, key: Key, column: str
 ) -> tuple[Replay, Sequence[Any]]:
-    """Return what a key confirms by the identities that fit best: corpus, file and row, or the documents' ids."""
+    """Return what a key confirms by the identities that match best: corpus, file and row, or the documents' ids."""
     replays = []
     for all_of_them in (matched.places, matched.ids):
         if all_of_them:
@@ -95,7 +98,7 @@ def _one_word(
     some = [some[at] for at in spread(len(some), ONE_WORD)]
     tokens = sum(len(matched.originals[row].split()) for row in some)
     candidates = known[: min(CANDIDATES, TOKENS // max(1, tokens))]
-    if not some or len(candidates) < FEWEST:  # of a document of one word all words but one are none
+    if not some or len(candidates) < FEWEST:  # without its one word, a document of one word is empty
         return
     guesses = [_guesses(matched.originals[row], candidates) for row in some]
     private, ids = [matched.privates[row] for row in some], [identities[row] for row in some]
@@ -106,8 +109,8 @@ def _one_word(
     )
     within = sum(matched.originals[row] in guess for row, guess in zip(some, guesses, strict=True))
     note = (
-        f"all others known; {len(candidates):,} frequent words are tried, which include {within:,} of {len(some):,}; "
-        "floor: the most frequent word"
+        f"all other words are known; {len(candidates):,} frequent words are tried, which include {within:,} of "
+        f"{len(some):,}; floor: the most frequent word"
     )
     yield UNKNOWN_WORD.measure(Reading(right / len(some), name, note), floor=prior.guess)
 

@@ -1,11 +1,11 @@
-"""Audits of a length policy: do released lengths tell more than is stated, and are fillers what they are said to be.
+"""Audits of a length policy: whether lengths disclose more than stated, and whether fillers have their stated law.
 
-Documents that consist of one word go through the release's own kernel, as many as give about 65,000 words, and are read
-back as text. On a grid all documents of one cell have to have the same number of words. With noise, a first batch
-chooses an event of the lengths of documents of n and of n + 1 words, and a fresh one bounds its probabilities
-(Clopper-Pearson): their log-ratio may not exceed epsilon with confidence. Fillers stand behind the words of the text;
-what they became is compared, in the same two steps, between documents of different words, and with public words that
-are replaced at the stated epsilon outside the kernel.
+Documents of a single repeated word go through the release's own kernel, with about 65,000 words in all, and are read
+back as text. On a grid, all documents of a cell must have the same number of words. With noise, a first batch chooses
+an event of the lengths of documents of n and of n + 1 words, and a fresh batch bounds its probabilities
+(Clopper-Pearson): their log-ratio must not exceed epsilon with confidence. Fillers follow the words of the text; their
+replacements are compared, in the same two steps, between documents of different words, and with public words that are
+replaced at the stated epsilon outside the kernel.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What D documents of ``own`` words became: lengths int64 [D], and the ids of fillers, int64 [K]."""
+    """The outputs of D documents of ``own`` words: lengths int64 [D], and the ids of fillers, int64 [K]."""
 
     own: int
     lengths: Ints
@@ -42,9 +42,9 @@ class _Sample:
 
 
 def length_reasons(release: Release, words: int, level: float) -> list[str]:
-    """Return why the length policy of a release is refuted for documents of about so many words; empty if it is not.
+    """Return why the length policy of a release is refuted for documents of about this many words; empty if it is not.
 
-    ``level`` is the chance to refute what holds. Raises UserError for a space whose words are written as several.
+    ``level`` is the chance of refuting a true guarantee. Raises UserError for a space with collocations.
     """
     length, space = release.length, release.mechanism.space
     if length is None:
@@ -56,7 +56,7 @@ def length_reasons(release: Release, words: int, level: float) -> list[str]:
     first, second = _two_words(release)
     if isinstance(length, LengthGrid):
         fewest, longest = _cell(length, words)
-        shortest = min(max(fewest, 1), longest)  # an empty text has no words that fillers could repeat
+        shortest = min(max(fewest, 1), longest)  # an empty text has no words for fillers to repeat
     else:
         fewest, shortest, longest = words, words, words + 1
     short, long = (_sampled(release, first, own) for own in (shortest, longest))
@@ -69,7 +69,7 @@ def length_reasons(release: Release, words: int, level: float) -> list[str]:
 
 
 def _cell(length: LengthGrid, words: int) -> tuple[int, int]:
-    """Return the fewest and the most words of documents that are released with as many as one of so many words."""
+    """Return the smallest and largest number of words in the grid cell of a document of this many words."""
     point = int(length.released(np.array([words]))[0])
     low, high = 0, point  # the fewest: by bisection, whatever the grid
     while low < high:
@@ -79,7 +79,7 @@ def _cell(length: LengthGrid, words: int) -> tuple[int, int]:
 
 
 def _two_words(release: Release) -> tuple[int, int]:
-    """Return the most and the least frequent word of the public counts: copies of a text's own words would show."""
+    """Return the most and the least frequent word of the public counts, so that fillers copied from the text show."""
     weights = filler_weights(release.mechanism.space, release.policy)
     return int(weights.argmax()), int(weights.argmin())
 
@@ -106,7 +106,7 @@ def _of_grid(samples: Sequence[_Sample], point: int) -> list[str]:
 
 
 def _of_noise(short: _Sample, long: _Sample, epsilon: float, level: float) -> list[str]:
-    """Check that lengths of n and n + 1 words differ by at most epsilon in log-ratio, both ways round."""
+    """Check that lengths of n and n + 1 words differ by at most epsilon in log-ratio, in both directions."""
     shown = max(
         _log_ratio(one.lengths, two.lengths, sign, level / 4)
         for one, two in ((short, long), (long, short))
@@ -119,7 +119,7 @@ def _of_noise(short: _Sample, long: _Sample, epsilon: float, level: float) -> li
 
 
 def _log_ratio(first: Ints, second: Ints, sign: int, level: float) -> float:
-    """Return a lower bound of the log-ratio of the best event "at least (or most) so many words"."""
+    """Return a lower bound of the log-ratio of the best event "at least (or at most) k words"."""
     halves = [np.array_split(sign * one, 2) for one in (first, second)]
     places = np.unique(halves[0][0])
     hits = [one[0].size - np.searchsorted(np.sort(one[0]), places, side="left") for one in halves]
@@ -135,16 +135,19 @@ def _of_fillers(release: Release, first: _Sample, second: _Sample, level: float)
     size = len(release.mechanism.space)
     reasons = []
     if _apart(first.fillers, second.fillers, size, level / 2):
-        reasons.append("what stands behind the text depends on its words")
+        reasons.append("the fillers depend on the words of the text")
     share = _share(release, first)
     fillers = np.concatenate([first.fillers, second.fillers])
     if share is not None and _apart(fillers, _public(release, fillers.size, share), size, level / 2):
-        reasons.append("what stands behind the text are no words of the public counts, replaced at the stated epsilon")
+        reasons.append("the fillers are not words drawn from the public counts and replaced at the stated epsilon")
     return reasons
 
 
 def _share(release: Release, sample: _Sample) -> float | None:
-    """Return the epsilon that is stated for each word of documents of the released length; None where they differ."""
+    """Return the stated epsilon of each word in documents of the released length.
+
+    None if the words' epsilons differ.
+    """
     if release.budget.per == "document" and not isinstance(release.length, LengthGrid):
         return None
     shares = release.budget.of_words(int(sample.lengths[0]))
@@ -152,7 +155,7 @@ def _share(release: Release, sample: _Sample) -> float | None:
 
 
 def _public(release: Release, count: int, epsilon: float) -> Ints:
-    """Return so many words of the public counts, replaced at an epsilon; int64 [K]."""
+    """Return this many words drawn from the public counts and replaced at an epsilon; int64 [K]."""
     draws = Draws.of_tokens(release.kernel().draw_key, count, document="public words")
     words = WeightTable(filler_weights(release.mechanism.space, release.policy)).cells(draws.uint64(FILLER))
     return release.mechanism.privatize(words, epsilon, draws).astype(np.int64)

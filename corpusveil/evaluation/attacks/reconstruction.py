@@ -1,4 +1,4 @@
-"""Bayes-optimal reconstruction of single words: what the best possible guess makes of one replacement.
+"""Bayes-optimal reconstruction of single words: the best possible guess from one replacement.
 
 With the public prior pi over inputs and the exact law P, output u is best explained by ``argmax_w pi(w) P[w, u]``; that
 guess is right with probability ``sum_u max_w pi(w) P[w, u]``, the risk, and no other guess from a single replacement is
@@ -20,7 +20,7 @@ from corpusveil.spaces.word_prior import Prior
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestGuesses:
-    """What to guess from each output, and how often that is right.
+    """The best guesses from each output, and how often they are right.
 
     Attributes:
         guesses: int64 [V, k], the inputs that explain each output best, best first (of equals the lower id); -1 where

@@ -17,7 +17,7 @@ from corpusveil.evaluation.utility.training_modes import SCORE_NAMES, Score, Sum
 
 
 def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
-    """Return U_p / U_o - P_p / P_o: the share of utility kept less that of the (adaptive) attacker's success."""
+    """Return U_p / U_o - P_p / P_o: the share of utility kept minus that of the (adaptive) attacker's success."""
     if not (U_o > 0 and P_o > 0):
         raise BadValueError(f"U_o = {U_o}, P_o = {P_o}: relative gain divides by both; give numbers above 0.")
     return U_p / U_o - P_p / P_o
@@ -25,9 +25,9 @@ def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Relative gain, one value a seed.
+    """Relative gain, one value per seed.
 
-    ``floor`` is that of texts which tell nothing, where both classifiers are constant: a gain there is no success.
+    ``floor`` is the gain for texts without information, where both classifiers are constant: such a gain is no success.
     ``useful`` is False unless utility exceeds its constant classifier by more than seeds differ (paired t, 95 %).
     """
 
@@ -65,7 +65,7 @@ def _combine(by: Score, released: Mapping[str, Figure]) -> Iterator[Reading]:
     learnt, known = (released.get(f"{attack}, {name}") for name in ("adaptive", "from original texts"))
     if private and original and learnt and known and original.value > 0 and known.value > 0:
         floors = relative_gain(private.floor or 0.0, original.value, learnt.floor or 0.0, known.value)
-        note = f"utility kept less attack kept, by {useful}; constant classifiers have {floors:.3g}"
+        note = f"utility kept minus attack kept, by {useful}; constant classifiers have {floors:.3g}"
         yield Reading(relative_gain(private.value, original.value, learnt.value, known.value), private.model, note)
 
 

@@ -1,9 +1,9 @@
-"""Replay: who has a release's key confirms a guessed document by running the release on it.
+"""Replay: a holder of a release's key confirms a guessed document by running the release on it.
 
 Equal key, configuration, identity and text give equal noise, which is what makes a release reproducible; so with the
 key a guess of the *whole* document is confirmed or refuted, at any epsilon. The noise depends on all of a document's
-bytes: a guess that is wrong anywhere confirms nothing. Without the key a guess is confirmed only where chance makes the
-same text, which is what the control measures.
+bytes: a guess that is wrong anywhere confirms nothing. Without the key, a guess is confirmed only if chance makes the
+same text, which the control measures.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.release import Release
 
 CONTROLS = 3
-"""Fresh keys that guesses are replayed with besides."""
+"""The number of fresh keys for the control."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """What was confirmed: for each document the number of the guess that became its private text, -1 for none.
 
-    ``by_chance`` is the share of documents that a key which has nothing to do with the release confirms: those with
-    hardly a word to replace, or at an epsilon that replaces hardly any.
+    ``by_chance`` is the share of documents that an unrelated key confirms: documents with hardly a word to replace, or
+    at an epsilon that replaces hardly any word.
     """
 
     confirmed: tuple[int, ...]
@@ -52,8 +52,8 @@ def replay(
 ) -> Replay:
     """Replay guesses, one or several for each private document, under a leaked or guessed key.
 
-    The attacker knows what a manifest tells (mechanism, budget, policy, space), here ``release``, whose own key is not
-    used; ``column`` and ``ids`` name the documents as they were in the release, ``ids`` as in ``privatize``.
+    The attacker knows the content of a manifest (mechanism, budget, policy, space), here ``release``, whose own key is
+    not used; ``column`` and ``ids`` name the documents as they were in the release, ``ids`` as in ``privatize``.
     """
     if isinstance(documents, str) or len(guesses) != len(documents) or not documents:
         raise ShapeError("replay: give at least one private document, and a guess (or several) for each.")

@@ -1,10 +1,10 @@
-"""Choosing epsilon: what a mechanism keeps, what an attacker recovers, and what is promised, over a grid of epsilons.
+"""Choosing epsilon: what a mechanism keeps, what an attacker recovers, and the guarantee, over a grid of epsilons.
 
 With the public prior pi over words and the exact law P, the best possible guess of a word from its replacement is right
 with probability ``sum_u max_w pi(w) P[w, u]``: Bayes-optimal reconstruction, the risk. Curves over it compare
 mechanisms at equal risk; at equal epsilon they differ in what epsilon means. It is the risk by which ``--risk`` chooses
-epsilon (``mechanisms/risk.py``). Every word may be an input, unless ``inputs`` says how many of the most frequent ones
-are (outputs always all): an attacker who is told that much more.
+epsilon (``mechanisms/risk.py``). Every word may be an input, unless ``inputs`` restricts inputs to the most frequent
+words (outputs are always all words); the attacker then knows this restriction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from corpusveil.transforms.risk import epsilon_for_risk
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)
 LOOKED_AT = 100
-"""Words over which distances and distinct outputs are taken, drawn by the prior."""
+"""The number of words for distances and distinct outputs, drawn by the prior."""
 RUNS = 100
 """Replacements of a word among which distinct outputs (S_w) are counted, as in the studies."""
 RISKS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75)
@@ -42,11 +42,11 @@ RISKS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75)
 class Point:
     """One mechanism at one epsilon.
 
-    ``retention``: the share of words that come back unchanged (N_w), by the prior; ``distinct``: expected different
-    outputs of 100 (S_w), ``distance``: expected Euclidean distance of vectors of output and input, both over 100 words;
-    ``risk``: Bayes-optimal reconstruction, None where it was not to be estimated; ``plain_ldp``: nats, None without a
-    guarantee. ``exact`` is False where figures come from samples. ``on_grid``: epsilon is a value of the public grid
-    2^(j/8), from which a risk chooses; ``chosen_for``: the risk that chose it, where one did.
+    ``retention``: the share of words that stay unchanged (N_w), by the prior; ``distinct``: expected different outputs
+    of 100 (S_w), ``distance``: expected Euclidean distance of vectors of output and input, both over 100 words;
+    ``risk``: Bayes-optimal reconstruction, None if it was not estimated; ``plain_ldp``: nats, None without a guarantee.
+    ``exact`` is False if figures come from samples. ``on_grid``: epsilon is a value of the public grid 2^(j/8), from
+    which a risk chooses; ``chosen_for``: the risk that chose it, if any.
     """
 
     mechanism: str
@@ -72,9 +72,9 @@ def curve(
     inputs: int | None = None,
     risks: Sequence[float] = (),
 ) -> list[Point]:
-    """Return a point for each mechanism and epsilon, but for epsilons that a mechanism is not defined at.
+    """Return a point for each mechanism and each epsilon at which it is defined.
 
-    Each of the ``risks`` adds the epsilon that it chooses. Raises UserError when that leaves none of a mechanism.
+    Each of the ``risks`` adds the epsilon that it chooses. Raises UserError if a mechanism has no point.
     """
     points: list[Point] = []
     for mechanism in mechanisms:
@@ -93,7 +93,10 @@ def curve(
 
 
 def point(mechanism: Mechanism, epsilon: float, prior: Prior, *, estimate: bool = True) -> Point:
-    """Return one point of a curve; without an exact law its risk is estimated from samples, unless told not to be."""
+    """Return one point of a curve.
+
+    Without an exact law, its risk is estimated from samples, unless this is switched off.
+    """
     guarantee = mechanism.guarantee(epsilon)
     looked_at = np.random.default_rng(0).choice(prior.words, LOOKED_AT, p=prior.shares)
     risk: WordRisk | None = None
@@ -109,7 +112,7 @@ def point(mechanism: Mechanism, epsilon: float, prior: Prior, *, estimate: bool 
 
 
 def _exact(mechanism: Mechanism, epsilon: float, looked_at: npt.NDArray[np.int64]) -> tuple[float, float | None]:
-    """Return how many outputs differ and how far they are, by the exact law."""
+    """Return the number of distinct outputs and their distance, by the exact law."""
     distinct, distances = [], []
     for word in looked_at.tolist():
         law = mechanism.distribution(word, epsilon)
@@ -137,7 +140,7 @@ def _mean(values: list[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class AtRisk:
-    """A mechanism at a given risk: the epsilon for it, and what is kept there, between two points of its curve."""
+    """A mechanism at a given risk: its epsilon, and what it keeps, interpolated between two points of its curve."""
 
     risk: float
     mechanism: str

@@ -1,4 +1,4 @@
-"""What attackers recover of single words: from the exact law alone, and with a language model over the sentence."""
+"""What attackers recover of single words, from the exact law alone or with a language model over the sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from corpusveil.spaces.word_prior import Prior, prior_of, smoothed
 SENTENCES = 200
 LONGEST = 40
 WORDS = 25
-"""Words of which N_w and S_w are taken, as in the studies; drawn by the prior."""
+"""The number of words for N_w and S_w, as in the studies; drawn by the prior."""
 BAYES_OPTIMAL = register("words guessed, Bayes-optimal", group="attack", of=KNOWN_WORDS)
 RELEASED_WORD = register("words guessed by the released word", group="attack", of=KNOWN_WORDS)
 ONE_BY_ONE = register("words guessed one by one", group="attack", of=KNOWN_WORDS)
@@ -36,7 +36,7 @@ FROM_CONTEXT = register("words guessed from context", group="attack", place=65, 
 
 
 def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Prior:
-    """Return how frequent the words of a space are in what a language model was made of; see ``smoothed``."""
+    """Return the frequencies of a space's words in the text of a language model; see ``smoothed``."""
     counts = language.vocabulary.counts
     assert counts is not None  # noqa: S101 - a model is made of counts
     known = np.append(counts, 0)[language.ids(space.vocabulary.words)].astype(np.float64)
@@ -52,11 +52,11 @@ def attack_words(
     epsilon_given: bool,
     model_public: bool,
 ) -> Iterator[Figure]:
-    """Yield N_w, S_w and what single words give away, at the epsilon of a word.
+    """Yield N_w, S_w and the figures of attacks on single words, at the epsilon of a word.
 
-    ``epsilon_given`` says that epsilon, ``model_public`` that the language model, was not computed from the input.
-    Sentences of the originals are released anew for it, by a key that is thrown away: in a release, what was replaced
-    and what was not cannot be told apart by its words alone.
+    ``epsilon_given`` says that epsilon was not computed from the input, ``model_public`` that the language model was
+    not. Sentences of the originals are released anew, under a throwaway key, because the words of a release do not show
+    which of them were replaced.
     """
     known = prior_of(mechanism.space)
     drawn = np.random.default_rng(0).choice(known.words, WORDS, p=known.shares)
@@ -90,8 +90,8 @@ def attack_words(
 
 
 def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
-    """Yield what each attacker recovers of sentences; who knows more has at least what who knows less has."""
-    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that are released again"
+    """Yield what each attacker recovers of sentences; an attacker who knows more never recovers less."""
+    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that were privatized again"
     yield RELEASED_WORD.measure(Reading(recovery.unchanged, note=note))
     alone = {
         f"{law} and word frequencies": recovery.by_law,
@@ -103,8 +103,8 @@ def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
     yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {told}"))
     searched = recovery.given_back >= 0
     note = (
-        f"the best of all attackers: the search over sentences, as denoise does, {recovery.by_search:.1%}, gives back "
-        f"{recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
+        f"the best of all attackers; a search over sentences, as in denoise, guesses {recovery.by_search:.1%}, and "
+        f"gives back {recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
         + ("" if searched else "; guesses one by one are better")
     )
     best = f"{law} and Kneser-Ney, lattice search" if searched else model

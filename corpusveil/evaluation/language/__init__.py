@@ -1,1 +1,1 @@
-"""What the text is like: perplexity by language models."""
+"""Fluency of texts: perplexity by language models."""

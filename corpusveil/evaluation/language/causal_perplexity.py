@@ -15,17 +15,17 @@ from corpusveil.evaluation.statistics.encoders import NEEDS_EXTRA
 from corpusveil.evaluation.terms import check_texts
 
 LONGEST = 1024
-"""Tokens of a text that are looked at, where the model does not say how many it takes."""
+"""The most tokens of a text, if the model does not state its input size."""
 AT_ONCE = 2048
-"""Tokens that go through the model at once: 400 MB of logits for GPT-2."""
+"""Tokens per batch: 400 MB of logits for GPT-2."""
 
 
 @dataclass(frozen=True, slots=True)
 class CausalPerplexity:
     """``mean`` is that of the texts' perplexities (as in the study); ``pooled`` that of all tokens together.
 
-    Both are a token of the model's own tokeniser. ``skipped`` of ``texts`` have no token to predict; ``cut`` are longer
-    than the model's input, and counted up to there.
+    Both are per token of the model's own tokenizer. ``skipped`` of ``texts`` have no token to predict; ``cut`` are
+    longer than the model's input, and counted up to there.
     """
 
     mean: float
@@ -38,8 +38,9 @@ class CausalPerplexity:
 def causal_perplexity(texts: Sequence[str], model_path: str) -> CausalPerplexity:
     """Return the perplexity of texts under the causal model in the folder ``model_path``, on the processor.
 
-    Each text begins with the tokeniser's begin-of-text token where it has one, so that the first token counts; else it
-    is context only. Raises UserError without the extra, without a model, and where no text has a token to predict.
+    Each text begins with the tokenizer's begin-of-text token if it has one, so that the first token counts; otherwise
+    the first token is context only. Raises UserError without the extra, without a model, and if no text has a token to
+    predict.
     """
     check_texts(texts)
     model, tokenizer = _load(model_path)
@@ -86,7 +87,7 @@ def _load(model_path: str) -> tuple[Any, Any]:
 
 
 def _batches(sizes: npt.NDArray[np.int64]) -> Iterator[list[int]]:
-    """Yield texts of about one length together, padded to ``AT_ONCE`` tokens at most, or one alone."""
+    """Yield batches of texts of similar length, padded to at most ``AT_ONCE`` tokens, or a single text."""
     some: list[int] = []
     for k in np.argsort(sizes, kind="stable").tolist():
         if some and (len(some) + 1) * int(sizes[k] + 1) > AT_ONCE:

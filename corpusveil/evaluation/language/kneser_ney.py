@@ -1,8 +1,8 @@
 """Perplexity by an interpolated Kneser-Ney model of order 3 of texts or of ``corpusveil count``.
 
 Its events are the words, lower-cased, of the vocabulary, and ``<unk>`` for all others; numbers, marks and ends of
-sentences are none, and break the context as they do in counts. A word at the beginning of such a run is predicted
-without context. Perplexities are comparable by one model only: another vocabulary is another set of events.
+sentences are not events, and break the context as in counts. A word at the beginning of such a run is predicted without
+context. Only perplexities by the same model are comparable: another vocabulary is another set of events.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Perplexity:
 
 @dataclass(frozen=True, slots=True)
 class KneserNey:
-    """A model (``collocations/model.py``) with what reads texts for it."""
+    """A model (``collocations/model.py``) with a reader of texts."""
 
     model: LanguageModel
     _tokenizer: Tokenizer
@@ -64,9 +64,9 @@ class KneserNey:
 
     @classmethod
     def of_counts(cls, url: str) -> Self:
-        """Open what ``corpusveil model`` wrote, or smooth what ``corpusveil count`` wrote.
+        """Open the output of ``corpusveil model``, or smooth that of ``corpusveil count``.
 
-        Raises UserError where there are no counts, or none of trigrams.
+        Raises UserError if there are no counts, or no counts of trigrams.
         """
         told = described(url)
         saved = told is not None and told.kind == "model"
@@ -79,7 +79,7 @@ class KneserNey:
 
     @property
     def least(self) -> int:
-        """How often an n-gram occurred at least to be in the model."""
+        """The least count of an n-gram in the model."""
         return self.model.least
 
     @property

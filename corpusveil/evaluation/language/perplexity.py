@@ -25,7 +25,7 @@ def _read(texts: Sequence[str], evidence: Evidence) -> Iterator[Reading]:
         measured = causal_perplexity(some, folder) if some else None
         if measured is not None and math.isfinite(measured.mean):
             counted = measured.texts - measured.skipped
-            note = f"mean of {counted:,} texts; of all their tokens together {measured.pooled:,.4g}"
+            note = f"mean of {counted:,} texts; over all their tokens together {measured.pooled:,.4g}"
             yield Reading(measured.mean, os.path.basename(os.path.normpath(folder)), note)
 
 

@@ -1,1 +1,1 @@
-"""A release beside its original, as one page, JSON and CSV."""
+"""The comparison of a release with its original, as one page, JSON and CSV."""

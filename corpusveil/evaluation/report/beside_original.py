@@ -1,4 +1,4 @@
-"""A release beside its original, from files or from texts in this process: ``cv.evaluate_release``."""
+"""The comparison of a release with its original, from files or from texts in memory: ``cv.evaluate_release``."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ def evaluate_release(
     causal: Sequence[Address] = (),
     words: Address | None = None,
 ) -> Findings:
-    """Compare a release with its original: return what it gives away, and what it is still good for.
+    """Compare a release with its original: return what it discloses, and how useful it still is.
 
     ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in
-    memory: lists, columns or frames as ``cv.privatize`` takes them. The column ``id`` matches documents, or else their
-    position. ``release`` is the release that made the texts. It supplies its ``space`` and ``collocations``, and for
-    texts in memory its guarantee; a release in files has a manifest.
+    memory: lists, columns or frames as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or
+    without it by position. ``release`` is the release that made the texts. It supplies its ``space`` and
+    ``collocations``, and for texts in memory its guarantee; a release in files has a manifest.
 
-    ``label`` and ``attribute`` are columns of the original: what a model should still learn, and what no attacker
-    should learn. ``epsilons`` and ``mechanisms`` are tried in addition, under keys that are thrown away. ``keys`` are
-    leaked keys. Above ``documents``, an even sample is evaluated. The other arguments are options of the same or a
-    similar name of ``corpusveil evaluate release``.
+    ``label`` and ``attribute`` are columns of the original: what a model should still predict, and what no attacker
+    should infer. ``epsilons`` and ``mechanisms`` are tried in addition, under throwaway keys. ``keys`` are leaked keys.
+    Above ``documents``, an even sample is evaluated. The other arguments are options of the same or a similar name of
+    ``corpusveil evaluate release``.
 
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.
@@ -107,7 +107,7 @@ def evaluate_release(
 
 
 def _in_files(original: Any, private: Any) -> bool:
-    """Say whether both are addresses. Raises UserError when one is."""
+    """Say whether both are addresses. Raises UserError if only one is."""
     places = [isinstance(one, (str, os.PathLike)) for one in (original, private)]
     if any(places) and not all(places):
         raise BadTypeError(
@@ -117,14 +117,14 @@ def _in_files(original: Any, private: Any) -> bool:
 
 
 def _manifest(private: str) -> dict[str, Any] | None:
-    """Return the manifest, None where the private texts are no release. Raises UserError when it is damaged."""
+    """Return the manifest, None if the private texts are not a release. Raises UserError if it is damaged."""
     return read_manifest(private) if files.exists(files.join(private, "manifest.json")) else None
 
 
 def _matched(
     original: Any, private: Any, text: str, private_text: str, id: str | None, columns: Sequence[str], most: int
 ) -> Matched:
-    """Return documents of this process beside what became of them; a document with a missing text is left out."""
+    """Return documents in memory with their private versions; a document with a missing text is left out."""
     before, after = _texts(original, text), _texts(private, private_text)
     ids: Sequence[Any] = range(len(before)) if id is None else _ids(original, text, id)
     others: Sequence[Any] = range(len(after)) if id is None else _ids(private, private_text, id)
@@ -163,7 +163,7 @@ def _ids(data: Any, text: str, id: str) -> list[Any]:
 
 
 def _values(data: Any, name: str) -> list[Any]:
-    """Return a further column of a frame. Raises UserError where there is none of the name."""
+    """Return another column of a frame. Raises UserError if there is no such column."""
     stream = hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__getitem__")
     frame = pa.table(data) if stream else data
     names = getattr(frame, "column_names", getattr(frame, "columns", None))

@@ -31,7 +31,7 @@ SHARES = (0.8, 0.2)
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What became of all documents; ``seconds`` are second texts, None where they stay as they are."""
+    """The private versions of all documents; ``seconds`` are second texts, None if they are unchanged."""
 
     texts: Sequence[str]
     seconds: Sequence[str] | None = None
@@ -39,13 +39,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class LabelledDocuments:
-    """Documents that have a label, and their numbers."""
+    """Documents with a label, and their numbers."""
 
     task: LabelledTexts
     rows: list[int]
 
     def version(self, private: Version) -> LabelledTexts:
-        """Return the same documents as they became; second texts stay where the task has none or they are not given."""
+        """Return the private versions of the same documents; second texts are unchanged unless they are given."""
         seconds = None if self.task.pairs is None else private.seconds
         return self.task.with_texts(
             [private.texts[row] for row in self.rows], None if seconds is None else [seconds[row] for row in self.rows]
@@ -61,7 +61,7 @@ class LabelledDocuments:
 def labelled_documents(matched: Matched, column: str, second: str | None = None) -> LabelledDocuments:
     """Return the documents that have a value in a column, and of pairs both texts.
 
-    Raises UserError where there is nothing to tell apart, and where hardly two documents share a value.
+    Raises UserError if there are no different values, or if hardly two documents share a value.
     """
     values = matched.columns[column]
     others = None if second is None else matched.columns[second]
@@ -90,13 +90,13 @@ def classifier_figures(
     mechanism: str = "",
     readable: Readable | None = None,
 ) -> Iterator[Figure]:
-    """Yield what one model learns of label and attribute, over as many private versions as there are seeds.
+    """Yield the scores of one model for label and attribute, over one private version for each seed.
 
-    With ``readable``, what any reader makes of the release, attackers of the attribute also denoise first, and the best
-    of all attackers is told: it is never below what a simpler one reaches, the constant classifier included.
+    With ``readable``, a reader's denoising of the release, attackers of the attribute also denoise first, and the
+    result is that of the best attacker, never below a simpler attacker or the constant classifier.
 
-    Beside it stand the same model on the original texts and the difference to it, seed by seed, and the constant
-    classifier. At a further epsilon utility is that of the first mode only.
+    The baselines are the same model on the original texts, with the differences seed by seed, and the constant
+    classifier. At further epsilons, utility is measured in the first mode only.
     """
     known = {
         name: baselines(documents.task, model, range(options.seeds), shares=SHARES) for name, documents in tasks.items()
@@ -140,7 +140,7 @@ def _figure(group: str, name: str, summary: Summary, by: Score, epsilon: float |
 
 
 def _once(readable: Readable) -> Readable:
-    """Return the same, which denoises equal texts once: the versions of one release are all alike."""
+    """Return the same function, which denoises equal texts once, since the versions of one release are equal."""
     known: dict[tuple[str, ...], list[str]] = {}
 
     def remembered(texts: Sequence[str]) -> list[str]:

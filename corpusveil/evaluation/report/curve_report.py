@@ -1,4 +1,4 @@
-"""What mechanisms keep and give away over a grid of epsilons, as one value: ``cv.risk_curve``."""
+"""What mechanisms keep and disclose over a grid of epsilons, as one value: ``cv.risk_curve``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What would become of the same documents: other epsilons, other mechanisms, and all of them at equal risk.
+"""The same documents at other epsilons, by other mechanisms, and at equal risk.
 
-Each trial is under keys that are thrown away. Epsilons of two mechanisms mean different things, so each has its own
-guarantee beside it, and where there is an exact law the risk: how often the best attacker guesses a word.
+Each trial has throwaway keys. Epsilons of two mechanisms mean different things, so each is shown with its guarantee
+and, if it has an exact law, the risk: how often the best attacker guesses a word.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PLAIN_LDP = "promised for any two words, nats"
 
 @dataclass(slots=True)
 class Trials:
-    """What was found: figures, texts of the release's own mechanism under one of the keys, and what was left out."""
+    """The results: figures, texts of the release's own mechanism under one of the keys, and notes on omissions."""
 
     measures: list[Figure] = field(default_factory=list)
     versions: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -56,20 +56,20 @@ def sweep_epsilons(
 ) -> Trials:
     """Privatize documents at each epsilon by each mechanism, as often as there are seeds, and measure.
 
-    ``before`` are the originals, with second texts where those are private too. An epsilon that a mechanism is not
-    defined at is left out, and said.
+    ``before`` are the originals, with second texts where those are private too. An epsilon at which a mechanism is not
+    defined is left out, with a note.
     """
     assert options.space is not None  # noqa: S101 - who asks for epsilons has given it
     trials, points = Trials(), list[Point]()
     own = mechanism_of(manifest, options.space)
     others = [make(name, options.space) for name in options.mechanisms if name != own.name]
     model = Remembered(options.classifiers()[0])
-    for task in tasks.values():  # fitted once for all trials, whose own classifiers are forgotten with them
+    for task in tasks.values():  # fitted once for all trials; the classifiers of a trial are discarded with it
         baselines(task.task, model, range(options.seeds), shares=SHARES)
     prior = prior_by(language, options.space)
     epsilon_given = (
         manifest["configuration"]["budget"]["per"] == "token"
-    )  # else a word's share is computed from the texts
+    )  # otherwise a word's share is computed from the texts
     trials.promises += [_promise(candidate, options.epsilons[-1]) for candidate in (own, *others)] if others else []
     for mechanism in (own, *others):
         for epsilon in options.epsilons:
@@ -94,20 +94,20 @@ def sweep_epsilons(
 
 
 def _promise(mechanism: Mechanism, epsilon: float) -> str:
-    """Return what epsilon means to a mechanism; what depends on epsilon is said at the largest one."""
+    """Return the meaning of epsilon for a mechanism; parts that depend on epsilon are stated at the largest."""
     try:
         guarantee = mechanism.guarantee(epsilon)
     except UserError as error:
         return f"{mechanism.name}: {error}"
     if not guarantee.holds:
-        return f"{mechanism.name} promises nothing: {' '.join(guarantee.notes)}"
+        return f"{mechanism.name} has no guarantee: {' '.join(guarantee.notes)}"
     return f"{mechanism.name} promises epsilon times the distance, the distance being {guarantee.metric}."
 
 
 def _privates(
     before: Version, manifest: Mapping[str, Any], options: EvaluationOptions, epsilon: float, mechanism: Mechanism
 ) -> list[Version]:
-    """Return one version a seed, each under a key of its own; first and second texts are told apart by their ids."""
+    """Return one version for each seed, each under its own key; ids distinguish first and second texts."""
     made = []
     for _ in range(options.seeds):
         release = release_of(manifest, options, epsilon=epsilon, mechanism=mechanism)
@@ -117,7 +117,7 @@ def _privates(
 
 
 def _of_words(promised: Point, prior: Prior, *, public: bool) -> Iterator[Figure]:
-    """Yield what is known of single words before anything is released; ``public`` is what the prior was made of."""
+    """Yield the figures of single words that need no release; ``public`` says whether the prior is public."""
     by = "exact law" if promised.exact else "100 runs of 100 words"
     yield Figure("curve", N_W.name, promised.retention, model=by, of_input=not public)
     yield Figure("curve", S_W.name, promised.distinct, S_W.unit, model=by, of_input=not public)
@@ -137,7 +137,7 @@ def _of_words(promised: Point, prior: Prior, *, public: bool) -> Iterator[Figure
 def _of_texts(
     before: Version, privates: Sequence[Version], encoder: Encoder | None, at: Mapping[str, Any]
 ) -> Iterator[Figure]:
-    """Yield mean and deviation over private versions of each statistic that all of them have."""
+    """Yield mean and deviation over private versions of each statistic that all versions have."""
     versions = [Evidence(before.texts, version.texts, encoder=encoder) for version in privates]
     for statistic in statistics():
         all_readings = [statistic.value(version) for version in versions] if statistic.swept else []
@@ -149,7 +149,7 @@ def _of_texts(
 
 
 def _equal(points: Sequence[Point], measures: Sequence[Figure]) -> Iterator[Figure]:
-    """Yield what each mechanism keeps at equal risk, in ln epsilon between two that were tried, where any has both."""
+    """Yield what each mechanism keeps at equal risk, interpolated in ln epsilon between two tried epsilons."""
     for at_risk in at_equal_risk(points):
         at: dict[str, Any] = {"epsilon": at_risk.epsilon, "mechanism": at_risk.mechanism, "risk": at_risk.risk}
         yield Figure(EQUAL, "epsilon", at_risk.epsilon, "number", **at, of_input=True)

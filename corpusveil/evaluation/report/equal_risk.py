@@ -1,4 +1,4 @@
-"""Similarity of mechanisms at equal contextual risk, as the benchmark measured it, and a release's own place beside it.
+"""Similarity of mechanisms at equal contextual risk, measured by the benchmark, and the place of a release.
 
 ``equal_risk.json`` is written by ``python -m benchmarks utility --chart``, which draws the chart of the documentation
 from the same values.
@@ -21,11 +21,11 @@ from corpusveil.evaluation.statistics.similarity import CS
 
 FILE = "equal_risk.json"
 OURS = ("ring-geometric", "tight-exponential")
-"""Drawn on balanced spaces and denoised; all others as they were published."""
+"""Mechanisms shown on balanced spaces and denoised; all others are shown as published."""
 OTHER_SCALE = "Do not compare its height with the lines: similarity depends on the texts and on the vectors."
 CAVEATS = (
-    "A dash is a mechanism that was measured at one risk only. Denoising raises the others too; the risk of cmp is a "
-    "lower bound."
+    "A dash is a mechanism that was measured at one risk only. Denoising raises the other mechanisms, too; the risk "
+    "of cmp is a lower bound."
 )
 
 
@@ -41,7 +41,7 @@ class EqualRiskPoint:
 
     @property
     def line(self) -> str | None:
-        """The line of the chart that this is a point of; None where the chart leaves it out."""
+        """The line of the chart to which the point belongs; None if the chart leaves it out."""
         ours = self.mechanism in OURS
         if (self.space, self.text) != (("balanced", "denoised") if ours else ("plain", "drawn")):
             return None
@@ -50,7 +50,7 @@ class EqualRiskPoint:
 
 @dataclass(frozen=True, slots=True)
 class EqualRisk:
-    """What was measured: on which task and texts, when (ISO date), by which vectors, and all points."""
+    """The measurement: its task and texts, date (ISO), vectors, and all points."""
 
     task: str
     texts: int
@@ -84,8 +84,8 @@ class EqualRisk:
         mark, told = _own_place(released)
         note = (
             f"The lines and dashes were measured by the benchmark on {self.task}, not on this corpus. Each mechanism "
-            "has the epsilons at which an attacker who reads context guesses the same share of words of public text; "
-            f"similarity is that of {self.texts:,} texts of {self.task}, by {self.similarity} (a space of "
+            "has the epsilons at which an attacker who uses context guesses the same share of words of public text; "
+            f"similarity is measured on {self.texts:,} texts of {self.task}, by {self.similarity} (a space of "
             f"{self.words:,} words, means of {self.keys} keys, {self.measured}). {CAVEATS}"
         )
         lines = self.lines()
@@ -100,12 +100,14 @@ def read_equal_risk() -> EqualRisk:
 
 
 def _own_place(released: Mapping[str, Figure]) -> tuple[Mark | None, str]:
-    """Return where a release stands, without a height where nothing independent measured it; and what that means."""
+    """Return the place of a release, without a height unless independent vectors measured it, and a note on it."""
     risk, similar = released.get(FROM_CONTEXT.name), released.get(CS.name)
     if risk is None:
         return None, f"This release is not marked: this report has no figure of {FROM_CONTEXT.name}."
-    told = f"Upright line: this release, at its {FROM_CONTEXT.name} ({risk}), measured on its own text."
+    told = f"Vertical line: this release, at its {FROM_CONTEXT.name} ({risk}), measured on its own text."
     if similar is None or not similar.model or similar.model.endswith(FLATTERS):
-        return Mark("this release", risk.value), f"{told} It has no height: no independent vectors measured it here."
+        return Mark(
+            "this release", risk.value
+        ), f"{told} It has no height, because no independent vectors measured its similarity."
     circle = f"Circle: its {CS.name} ({similar}), by {similar.model}. {OTHER_SCALE}"
     return Mark("this release", risk.value, (similar.value,)), f"{told} {circle}"

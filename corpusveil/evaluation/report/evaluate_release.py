@@ -1,7 +1,7 @@
-"""A release beside its original: what came back, what can be guessed, what a model learns.
+"""The comparison of a release with its original: what is unchanged, what can be guessed, what a model learns.
 
-Everything is computed from documents that ``match`` found, an even sample where there are many. With the space of the
-release its mechanism is asked too, keys are tried, and further epsilons and mechanisms, by keys that are thrown away.
+Everything is computed from the documents of ``match``, an even sample if there are many. With the release's space, its
+mechanism is evaluated as well, keys are tried, and further epsilons and mechanisms under throwaway keys.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.release import Release
 
 GRID_DOCUMENTS = 2000
-"""Documents of which each further epsilon is tried, once a seed."""
+"""The number of documents for each further epsilon, once per seed."""
 
 
 def evaluate_release(
@@ -51,11 +51,11 @@ def evaluate_release(
     options: EvaluationOptions,
     second: Mapping[str, Any] | None = None,
 ) -> Findings:
-    """Return what is found. ``manifest`` is the release's, None where the private texts are not a release of ours.
+    """Return the findings. ``manifest`` is that of the release, None if the private texts are not a release of ours.
 
-    ``second`` is the manifest of the release of second texts, where they have one.
+    ``second`` is the manifest of the release of second texts, if they have one.
 
-    Raises UserError where manifest and space do not fit, and where a model can't be trained.
+    Raises UserError if manifest and space do not match, or if a model cannot be trained.
     """
     began = time.monotonic()
     _check(manifest, options)
@@ -139,21 +139,21 @@ def _check(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> No
                 f"--{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
             )
     if manifest is not None and options.epsilons:
-        release_of(manifest, options)  # what it lacks, such as collocations, is told before anything takes long
+        release_of(manifest, options)  # reports missing parts, such as collocations, before slow work
 
 
 def _reader(
     manifest: Mapping[str, Any] | None, options: EvaluationOptions, language: KneserNey
 ) -> tuple[Readable | None, list[str]]:
-    """Return what an attacker makes of the release before he learns from it, None where he can't; and why not."""
+    """Return an attacker's denoising of the release before training, None if it is impossible; and why."""
     if manifest is None or options.space is None:
-        return None, ["Attackers of the attribute did not denoise first: that takes the release's manifest and space."]
+        return None, ["Attackers of the attribute did not denoise first: this needs the release's manifest and space."]
     if options.counts is None:
-        return None, ["Attackers of the attribute did not denoise first: that takes public counts or a public model."]
+        return None, ["Attackers of the attribute did not denoise first: this needs public counts or a public model."]
     if "denoised" in manifest:
-        return None, []  # it is what attackers would make of the release
+        return None, []  # attackers would denoise it in the same way
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
-        return None, ["Attackers of the attribute did not denoise first: that takes the release's collocations."]
+        return None, ["Attackers of the attribute did not denoise first: this needs the release's collocations."]
     release = release_of(manifest, options)
     try:
         return Denoiser(
@@ -166,21 +166,19 @@ def _reader(
 def _replayable(
     matched: Matched, manifest: Mapping[str, Any], options: EvaluationOptions
 ) -> tuple[Release | None, list[str]]:
-    """Return the release that keys are tried on, None where that can't be; and why not."""
+    """Return the release on which keys are tried, None if that is impossible; and why."""
     if not (matched.places or matched.ids):
         return None, []
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
-        return None, ["Keys were not tried: that takes the release's collocations."]
+        return None, ["Keys were not tried: this needs the release's collocations."]
     release = release_of(manifest, options)
     if release.digest != manifest.get("release"):
-        return None, [
-            "Keys were not tried: this version of corpusveil would not make the release that the manifest names."
-        ]
+        return None, ["Keys were not tried: this version of corpusveil would make a release other than the manifest's."]
     return release, []
 
 
 def _promised(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> float | None:
-    """Return the share of known words that should come back unchanged; None where words or their epsilons differ."""
+    """Return the expected share of unchanged known words; None if words or their epsilons differ."""
     if manifest is None or options.space is None or manifest["configuration"]["budget"]["per"] != "token":
         return None
     text = manifest["configuration"]["text"]
@@ -190,13 +188,13 @@ def _promised(manifest: Mapping[str, Any] | None, options: EvaluationOptions) ->
 
 
 def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> bool:
-    """Say whether who reads the release has second texts too: private ones, or those that it keeps in the clear."""
+    """Say whether a reader of the release has second texts: private ones, or those that it keeps in the clear."""
     published = [] if manifest is None else manifest["configuration"].get("columns", {}).get("keep", [])
     return options.second is not None and (matched.seconds is not None or options.second in published)
 
 
 def _seconds(matched: Matched, options: EvaluationOptions, rows: Sequence[int]) -> list[str] | None:
-    """Return original second texts where they are private in the release; a missing one as an empty text."""
+    """Return original second texts if they are private in the release; a missing text is an empty text."""
     if options.second is None or matched.seconds is None:
         return None
     column = matched.columns[options.second]
@@ -204,7 +202,7 @@ def _seconds(matched: Matched, options: EvaluationOptions, rows: Sequence[int]) 
 
 
 def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """Return the figures with those of one name together, in the order in which the names came first."""
+    """Return the figures grouped by name, in the order of the first occurrence of each name."""
     order: dict[tuple[str, str], list[Figure]] = {}
     for measure in measures:
         order.setdefault((measure.group, measure.name), []).append(measure)
@@ -212,7 +210,7 @@ def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
 
 
 def _language(matched: Matched, options: EvaluationOptions) -> tuple[KneserNey, slice]:
-    """Return a language model, and which documents it has not seen."""
+    """Return a language model, and the documents that it was not made from."""
     if options.counts is not None:
         return KneserNey.of_counts(options.counts), slice(None)
     if len(matched.originals) < 2:
@@ -221,32 +219,32 @@ def _language(matched: Matched, options: EvaluationOptions) -> tuple[KneserNey, 
 
 
 def _about(language: KneserNey, options: EvaluationOptions) -> str:
-    source = "public counts" if options.counts else "every other original, and measured on the others"
+    source = "public counts" if options.counts else "every second original, and measured on the rest"
     return f"Language model: interpolated Kneser-Ney of three words, {language.unknown:,} words, made of {source}."
 
 
 def _how(
     matched: Matched, options: EvaluationOptions, tasks: Mapping[str, LabelledDocuments], *, published: bool
 ) -> Iterator[str]:
-    """Yield how it was measured."""
+    """Yield notes on the measurement."""
     if tasks:
         names = ", ".join(classifier.name for classifier in options.classifiers())
         yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {options.seeds} splits by seed."
     if tasks and len(options.models) > 1 and options.epsilons:
-        yield "Figures at further epsilons are of the first classifier."
+        yield "Figures at further epsilons use the first classifier."
     if options.second is not None:
         how = (
-            "private, a release of their own: what both promise adds up"
+            "private, in a separate release; the bounds of both releases add up"
             if matched.seconds is not None
             else "as in the original, and kept in the clear by the release"
             if published
-            else "as in the original, and no part of the release: who classifies has them, an attacker has not"
+            else "as in the original, but not in the release: the classifier has them, an attacker does not"
         )
         yield f"Second texts ({options.second}): {how}."
 
 
 def _left_out(matched: Matched, tasks: Mapping[str, LabelledDocuments]) -> Iterator[str]:
-    """Yield what was not looked at."""
+    """Yield notes on what was left out."""
     if matched.sampled:
         yield f"An even sample of {matched.chosen:,} of {matched.documents:,} documents."
     if matched.missing:

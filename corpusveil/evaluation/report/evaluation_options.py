@@ -1,4 +1,4 @@
-"""What is asked of a release, beyond its texts."""
+"""The options of an evaluation."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from corpusveil.storage import files
 
 BUILT_IN = ("tfidf", "vectors")
 SYSTEM_WORDS = "/usr/share/dict/words"
-"""Where many systems have a list of words; none comes with a dependency that would deserve to be called one."""
+"""The word list of many systems; no dependency has a proper list of words."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """What is asked of a release.
+    """The options of an evaluation.
 
-    ``label`` and ``attribute`` are columns of the original: what a model should still learn, and what an attacker
-    should not. ``epsilons`` are tried besides, by the release's mechanism and by ``mechanisms``, which takes ``space``
-    (of the release, and its ``collocations``). Raises UserError for what does not go together.
+    ``label`` and ``attribute`` are columns of the original: what a model should still predict, and what an attacker
+    should not infer. ``epsilons`` are tried in addition, by the release's mechanism and by ``mechanisms``; this needs
+    the release's ``space`` (and ``collocations``). Raises UserError for options that exclude each other.
     """
 
     label: str | None = None
@@ -45,14 +45,14 @@ class EvaluationOptions:
     collocations: Collocations | None = None
     encoder: Encoder | None = None
     vectors: Vectors | None = None
-    """What similarity of meaning is measured by where there is no encoder: best an embedding no space is made of."""
+    """The vectors for similarity of meaning without an encoder; best an embedding of which no space is made."""
     counts: str | None = None
-    """Public n-gram counts, which a language model is made of; without them it is made of every other original."""
+    """Public n-gram counts for the language model; without them it is made from every second original."""
     mechanisms: tuple[str, ...] = ()
     keys: tuple[Key, ...] = ()
-    """Leaked or guessed ones, which are tried beside the published test key."""
+    """Leaked or guessed keys, which are tried in addition to the published test key."""
     words: str | None = None
-    """A list of words, one a line; without it the system's, without that the space's."""
+    """A list of words, one per line; by default the system's list, otherwise the words of the space."""
     causal: tuple[str, ...] = ()
     """Folders of causal language models."""
 
@@ -96,9 +96,9 @@ class EvaluationOptions:
         return [model_of(name, self.space) if name in BUILT_IN else FineTuned(name) for name in self.models]
 
     def encoder_or_vectors(self) -> Encoder | None:
-        """Return what similarity of meaning is measured by; None where there is nothing for it.
+        """Return the encoder for similarity of meaning, or None.
 
-        Its label says where that is what the mechanism moved in.
+        Its label says if the mechanism moved words in its vectors.
         """
         if self.encoder is not None or (self.vectors is None and self.space is None):
             return self.encoder
@@ -108,7 +108,7 @@ class EvaluationOptions:
         return _averaged(self.vectors, self.space)
 
     def word_list(self) -> WordList | None:
-        """Return the list that words are looked up in; None where there is none."""
+        """Return the list in which words are looked up, or None."""
         if self.words is not None:
             return WordList.of_file(self.words)
         if os.path.isfile(SYSTEM_WORDS):
@@ -118,7 +118,7 @@ class EvaluationOptions:
 
 @functools.lru_cache(maxsize=1)
 def _averaged(vectors: Vectors, space: Space | None) -> AveragedVectors:
-    """Return the encoder of given vectors, which says where a release's space is made of them."""
+    """Return the encoder of given vectors; its label says if a release's space is made from them."""
     moved_in = space is not None and made_of(space, vectors)
     own_space = build_space(vectors, lists=0)
     return AveragedVectors(own_space, centred=True, of=f"vectors of {vectors.source}", moved_in=moved_in)

@@ -1,4 +1,4 @@
-"""What an evaluation found: figures by group, texts side by side, and the same as JSON and CSV."""
+"""The findings of an evaluation: figures by group, texts side by side, and both as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.transforms.illustration import Illustration
 
 GROUPS = {
-    "privacy": "What came back, and what could be guessed",
+    "privacy": "What is unchanged, and what could be guessed",
     "attack": "What an attacker learns",
     "utility": "What a model still learns",
     "language": "What the text is like",
@@ -26,7 +26,7 @@ EQUAL = "equal"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text and what became of it: (what was done, text) each."""
+    """A text and its versions, each as (what was done, text)."""
 
     original: str
     versions: tuple[tuple[str, str], ...]
@@ -49,7 +49,7 @@ class Findings(Shown):
     configuration: dict[str, Any] = field(default_factory=dict)
     private: bool = True
     picture: Illustration | None = None
-    """What the release does to a public sentence; all of it is public, and no file but the page has it."""
+    """The effect of the release on a public sentence; everything is public, and only the page shows it."""
 
     def card(self) -> Card:
         """Return the figures, without any text."""
@@ -64,12 +64,12 @@ class Findings(Shown):
             ]
             for figure in self.measures
         ]
-        columns = ("figure", "value", "less original", "epsilon", "mechanism", "model")
+        columns = ("figure", "value", "difference from original", "epsilon", "mechanism", "model")
         title = f"{self.title} ({'private: figures of original text' if self.private else 'publishable'})"
         return Card(title, [("promise", self.guarantee)] if self.guarantee else [], [Table(columns, rows)])
 
     def publishable(self) -> Findings:
-        """Return the same without texts and without what was counted in the input."""
+        """Return the findings without texts, and without figures counted in the input."""
         measures = tuple(measure for measure in self.measures if not measure.of_input)
         return dataclasses.replace(
             self,
@@ -83,7 +83,7 @@ class Findings(Shown):
         )
 
     def at(self, name: str, epsilon: float | None = None, mechanism: str | None = None) -> Figure:
-        """Return a figure by its name: of several mechanisms and models the first one's. Raises KeyError for none."""
+        """Return a figure by name, that of the first mechanism and model. Raises KeyError if there is none."""
         for measure in self.measures:
             if (measure.name, measure.epsilon) == (name, epsilon) and mechanism in (None, measure.mechanism):
                 return measure
@@ -97,7 +97,7 @@ class Findings(Shown):
         return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def as_csv(self) -> bytes:
-        """Return the figures, one a line."""
+        """Return the figures, one per line."""
         names = [column.name for column in dataclasses.fields(Figure)]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Line charts as SVG, without scripts, in the colours of the page they stand in."""
+"""Line charts as SVG, without scripts, in the colors of their page."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 16, 12, 44
 DASHES = ("", "7 4", "2 3", "10 3 2 3")
 MOST_TICKS = 8
 NEAR_TICKS = 0.075
-"""Of the axis: labels of ticks that are nearer touch on a narrow screen."""
+"""The least distance of ticks as a share of the axis: nearer labels touch on a narrow screen."""
 COLORS = 6
-"""The page defines the colours ``--series-0`` and so on."""
+"""The page defines the colors ``--series-0`` and so on."""
 _STYLE = (
     ":root{color-scheme:light dark;--ink:#1d2329;--grid:#d5dae0;--series-0:#1f5fa8;--series-1:#b4471b;"
     "--series-2:#2d7d46;--series-3:#7a3fa0;--series-4:#8a6d00;--series-5:#5a6570}"
@@ -23,14 +23,14 @@ _STYLE = (
     "--series-2:#74c98f;--series-3:#c08be0;--series-4:#dcc04a;--series-5:#a5b0bb}}"
     "text{font:12px sans-serif;fill:var(--ink)}.grid{stroke:var(--grid)}.line{fill:none;stroke-width:2}"
 )
-"""The page's colours, for a chart that stands in no page."""
+"""The page's colors, for a chart outside a page."""
 
 Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A named place of its own: an upright line at ``x``, and on it a circle at each of ``ys``."""
+    """A named mark: a vertical line at ``x``, and on it a circle at each of ``ys``."""
 
     name: str
     x: float
@@ -49,7 +49,7 @@ def line_chart(
 ) -> str:
     """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
 
-    ``spread`` gives each point a bar of so much up and down. With ``shares`` x goes from 0 to 1, not logarithmic. The
+    ``spread`` gives each point a bar of this length up and down. With ``shares``, x goes from 0 to 1 and is linear. The
     axis reaches the ``mark``.
     """
     marked = [] if mark is None else [mark.x]
@@ -70,7 +70,7 @@ def line_chart(
     for step in range(5):
         y = most * step / 4
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}"/>')
-        middle = down(y) + (4 if step else 0)  # the lowest stands clear of the labels of x
+        middle = down(y) + (4 if step else 0)  # keep the lowest label clear of the labels of x
         parts.append(f'<text x="{LEFT - 4}" y="{middle:.1f}" text-anchor="end">{y:.3g}</text>')
     parts += [f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>' for x in ticks]
     centre, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
@@ -102,7 +102,7 @@ def line_chart(
 
 
 def legend(names: Sequence[str]) -> str:
-    """Return the names of the lines with a piece of each."""
+    """Return a legend: the names of the lines with a sample of each."""
     parts = []
     for number, name in enumerate(names):
         style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
@@ -114,7 +114,7 @@ def legend(names: Sequence[str]) -> str:
 def standalone(
     series: Mapping[str, Points], x_label: str, y_label: str, *, top: float | None = None, shares: bool = False
 ) -> str:
-    """Return a chart with its legend as an SVG file of its own, light and dark, for pages that define no colours."""
+    """Return a chart with its legend as a separate SVG file, light and dark, for pages that define no colors."""
     chart = line_chart(series, x_label, y_label, top=top, shares=shares)
     rows = -(-len(series) // 2)
     names = []
@@ -130,7 +130,7 @@ def standalone(
 
 
 def _own_ticks(series: Mapping[str, Points], decades: float) -> list[float]:
-    """Return the x that lines have points at; none where they are many, or so near that their labels would touch."""
+    """Return the x of the lines' points; none if they are many, or so near that their labels would touch."""
     xs = sorted({x for points in series.values() for x, _ in points})
     near = any(math.log10(b / a) < NEAR_TICKS * decades for a, b in itertools.pairwise(xs))
     return [] if near or len(xs) > MOST_TICKS else xs

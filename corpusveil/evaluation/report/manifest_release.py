@@ -1,4 +1,4 @@
-"""A release made again from what its manifest says, as anyone can who has the space: at its epsilon or another."""
+"""A release repeated from its manifest, at its epsilon or another, as anyone with the space can do."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def release_of(
     epsilon: float | None = None,
     mechanism: Mechanism | None = None,
 ) -> Release:
-    """Return a release as the manifest has it, under a fresh key; at another epsilon or by another mechanism if given.
+    """Return the release of a manifest under a fresh key; at another epsilon or by another mechanism if given.
 
-    Where something is other than in the manifest, copies are not left out: that takes a whole corpus.
+    If any setting differs from the manifest, copies are not left out, since this needs a whole corpus.
     """
     assert options.space is not None  # noqa: S101 - who asks for it has given it
     configuration = manifest["configuration"]
@@ -54,12 +54,12 @@ def release_of(
         raise BadRecordError(DAMAGED) from None
     chosen = mechanism_of(manifest, options.space) if mechanism is None else mechanism
     copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
-    key = Key.generate()  # what is made under it is measured, never released
+    key = Key.generate()  # its outputs are measured, never released
     return Release(chosen, budget, policy, key, options.collocations, copies, length=length, accept_no_guarantee=True)
 
 
 def picture_of(manifest: Mapping[str, Any], options: EvaluationOptions) -> Illustration | None:
-    """Return what the release does to a public sentence; None where its collocations are not given."""
+    """Return the effect of the release on a public sentence; None if its collocations are not given."""
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
         return None
     release = release_of(manifest, options)
@@ -67,7 +67,7 @@ def picture_of(manifest: Mapping[str, Any], options: EvaluationOptions) -> Illus
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon: float | None = None) -> float:
-    """Return the epsilon of a word: as given, or a document's shared by the words of the median document."""
+    """Return the epsilon of a word: as given, or a document's epsilon divided by the words of the median document."""
     budget = manifest["configuration"]["budget"]
     whole = float(budget["epsilon"]) if epsilon is None else epsilon
     if budget["per"] == "token":
@@ -76,5 +76,5 @@ def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon:
 
 
 def guarantee_lines(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the manifest promises; before it, that a published key was used, where it was."""
+    """Return the manifest's guarantee, preceded by a warning if a published key was used."""
     return (*([f"{manifest['warning']}."] if manifest.get("warning") else []), *manifest["guarantee_in_words"])

@@ -1,4 +1,4 @@
-"""The report of an evaluation: one self-contained page, with charts, tables and, where it is private, texts."""
+"""The report of an evaluation: one self-contained page, with charts, tables and, if it is private, texts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from corpusveil.storage import files
 from corpusveil.transforms.illustration import Guess
 from corpusveil.transforms.pages import environment
 
-BARS = "Bars: standard deviations over seeds. Each point is a privatization of its own, by a key thrown away."
+BARS = "Bars: standard deviations over seeds. Each point is a separate release, under a throwaway key."
 
 THIS = "this release"
 SIDES = ("released", "denoised")
-"""Versions of a text that stand beside it; others are folded."""
+"""Versions of a text that are shown beside it; others are folded."""
 UNCHANGED = "words unchanged"
 
 FigureName = tuple[str, str, str]
@@ -40,7 +40,7 @@ class _Tile:
     model: str
     floor: str
     filled: float | None = None
-    """The figure as a share of the whole, and where its floor is; None for other figures."""
+    """The figure as a share of the whole, and the place of its floor; None for other figures."""
     floor_at: float | None = None
 
 
@@ -53,7 +53,7 @@ class _Own:
     figures: Mapping[str, Figure]
 
     def mark(self, names: Sequence[str], *, at_risk: bool = False) -> Mark | None:
-        """Return its place in a chart of these figures over epsilon, or over what the best attacker guesses."""
+        """Return its place in a chart of these figures over epsilon, or over the best attacker's risk."""
         ys = tuple(self.figures[name].value for name in names if name in self.figures)
         if not at_risk:
             return Mark(THIS, self.epsilon, ys)
@@ -71,7 +71,7 @@ class _Chart:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Figures with one column an epsilon, or a risk; a missing one is None."""
+    """Figures with one column for each epsilon or risk; a missing figure is None."""
 
     title: str
     note: str
@@ -98,7 +98,7 @@ def render(findings: Findings) -> str:
     template = environment("corpusveil.evaluation.report", "release.html").get_template("release.html")
     released = {
         measure.name: measure for measure in reversed(findings.measures) if measure.epsilon is None
-    }  # of several models the first
+    }  # the first of several models
     tiles = [
         _tile(released[statistic.name], statistic, released)
         for statistic in registry.statistics()
@@ -123,14 +123,14 @@ def render(findings: Findings) -> str:
 
 
 def _guess(findings: Findings, released: Mapping[str, Figure]) -> Guess | None:
-    """Return what the best attacker of single words guesses, where the pictures of the mechanism do not show it."""
+    """Return the share that the best attacker on single words guesses, unless the mechanism's pictures show it."""
     pictured = findings.picture is not None and findings.picture.own.guess is not None
     found = released.get(BAYES_OPTIMAL.name)
     return None if pictured or found is None else Guess(found.value, found.floor or 0.0)
 
 
 def _own(findings: Findings, released: Mapping[str, Figure]) -> _Own | None:
-    """Return where the release stands among others; None for texts that are no release of ours."""
+    """Return the place of the release in the charts; None for texts that are not a release of ours."""
     told = findings.configuration
     if not told:
         return None
@@ -138,7 +138,7 @@ def _own(findings: Findings, released: Mapping[str, Figure]) -> _Own | None:
 
 
 def _tile(measure: Figure, statistic: Statistic, released: Mapping[str, Figure]) -> _Tile:
-    """Return a figure with what it is of, and the floor that it has to be read against."""
+    """Return a figure with its whole, and the floor to compare it with."""
     floor = released[statistic.floor_from].value if statistic.floor_from in released else measure.floor
     beside = "" if floor is None else f"floor {floor:.1%}: {statistic.floor}"
     filled = min(max(measure.value, 0.0), 1.0) if measure.unit == "share" else None
@@ -149,9 +149,9 @@ def _tile(measure: Figure, statistic: Statistic, released: Mapping[str, Figure])
 
 
 def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
-    """Return the charts that there are points for: one of the release's mechanism, others of several.
+    """Return the charts with points: one of the release's mechanism, others of several mechanisms.
 
-    Each has a mark where the release itself is.
+    Each marks the release itself.
     """
     swept = sorted(
         (measure for measure in measures if measure.epsilon and measure.group != EQUAL),
@@ -169,7 +169,10 @@ def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
     if len(names) > 1:
         for name in (useful_name, *(figure.name for figure in by_rank if figure.group == "attack")):
             points = [(figure.mechanism, figure) for figure in swept if figure.name == name]
-            note = f"{BARS} An epsilon is in the metric of its mechanism, so equal ones do not promise the same."
+            note = (
+                f"{BARS} Each mechanism states epsilon in its own metric, so equal epsilons do not give equal "
+                "guarantees."
+            )
             charts.append(_chart(f"{str(name).capitalize()}, by mechanism", note, points, release, [str(name)]))
     risks = {
         (figure.mechanism, figure.epsilon): figure.value
@@ -182,8 +185,9 @@ def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
         if figure.name == useful_name and (figure.mechanism, figure.epsilon) in risks
     ]
     note = (
-        "To the right an attacker who knows the mechanism guesses more words; further up more is kept. So mechanisms "
-        "compare at equal risk, whatever their epsilons mean. Those without an exact law have no line."
+        "Further right, an attacker who knows the mechanism guesses more words; further up, more is kept. This "
+        "compares mechanisms at equal risk, whatever their epsilons mean. Mechanisms without an exact law have no "
+        "line."
     )
     title = f"{str(useful_name).capitalize()}, by what can be guessed"
     charts.append(_chart(title, note, points, release, [str(useful_name)], risks))
@@ -206,7 +210,7 @@ def _chart(
     spread: dict[str, list[float]] = defaultdict(list)
     seen: set[tuple[str, float | None]] = set()
     for name, figure in points:
-        if (name, figure.epsilon) not in seen:  # of several models the first
+        if (name, figure.epsilon) not in seen:  # the first of several models
             seen.add((name, figure.epsilon))
             x = (figure.epsilon or 0.0) if risks is None else risks[figure.mechanism, figure.epsilon]
             lines[name].append((x, figure.value))
@@ -231,9 +235,10 @@ def _tables(measures: Sequence[Figure]) -> list[_Table]:
     over = [figure for figure in swept if figure.group != EQUAL]
     equal = [figure for figure in swept if figure.group == EQUAL]
     tables = [
-        _table("At other epsilons", "Means ± deviations over seeds, each with a key of its own.", "ε", over,
+        _table("At other epsilons", "Means ± standard deviations over seeds; each seed has its own key.", "ε", over,
                [figure.epsilon for figure in over]),
-        _table("At equal risk", "Where the best attacker guesses so many words; between two epsilons that were tried.",
+        _table("At equal risk",
+               "At the epsilon where the best attacker guesses this share of words, interpolated between two epsilons.",
                "risk", equal, [figure.risk for figure in equal]),
     ]  # fmt: skip
     return [figure for figure in tables if figure.rows]
@@ -252,7 +257,7 @@ def _table(title: str, note: str, what: str, measures: Sequence[Figure], places:
 
 
 def marked(original: str, private: str) -> list[tuple[str, bool]]:
-    """Return the words of a private text, each with whether it differs from what stood there."""
+    """Return the words of a private text, and whether each differs from the original."""
     before = [word.lower() for word in original.split()]
     words = private.split()
     matcher = difflib.SequenceMatcher(None, before, [word.lower() for word in words], autojunk=False)
@@ -267,9 +272,11 @@ def examples_of(
     count: int = 5,
     most: int = 400,
 ) -> tuple[Example, ...]:
-    """Return some texts with all their versions; of one with more characters than ``most`` the same number of words.
+    """Return some texts with all their versions.
 
-    ``readable`` denoises, where it can be done: what it makes of the first version stands behind that.
+    Versions of texts above ``most`` characters are cut to equal word numbers.
+
+    ``readable`` denoises, if possible: its result for the first version follows that version.
     """
     places = [at for at, text in enumerate(originals) if len(text.split()) > 3][:count]
     shown = {label: [texts[at] for at in places] for label, texts in versions.items()}

@@ -1,4 +1,4 @@
-"""PP and its complement: which words of the originals changed, all of them and those that the space has."""
+"""PP and its complement: which words of the originals changed, of all words and of the words in the space."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from corpusveil.evaluation.terms import Terms, check_pairs, joint_terms
 class ChangedShare:
     """PP: ``share`` (0 to 1) of ``words`` word tokens of the originals that changed; 0 where there are none.
 
-    ``left_out`` of ``texts`` pairs are not looked at, since their tokens could not be put side by side.
+    ``left_out`` of ``texts`` pairs are ignored, since their tokens could not be aligned.
     """
 
     share: float
@@ -32,9 +32,9 @@ def changed_share(
 ) -> ChangedShare:
     """Return PP, the share of the originals' words that changed, by position; ``among`` given, of these words only.
 
-    Two texts are laid side by side where they have equally many tokens (what stands where a word stood may be
-    anything), else where they have equally many words; else they are left out, and counted. Capitals are no change.
-    Raises UserError unless each original has its private text, and where all of them had to be left out.
+    Two texts are aligned by tokens if they have equally many tokens (a word may be replaced by any token), otherwise by
+    words if they have equally many words. All other pairs are left out, and counted. Capitals are no change. Raises
+    UserError unless each original has its private text, and if all pairs are left out.
     """
     check_pairs(originals, privates)
     vocabulary, (before, after) = joint_terms(originals, privates)
@@ -45,7 +45,7 @@ def changed_share(
     total = changed = 0
     for source, target, paired in ((before, after, whole), (words, others, by_words)):
         first, second = _of(source, paired), _of(target, paired)
-        word = wanted[first]  # -1, which is no word, is the last
+        word = wanted[first]  # -1, not a word, is the last
         total += int(word.sum())
         changed += int((word & (first != second)).sum())
     left_out = int((~(whole | by_words)).sum())
@@ -62,10 +62,10 @@ def _of(terms: Terms, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
 
 
 def _paired(evidence: Evidence) -> ChangedShare | None:
-    """Return which words changed; None where no words can be laid side by side."""
+    """Return which words changed; None if words cannot be aligned."""
     try:
         return changed_share(evidence.originals, evidence.privates)
-    except UserError:  # a mechanism or policy that adds or drops words leaves nothing to compare by position
+    except UserError:  # if a mechanism or policy adds or drops words, positions cannot be compared
         return None
 
 
@@ -83,7 +83,7 @@ def _known(evidence: Evidence) -> ChangedShare | None:
 def _unchanged(evidence: Evidence) -> Iterator[Reading]:
     if (changed := evidence.once(_all)) is not None:
         note = f"; {changed.left_out:,} documents are left out, since their words cannot be paired"
-        note = f"of all {changed.words:,} words, known and unknown{note if changed.left_out else ''}"
+        note = f"of {changed.words:,} words, known and unknown{note if changed.left_out else ''}"
         yield Reading(1 - changed.share, note=note)
 
 

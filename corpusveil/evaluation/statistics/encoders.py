@@ -1,4 +1,4 @@
-"""Encoders: what turns texts into vectors, averaged vectors of a space or a sentence encoder.
+"""Encoders of texts as vectors: averaged vectors of a space, or a sentence encoder.
 
 Figures of two encoders are not comparable: each carries its ``label``. The studies have all-MiniLM-L6-v2 or
 paraphrase-distilroberta-base-v1, which are used from a folder on this machine, never from a network.
@@ -23,20 +23,20 @@ from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 
 AT_ONCE = 32
-"""Texts that a sentence encoder takes through its network at once."""
+"""The batch size of a sentence encoder, in texts."""
 FLATTERS = "; the mechanism moved in these vectors, which flatters it"
 SAME_DIRECTION = 0.9999
-"""The cosine from which a word's vectors in two files count as one: importance changes lengths only."""
+"""The least cosine at which a word's vectors in two files count as equal: importance changes lengths only."""
 COMPARED_WORDS = 1000
 NEEDS_EXTRA = "needs the extra 'encoder'; install it with: pip install 'corpusveil[encoder]'."
 
 
 class Encoder(Protocol):
-    """What turns texts into vectors."""
+    """Encodes texts as vectors."""
 
     @property
     def label(self) -> str:
-        """What a figure by this encoder is called."""
+        """The label of a figure by this encoder."""
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector for each text, float32 [D, d]; of zeros for a text that has nothing to encode."""
@@ -46,10 +46,10 @@ class Encoder(Protocol):
 class AveragedVectors:
     """The mean of a space's vectors over the words of a text, each as often as it occurs; words only, lower case.
 
-    Words that the space lacks count for nothing, and so do its collocations. It needs no model, and favours mechanisms
-    that measure distance on the same vectors; ``of`` says in the label which these are, and ``moved_in`` that they are
-    what a mechanism moved in. Vectors that share a direction, as those of small corpora do, make all cosines near 1:
-    ``centred`` takes the mean of all vectors of the space away first.
+    Words that the space lacks, and its collocations, are ignored. It needs no model, and favors mechanisms that measure
+    distance on the same vectors; ``of`` names the vectors in the label, and ``moved_in`` says that a mechanism moved
+    words in them. Vectors that share a direction, as in small corpora, make all cosines close to 1: ``centred`` first
+    subtracts the mean of all vectors of the space.
     """
 
     space: Space
@@ -116,7 +116,7 @@ class SentenceEncoder:
 
 
 def made_of(space: Space, vectors: Vectors) -> bool:
-    """Say whether a space is made of these vectors: by most words' directions, or, of several, by their name."""
+    """Say whether a space is made from these vectors: by most words' directions or, for several embeddings, by name."""
     try:
         sources = [str(source["name"]) for source in space.info["made"]["sources"]]
     except (LookupError, TypeError):
@@ -148,7 +148,7 @@ def _folder(path_or_package: str) -> str:
 
 
 def _sentence_transformers() -> Any:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a text that is compared never causes a request
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a compared text never causes a request
     try:
         import sentence_transformers
         import transformers

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Figure:
     """One figure: a mean with the standard deviation over ``repeats``, where there are several.
 
-    ``model`` names what computed it: an attacker or classifier of its strength, no stronger one; ``mechanism`` what
-    was tried at ``epsilon``. ``difference`` is the mean of private less original over repeats, in pairs, with its 95 %
-    interval from ``low`` to ``high``; ``risk`` the one at which a figure of the group ``equal`` stands. ``of_input``
-    says that the original texts were counted for it, so that a publishable report leaves it out.
+    ``model`` names the attacker or classifier that computed it; a stronger one may find more. ``mechanism`` was tried
+    at ``epsilon``. ``difference`` is the paired mean of private minus original over repeats, with its 95 % interval
+    from ``low`` to ``high``; ``risk`` is that of a figure in the group ``equal``. ``of_input`` says that it was
+    computed from the original texts, so a publishable report leaves it out.
     """
 
     group: str
@@ -34,7 +34,7 @@ class Figure:
 
     @property
     def less(self) -> str:
-        """The difference to the original texts, with its interval; nothing where there is none."""
+        """The difference from the original texts, with its interval; empty without one."""
         if self.difference is None or self.low is None or self.high is None:
             return ""
         return f"{100 * self.difference:+.1f} ({100 * self.low:+.1f} to {100 * self.high:+.1f})"

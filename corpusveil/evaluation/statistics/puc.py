@@ -16,17 +16,17 @@ from corpusveil.evaluation.statistics.statistic import Reading
 from corpusveil.evaluation.statistics.word_statistics import N_W, S_W
 
 MOST = 100.0
-"""The scale of all scores of ``puc``: percent."""
+"""The scale of all scores in ``puc``: percent."""
 ALPHAS = (0.75, 0.5, 0.25)
-"""The weights of utility that reports have."""
+"""The weights of utility in reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """Scores on [0, ``most``] by name, and how they are weighed; the weight is to be fixed before looking.
+    """Scores on [0, ``most``] by name, and their weights; fix the weight before you see the scores.
 
-    ``utilities`` has (value, baseline), of which ``most * value / baseline`` counts; ``higher`` are privacy scores of
-    which more is better, ``lower`` those of which ``most - score`` counts.
+    ``utilities`` has (value, baseline), and counts ``most * value / baseline``; ``higher`` are privacy scores for which
+    more is better, ``lower`` those for which ``most - score`` counts.
     """
 
     utilities: Mapping[str, tuple[float, float]]
@@ -51,7 +51,7 @@ class Composite:
 
     @property
     def utility(self) -> float:
-        """Mean utility, in parts of ``most``; above it where something is better than its baseline."""
+        """Mean utility, in parts of ``most``; above ``most`` if a value exceeds its baseline."""
         return sum(self.most * value / baseline for value, baseline in self.utilities.values()) / len(self.utilities)
 
     @property

@@ -17,7 +17,7 @@ RAREST = 1000
 def surviving_rare(originals: Sequence[str], privates: Sequence[str], rarest: int = RAREST) -> float:
     """Return LOW: of the ``rarest`` least frequent words of the originals, the share (0 to 1) that the privates have.
 
-    Ties go by the alphabet (code points). Of fewer different words all are taken. The two need not be pairs.
+    The alphabet (code points) breaks ties. With fewer different words, all are used. The texts need not be pairs.
     """
     check_texts(originals, "originals")
     check_texts(privates, "privates")

@@ -1,4 +1,4 @@
-"""Statistics by name. Every module of the rooms that have statistics is looked at; there is no list to edit."""
+"""Statistics by name. Every module of the packages with statistics is imported; there is no list to edit."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ def statistics() -> list[Statistic]:
 
 
 def find(name: str) -> Statistic:
-    """Return a statistic by its name; of an unknown name one that has nothing but this name."""
+    """Return a statistic by its name; for an unknown name, a statistic with only this name."""
     _load_all()
     return _BY_NAME.get(name) or Statistic(name=name)
 
 
 def compared() -> list[Statistic]:
-    """Return the statistics that mechanisms are compared by at equal risk, in order of rank."""
+    """Return the statistics that compare mechanisms at equal risk, in order of rank."""
     return sorted(
         (statistic for statistic in statistics() if statistic.compared), key=lambda statistic: statistic.compared
     )
 
 
 def of_texts(evidence: Evidence) -> Iterator[Figure]:
-    """Yield every statistic of texts beside their private versions that a report shows."""
+    """Yield every statistic of originals and private texts that a report shows."""
     for statistic in statistics():
         if statistic.group:
             yield from statistic.measures(evidence)
 
 
 def of_measures(measures: Sequence[Figure]) -> Iterator[Figure]:
-    """Yield what is combined of figures of the release itself; of several models the first one's count."""
+    """Yield the figures combined from those of the release itself, by the first of several models."""
     released: dict[str, Figure] = {}
     for measure in measures:
         if measure.epsilon is None:
@@ -70,6 +70,6 @@ def of_measures(measures: Sequence[Figure]) -> Iterator[Figure]:
 
 
 def by_key(evidence: Evidence) -> Mapping[str, float]:
-    """Return the statistics of texts by the keys that records of studies have."""
+    """Return the statistics of texts by their keys in the records of studies."""
     readings = {statistic.key: statistic.value(evidence) for statistic in statistics() if statistic.key}
     return {key: reading.value for key, reading in readings.items() if reading is not None}

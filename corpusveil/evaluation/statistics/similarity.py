@@ -16,14 +16,14 @@ from corpusveil.evaluation.terms import check_pairs
 BATCH = 4096
 """Texts that are encoded at once."""
 CROSSED = 1000
-"""Documents that the private text of another one is held against."""
+"""The number of documents compared with the private text of another document."""
 
 
 def cosine(originals: Sequence[str], privates: Sequence[str], encoder: Encoder) -> npt.NDArray[np.float64]:
     """Return the cosine of each original with its private text, -1 to 1; float64 [D], never NaN.
 
-    Equal texts have 1, whatever is in them; else a pair has 0 where either has nothing to encode (no word of the space,
-    no text). Raises UserError unless each original has its private text.
+    Equal texts have 1, whatever their content. Other pairs have 0 if either text has nothing to encode (no word of the
+    space, no text). Raises UserError unless each original has its private text.
     """
     check_pairs(originals, privates)
     cosines = np.empty(len(originals))

@@ -1,7 +1,7 @@
-"""What a statistic is: its names, what it computes, and how reports and studies show it, all in one value.
+"""A statistic: its names, its computation, and its presentation in reports and studies, in one value.
 
-A statistic is one file of one of the rooms that ``registry`` looks at. It makes a ``Statistic`` and registers it; from
-there it reaches page, JSON and CSV of ``evaluate release``, and cells and tables of studies.
+Each statistic is a file in one of the packages that ``registry`` imports. It makes a ``Statistic`` and registers it;
+page, JSON and CSV of ``evaluate release``, and cells and tables of studies, then show it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from corpusveil.evaluation.statistics.word_lists import WordList
 from corpusveil.spaces import Space
 
 LAST = 1000
-"""The place of a statistic that does not say where it stands: behind all others."""
+"""The default place of a statistic: after all others."""
 ALL_WORDS = "of all words of the originals, known to the space or not"
 KNOWN_WORDS = "of known words"
 
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Texts beside their private versions, and what else is at hand to compare them by; what is missing is None.
+    """Texts with their private versions, and further data to compare them; missing data are None.
 
-    ``perplexity`` is that of a language model, from which the documents ``held_out`` were kept. ``causal`` are folders
-    of causal language models; ``promised`` is the share of the space's words that should come back unchanged.
+    ``perplexity`` is that of a language model, which was not made from the documents ``held_out``. ``causal`` are
+    folders of causal language models; ``promised`` is the share of the space's words that should come back unchanged.
     """
 
     originals: Sequence[str]
@@ -43,7 +43,7 @@ class Evidence:
     _computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, compute: Callable[[Evidence], T]) -> T:
-        """Return what a function makes of this evidence; it is called once, however many statistics ask for it."""
+        """Return the result of a function for this evidence; it is called once for all statistics."""
         if compute not in self._computed:
             self._computed[compute] = compute(self)
         return cast("T", self._computed[compute])
@@ -57,7 +57,7 @@ class Reading:
     model: str = ""
     note: str = ""
     of_input: bool = True
-    """Whether the original texts were counted for it."""
+    """Whether it was computed from the original texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,17 +79,17 @@ class Statistic:
     place: int = LAST
     """Reports show statistics in this order."""
     of: str = ""
-    """What words it is a share of."""
+    """The words of which it is a share."""
     tile: bool = False
-    """Whether it stands on top of the page."""
+    """Whether the top of the page shows it."""
     floor: str = "by chance"
-    """What reaches its floor without any merit, in words."""
+    """The baseline that reaches the floor, in words."""
     floor_of: Callable[[Evidence], float] | None = None
     """The floor itself, computed for reports only."""
     floor_from: str = ""
     """Another statistic whose value is the floor."""
     swept: bool = False
-    """Whether it is measured and drawn over further epsilons."""
+    """Whether it is measured and charted over further epsilons."""
     compared: int = 0
     """Its rank among the statistics that mechanisms are compared by at equal risk; 0 for none."""
     compute: Callable[[Evidence], Iterator[Reading]] | None = None

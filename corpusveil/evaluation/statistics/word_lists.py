@@ -1,4 +1,4 @@
-"""Lists of words that texts are looked up in."""
+"""Lists in which the words of texts are looked up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corpusveil.text.tokens import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """A list of words, and the ``label`` that a figure by it carries: the share means nothing without it."""
+    """A list of words, and the ``label`` of its figures: a share has no meaning without it."""
 
     label: str
     tokenizer: Tokenizer
@@ -31,5 +31,5 @@ class WordList:
 
     @classmethod
     def of_space(cls, space: Space) -> Self:
-        """Take the words of a space. What a mechanism over the same space writes is in it by construction."""
+        """Use the words of a space, which by construction contain the outputs of a mechanism over this space."""
         return cls.of_words(space.vocabulary.words, f"space {space.digest[:12]}")

@@ -1,4 +1,4 @@
-"""N_w and S_w: what a mechanism makes of single words, from draws and exactly; and their ratio.
+"""N_w and S_w: the effect of a mechanism on single words, from draws and exactly; and their ratio.
 
 The definitions are those of Feyisetan, Balle, Drake, Diethe (2020), of Xu et al. (2021) and of Meisenbacher,
 Nandakumar, Klymenko, Matthes (2024).
@@ -31,7 +31,7 @@ _DRAWS = "5e" * 32
 
 @dataclass(frozen=True, slots=True)
 class WordStatistics:
-    """What a mechanism makes of single words: means and standard deviations over ``words`` words.
+    """The effect of a mechanism on single words: means and standard deviations over ``words`` words.
 
     ``retention`` is N_w, the share (0 to 1) of ``runs`` replacements that are the word itself; ``distinct`` is S_w, the
     number (1 to ``runs``) of different words among them. Deviations divide by the number of words, not one less.
@@ -54,7 +54,7 @@ class WordStatistics:
 
     @property
     def s_w(self) -> float:
-        """S_w in percent of the runs, likewise: the studies have 100 of them, so there it is the number."""
+        """S_w in percent of the runs, likewise: the studies have 100 runs, so there it is the number itself."""
         return 100.0 / self.runs * (self.distinct if self.distinct_exact is None else self.distinct_exact)
 
 
@@ -69,9 +69,9 @@ def word_statistics(
 ) -> WordStatistics:
     """Return N_w and S_w of ``words``, ids int [N], at one epsilon: from ``runs`` replacements of each, and exactly.
 
-    Exactly, N_w is ``P[w, w]`` and S_w is ``sum_v 1 - (1 - P[w, v])^runs``. ``key`` (default: a fresh one) is what is
-    drawn with; ``exact=False`` leaves the law out, which some mechanisms take seconds a word for. Raises UserError for
-    ids that are no words, and for numbers out of range.
+    Exactly, N_w is ``P[w, w]`` and S_w is ``sum_v 1 - (1 - P[w, v])^runs``. ``key`` is the key of the draws (default: a
+    fresh key); ``exact=False`` leaves out the law, which takes some mechanisms seconds per word. Raises UserError for
+    ids that are not words, and for numbers out of range.
     """
     epsilon = check_epsilon(epsilon)
     if runs < 1 or np.ndim(words) != 1 or not np.size(words):
@@ -112,9 +112,9 @@ def _exact(
 
 
 def relative(n_w: npt.ArrayLike, s_w: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return N_w : S_w, both in percent, element by element; float64. Means over dimensions are the caller's to take.
+    """Return N_w : S_w, both in percent, element by element; float64. The caller averages over dimensions.
 
-    Raises UserError where S_w is not above 0: every word has one output at least.
+    Raises UserError if S_w is not above 0: every word has at least one output.
     """
     above, below = np.asarray(n_w, np.float64), np.asarray(s_w, np.float64)
     if not (below > 0).all():

@@ -1,1 +1,1 @@
-"""What private texts are still good for: classifiers and what they learn."""
+"""The utility of private texts: classifiers and their scores."""

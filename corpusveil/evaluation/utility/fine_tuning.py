@@ -1,4 +1,4 @@
-"""Fine-tuning of a transformers model that lies in a local folder: the studies' classifier, as an extra.
+"""Fine-tuning of a transformers model from a local folder: the studies' classifier, as an extra.
 
 Settings are those of the studies where they state them: one epoch, 256 tokens (Meisenbacher, Chevli, Matthes 2024);
 batch and rate are the usual ones. Nothing is downloaded.

@@ -1,4 +1,4 @@
-"""Labelled texts that models and attackers learn from: read from Parquet, CSV or JSON lines, and split by a seed."""
+"""Labelled texts for models and attackers: read from Parquet, CSV or JSON lines, and split by a seed."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ training and test."""
 class LabelledTexts:
     """N labelled texts, or pairs of texts.
 
-    ``labels`` are text, whatever they were in the file; ``pairs`` are the second texts, None where there are none;
-    ``split`` says of each row whether it is of the part ``train``, ``dev`` or ``test``, None where that is not given.
-    Raises UserError where these are not N each, for what is no text, and for an empty label.
+    ``labels`` are text, whatever they were in the file; ``pairs`` are the second texts, or None; ``split`` is the part
+    of each row, ``train``, ``dev`` or ``test``, or None. Raises UserError unless each has N entries, for a value that
+    is not text, and for an empty label.
     """
 
     texts: Sequence[str]
@@ -73,7 +73,7 @@ class LabelledTexts:
         return tuple(sorted(set(self.labels)))
 
     def require_classes(self) -> None:
-        """Raise UserError unless there is something to tell apart: two different labels."""
+        """Raise UserError unless there are two different labels."""
         if len(self.classes) < 2:
             raise DataError(
                 f"{self.name}: {len(self.classes)} label among {len(self):,} rows; at least two labels are needed."
@@ -91,7 +91,7 @@ class LabelledTexts:
         )
 
     def with_texts(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> LabelledTexts:
-        """Return the task over other texts, as their release is; second texts stay unless they are given."""
+        """Return the task over other texts, such as their release; second texts are unchanged unless they are given."""
         return replace(self, texts=texts, pairs=self.pairs if pairs is None else pairs)
 
     def with_labels(self, labels: Sequence[Any]) -> LabelledTexts:
@@ -141,8 +141,8 @@ def read_task(
 ) -> LabelledTexts:
     """Read a task from one file of Parquet, CSV or JSON lines, by the names of its columns.
 
-    ``second`` names the second text of pairs, ``split`` what says ``train``, ``dev`` (or ``validation``) or ``test`` of
-    each row. Raises UserError for a column that is not there and for the first row that can't be read.
+    ``second`` names the second text of pairs, ``split`` the column with ``train``, ``dev`` (or ``validation``) or
+    ``test``. Raises UserError for a missing column and for the first unreadable row.
     """
     name = name or url.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
     suffix = formats.form_of(url)

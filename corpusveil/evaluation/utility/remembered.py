@@ -1,4 +1,4 @@
-"""Classifiers that are fitted once: what several modes, attackers and cells train on the same texts."""
+"""Classifiers that are fitted once, for several modes, attackers and cells that train on the same texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corpusveil.evaluation.utility.text_classifiers import Model, Predictor
 class Remembered:
     """A model that is not fitted twice to the same texts and labels: the modes and attackers share classifiers.
 
-    ``most`` classifiers are kept, those that were asked for last; None keeps all.
+    The ``most`` recently used classifiers are kept; None keeps all.
     """
 
     model: Model
@@ -22,7 +22,7 @@ class Remembered:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return self.model.name
 
     @property
@@ -31,7 +31,7 @@ class Remembered:
         return self.model.seeded
 
     def apart(self) -> Remembered:
-        """Return the same with what is fitted so far; what it fits from now on goes when it goes."""
+        """Return a copy with the classifiers fitted so far; those that it fits later are discarded with it."""
         return Remembered(self.model, dict(self._fitted))
 
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:

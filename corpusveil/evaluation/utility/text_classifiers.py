@@ -1,7 +1,7 @@
 """Classifiers of texts and of pairs of texts: TF-IDF or averaged word vectors, with logistic regression.
 
 A pair (u, v) is the row (u, v, |u - v|, u v). An attacker of this strength is a lower bound on risk, so a table names
-its model. scikit-learn comes with the extra ``evaluate`` and is imported when something is fitted.
+its model. scikit-learn comes with the extra ``evaluate`` and is imported when a classifier is fitted.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Predictor = Callable[[LabelledTexts], list[str]]
 
 ITERATIONS = 1000
 WORD_PATTERN = r"(?u)\b\w+\b"
-"""What a word of TF-IDF is: unlike scikit-learn's own, also one of a single letter."""
+"""The words of TF-IDF; unlike scikit-learn's default, they include single letters."""
 
 
 class Model(Protocol):
-    """What can be fitted to a task."""
+    """A model that can be fitted to a task."""
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
 
     @property
     def seeded(self) -> bool:
@@ -48,7 +48,7 @@ class Model(Protocol):
 class Tfidf:
     """TF-IDF over 1- and 2-grams of words (sublinear counts, lower case), and logistic regression.
 
-    ``strength`` is scikit-learn's C, ``words`` the longest n-gram, ``rare`` in how many texts one has to occur.
+    ``strength`` is scikit-learn's C, ``words`` the longest n-gram, ``rare`` the least number of texts with an n-gram.
     """
 
     strength: float = 10.0
@@ -153,7 +153,7 @@ def _logistic(
 
 
 def require_sklearn() -> None:
-    """Raise UserError where the models have nothing to run by."""
+    """Raise UserError if the models' packages are missing."""
     _sklearn("linear_model")
 
 

@@ -1,9 +1,9 @@
-"""What private texts are still good for: models trained and tested on them, in the three modes of the studies.
+"""The utility of private texts: models trained and tested on them, in the three modes of the studies.
 
 ``private-private``: trained and tested on private texts (Meisenbacher et al. 2024); ``private-original``: trained on
 private texts, tested on the original; ``original-private``: trained on the original, tested on private texts
-(pyPANTERA: De Faveri, Faggioli, Ferro 2024). Beside every figure stand the same model on the original texts and a
-classifier that says the most frequent training label whatever the text: utility at that floor is none.
+(pyPANTERA: De Faveri, Faggioli, Ferro 2024). Every figure has two baselines: the same model on the original texts, and
+a classifier that always predicts the most frequent training label. Utility at that floor is no utility.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 Score = Literal["accuracy", "micro_f1", "macro_f1"]
 SCORES: tuple[Score, ...] = get_args(Score)
 SCORE_NAMES: dict[Score, str] = {"accuracy": "accuracy", "macro_f1": "macro F1"}
-"""The scores that reports have, and what they call them."""
+"""The scores in reports, and their names."""
 FEWEST = 5
 """Seeds; the studies have three to five."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How often a classifier is right, and what a constant one reaches on the same rows; all from 0 to 1.
+    """The scores of a classifier, and of a constant classifier on the same rows; all from 0 to 1.
 
-    F1 as in scikit-learn: over the labels that occur or are predicted, 0 where one is never right. The constant one
-    says the most frequent label of the training rows (the first in the alphabet of several).
+    F1 as in scikit-learn: over the labels that occur or are predicted, 0 for a label that is never right. The constant
+    classifier predicts the most frequent label of the training rows (ties: the first in the alphabet).
     """
 
     accuracy: float
@@ -66,17 +66,17 @@ class Summary:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """One a seed."""
+        """One per seed."""
         return tuple(getattr(score, self.measure) for score in self.scores)
 
     @property
     def baselines(self) -> tuple[float, ...]:
-        """The same model, trained and tested on the original texts; one a seed."""
+        """The same model, trained and tested on the original texts; one per seed."""
         return tuple(getattr(original, self.measure) for original in self.originals)
 
     @property
     def floors(self) -> tuple[float, ...]:
-        """The constant classifier; one a seed."""
+        """The constant classifier; one per seed."""
         return tuple(score.floor(self.measure) for score in self.scores)
 
     @property
@@ -85,7 +85,7 @@ class Summary:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation over seeds (n - 1 in the denominator), nan of a single one."""
+        """The standard deviation over seeds (n - 1 in the denominator), nan for a single seed."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else math.nan
 
     @property
@@ -123,7 +123,7 @@ def macro_f1(predicted: Sequence[str], labels: Sequence[str]) -> float:
 
 
 class Options(TypedDict, total=False):
-    """How it is scored: by accuracy, of ``FEWEST`` seeds or more, split by ``SHARES``, unless told otherwise."""
+    """The scoring; by default by accuracy, with at least ``FEWEST`` seeds, split by ``SHARES``."""
 
     measure: Score
     fewest: int
@@ -142,9 +142,9 @@ def utility(
     """Score a model over private versions of a task, one for each seed.
 
     ``privates`` are releases of the same rows under as many keys (never publish more than one), each as texts, or as a
-    task where second texts are private too; a seed decides training and, where none is given, the split, and the i-th
-    belongs to the i-th key. ``seeds`` are 0, 1, ... by default, at least ``fewest``. ``originals`` are ``baselines`` of
-    the same seeds, where they are known. Raises UserError for rows that are not those of the original.
+    task if second texts are private too. A seed decides the training and, unless a split is given, the split; the i-th
+    seed belongs to the i-th key. ``seeds`` are 0, 1, ... by default, at least ``fewest``. ``originals`` are
+    ``baselines`` of the same seeds, if known. Raises UserError if the rows are not those of the original.
     """
     measure, shares = options.get("measure", "accuracy"), options.get("shares", SHARES)
     originals = options.get("originals")
@@ -170,7 +170,7 @@ def utility(
 def baselines(
     original: LabelledTexts, model: Model, seeds: Sequence[int], *, shares: Sequence[float] = SHARES
 ) -> tuple[Scores, ...]:
-    """Return the scores of a model trained and tested on the original texts, one a seed."""
+    """Return the scores of a model trained and tested on the original texts, one per seed."""
     on_originals, scores = Remembered(model, most=1), []
     for seed in seeds:
         train, test = (original.take(rows) for rows in original.train_and_test(seed, shares))
@@ -179,11 +179,14 @@ def baselines(
 
 
 def checked_seeds(privates: Sequence[Any], seeds: Sequence[int] | None, fewest: int = FEWEST) -> tuple[int, ...]:
-    """Return a seed for each private version. Raises UserError unless they are enough, different, and as many."""
+    """Return a seed for each private version.
+
+    Raises UserError unless there are enough different seeds, one for each version.
+    """
     chosen = tuple(range(len(privates)) if seeds is None else seeds)
     if len(chosen) != len(privates) or len(set(chosen)) < len(chosen):
         raise ShapeError(
-            f"{len(chosen)} seeds for {len(privates)} private versions; give each version a seed of its own."
+            f"{len(chosen)} seeds for {len(privates)} private versions; give a different seed for each version."
         )
     if len(chosen) < max(fewest, 1):
         raise BadValueError(
@@ -204,7 +207,7 @@ def _released(original: LabelledTexts, private: Sequence[str] | LabelledTexts) -
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of paired differences, and an interval that holds the true one with ``confidence`` (Student's t)."""
+    """The mean of paired differences, and its interval at ``confidence`` (Student's t)."""
 
     mean: float
     low: float
@@ -218,10 +221,10 @@ class PairedDifference:
 def paired_difference(
     a: Summary | Sequence[float], b: Summary | Sequence[float], confidence: float = 0.95
 ) -> PairedDifference:
-    """Compare two summaries, a less b, seed by seed.
+    """Compare two summaries, a minus b, seed by seed.
 
-    The interval is about noise and training at these texts. It does not cover which texts were at hand; and where seeds
-    split the rows anew, training sets overlap and it is somewhat too narrow.
+    The interval covers noise and training on these texts. It does not cover the choice of texts; and if seeds split the
+    rows anew, training sets overlap, and the interval is somewhat too narrow.
     """
     if isinstance(a, Summary) and isinstance(b, Summary) and (a.seeds, a.measure) != (b.seeds, b.measure):
         raise MismatchError("The summaries have different seeds or measures; compare summaries with equal ones.")

@@ -1,4 +1,4 @@
-"""One tree of settings: what every flow does, said once for the command line, TOML files, templates and programs."""
+"""One tree of settings for all flows, declared once for the command line, TOML files, templates and programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from corpusveil.pipelines.settings.sections import (
 
 
 class Settings(BaseModel):
-    """Every section; one that is None is not asked for."""
+    """Every section; a section that is None is not requested."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True)
 
@@ -58,12 +58,12 @@ class Settings(BaseModel):
         return self
 
     def value(self, place: str) -> Any:
-        """Return the value of ``section.key``; None where the section is not asked for."""
+        """Return the value of ``section.key``; None if the section is not requested."""
         section, _, name = place.partition(".")
         return getattr(getattr(self, section), name, None)
 
     def is_given(self, place: str) -> bool:
-        """Say whether somebody gave ``section.key``."""
+        """Say whether ``section.key`` was given explicitly."""
         section, _, name = place.partition(".")
         return name in getattr(getattr(self, section), "model_fields_set", ())
 
@@ -73,7 +73,7 @@ class Settings(BaseModel):
         return self.model_copy(update=made)
 
     def needed(self, *names: str) -> tuple[Any, ...]:
-        """Return sections that a flow can't do without. Raises UserError for one that is missing."""
+        """Return sections that a flow requires. Raises UserError for a missing section."""
         for name in names:
             if getattr(self, name) is None:
                 raise UnsetError(f"[{name}]: this section is missing; add it to the settings.")

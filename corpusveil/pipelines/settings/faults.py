@@ -1,4 +1,4 @@
-"""What is wrong with given settings, as one sentence in the words of who gave them."""
+"""Faults of given settings, as one sentence in the words of the caller."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _BOUNDS = {
 
 
 class Caller(Protocol):
-    """Who gave settings: it has names for them, and shows a value beside its name."""
+    """The caller who gave settings: it has names for them, and shows a value beside its name."""
 
     def name(self, place: str) -> str:
         """Return the name of a setting (``section.key``), or of a section."""
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
-        """Return an error of a setting, with the value that is at fault where that says more."""
+        """Return an error of a setting, with the faulty value if that helps."""
 
 
 def validated(given: Mapping[str, Any], caller: Caller) -> Settings:
-    """Return the settings of given sections. Raises UserError for the first thing that is wrong with them."""
+    """Return the settings of given sections. Raises UserError for their first fault."""
     _refuse_unknown(given, caller)
     try:
         return Settings.model_validate(given)
@@ -61,7 +61,7 @@ def raised(place: str, sentence: str, caller: Caller, kind: type[UserError]) -> 
 
 
 def shown(value: Any) -> str:
-    """Return a value as TOML has it, as it can stand in a sentence."""
+    """Return a value as TOML has it, for a sentence."""
     try:
         return cut(json.dumps(value))
     except (TypeError, ValueError, RecursionError):  # a date; a number of thousands of digits
@@ -102,7 +102,7 @@ def parameters(mechanism: Any = None) -> set[str]:
 def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
     for section, values in given.items():
         if not isinstance(values, Mapping):
-            continue  # which is told by its type
+            continue  # its type selects the mechanism
         of: type[Section] = plain(Settings.model_fields[section].annotation)
         unknown = [name for name in values if name not in of.model_fields]
         known = set(of.model_fields)
@@ -115,7 +115,7 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
 
 
 def _told(error: ValidationError, caller: Caller) -> UserError:
-    first = min(error.errors(), key=lambda one: one["type"] == "missing")  # what is there and wrong goes first
+    first = min(error.errors(), key=lambda one: one["type"] == "missing")  # wrong values come before missing ones
     kind, about = first["type"], first.get("ctx", {})
     value = about.get("value", first.get("input"))
     place = about.get("place") or ".".join(map(str, (*first["loc"][:2], *filter(None, [about.get("key")]))))

@@ -1,4 +1,4 @@
-"""How a setting is declared: one field with its type, default and bounds, and what its options, keys and pages say."""
+"""The declaration of a setting: one field with type, default, bounds, and the text of options, keys and pages."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from pydantic_core import PydanticCustomError
 from corpusveil.errors import UserError
 
 Group = Literal["What", "How private", "Text", "Where", "Engine", "Records"]
-"""The headings that help and the reference list settings under."""
+"""The headings of settings in help and reference."""
 
 _NAMED = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 BEHIND = "--"
-"""The option that stands for what a command line has behind two dashes."""
+"""The option for the arguments after two dashes on a command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a field says of itself beside its type, default, bounds and help."""
+    """The metadata of a field other than its type, default, bounds and help."""
 
     group: Group | None = None
-    """The heading that it is listed under; by default its section's."""
+    """Its heading; by default that of its section."""
     metavar: str | None = None
     path: bool = False
-    """Whether it names a place: a relative one is relative to the file that it stands in."""
+    """Whether it names a place; a relative path is relative to its file."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """The commands that have it, and its name there, without dashes and with ``_``; empty for an argument."""
     needed: tuple[str, ...] = ()
-    """The commands that can't do without it."""
+    """The commands that require it."""
     choices: str | None = None
-    """Where the names are that it may be, or what returns them: ``module:attribute``; imported when it is asked for."""
+    """The allowed names, or a function that returns them, as ``module:attribute``; imported on demand."""
     form: str | None = None
-    """A regular expression of its values as a parameter of a template, where the type does not say enough."""
+    """A regular expression of its values as a template parameter, if the type is not precise enough."""
     often: bool = False
-    """Whether help lists it first, among what most calls need."""
+    """Whether help lists it first, among the options that most calls need."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
-        """Add what the type does not say to the setting's JSON schema."""
+        """Add further constraints to the setting's JSON schema."""
         if self.choices is not None:
             schema["enum"] = list(self.known)
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The names that it may be, where only the program knows them."""
+        """The allowed names, if only the program knows them."""
         if self.choices is None:
             return ()
         module, _, name = self.choices.partition(":")
@@ -73,7 +73,7 @@ def key(
     often: bool = False,
     **bounds: Any,
 ) -> Any:
-    """Declare a setting. ``commands`` are those that have it, by default its section's; ``bounds`` are pydantic's."""
+    """Declare a setting. ``commands`` are its commands, by default its section's; ``bounds`` are pydantic's."""
     if commands is not None and not isinstance(commands, Mapping):
         commands = dict.fromkeys(commands, "*")
     by_name = {"*": "*"} if commands is None else dict(commands)
@@ -89,7 +89,10 @@ def fault(place: str, sentence: str, kind: type[UserError]) -> PydanticCustomErr
 
 
 class Section(BaseModel):
-    """A section of the settings. ``GROUP`` is the heading of its settings, ``COMMANDS`` have those that name none."""
+    """A section of the settings.
+
+    ``GROUP`` is the heading of its settings, ``COMMANDS`` the commands of settings that name none.
+    """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True, allow_inf_nan=False,
@@ -110,18 +113,18 @@ class Section(BaseModel):
 
 
 def listed(value: Any) -> list[Any]:
-    """Return the values of a setting, whether it is one or a list of them; none where it is nothing."""
+    """Return the values of a setting as a list, whether it is a single value, a list or None."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def told_of(info: FieldInfo) -> Setting:
-    """Return what a field says of itself."""
+    """Return the metadata of a field."""
     return typing.cast("Setting", info.json_schema_extra)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A setting where it stands in the tree."""
+    """A setting and its place in the tree."""
 
     name: str
     section: type[Section]
@@ -135,12 +138,12 @@ class Declared:
 
     @property
     def told(self) -> Setting:
-        """What it says of itself."""
+        """Its metadata."""
         return told_of(self.info)
 
     @property
     def group(self) -> Group:
-        """The heading that it is listed under."""
+        """Its heading."""
         return self.told.group or self.section.GROUP
 
     @property
@@ -151,33 +154,33 @@ class Declared:
         return {command: self.key if name == "*" else name for command, name in of_section.items()}
 
     def is_needed(self, command: str) -> bool:
-        """Say whether a command can't do without it."""
+        """Say whether a command requires it."""
         return bool({command, "*"} & set(self.told.needed))
 
     @property
     def kind(self) -> Any:
-        """Its type, where it is given: without the None that stands for nothing given."""
+        """Its type without None, which means that it is not given."""
         return plain(self.info.annotation)
 
     def help(self, name: Callable[[str], str] = str) -> str:
-        """Return what it is, with other settings as somebody calls them."""
+        """Return its help, with other settings under the caller's names."""
         return named(str(self.info.description), name)
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What it may be, where that is a choice."""
+        """The allowed values of a choice."""
         return (
             tuple(map(str, typing.get_args(self.kind))) if typing.get_origin(self.kind) is Literal else self.told.known
         )
 
     @property
     def default(self) -> Any:
-        """What it is when it is not given; None where that is nothing."""
+        """Its default, or None."""
         return None if self.info.is_required() else self.info.get_default(call_default_factory=True)
 
 
 def named(sentence: str, name: Callable[[str], str]) -> str:
-    """Return a sentence whose ``{section.key}`` and ``{section}`` are what somebody calls these."""
+    """Return a sentence with the caller's names for ``{section.key}`` and ``{section}``."""
     return _NAMED.sub(lambda found: name(found[1]), sentence)
 
 

@@ -1,4 +1,4 @@
-"""Presets: what a profile of a study and a strategy of the collocation study set, and what contradicts them."""
+"""Presets: the settings of a study's profile and of a collocation strategy, and contradictions to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_BUDGET = ("per", "allocation")
 
 
 def _presets(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what presets set, by place, with their names; a later one goes before an earlier one."""
+    """Yield the settings of presets, by place, with the presets' names; later presets override earlier ones."""
     budget, mechanism = settings.budget, settings.mechanism
     if budget is not None and budget.profile is not None and mechanism is not None:
         profile = PROFILES[budget.profile]
@@ -30,7 +30,7 @@ def _placed(values: Any) -> dict[str, Any]:
 
 
 def contradictions(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield settings that somebody gave and that a preset sets otherwise, with a sentence each."""
+    """Yield given settings that contradict a preset, with a sentence for each."""
     for preset, own in _presets(settings):
         for place, value in own.items():
             given = settings.value(place)
@@ -39,7 +39,7 @@ def contradictions(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def settled(settings: Settings) -> Settings:
-    """Return the settings with what their presets set written out."""
+    """Return the settings with the settings of their presets written out."""
     sections: dict[str, dict[str, Any]] = {}
     for _, own in _presets(settings):
         for place, value in own.items():

@@ -1,4 +1,4 @@
-"""The reference of the settings, which ``docs/settings.md`` is.
+"""The reference of the settings, ``docs/settings.md``.
 
 ``python -m corpusveil.pipelines.settings.reference > docs/settings.md`` writes it.
 """

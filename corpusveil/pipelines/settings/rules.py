@@ -1,7 +1,7 @@
-"""Rules that tie settings to one another, each once.
+"""Rules between settings, each stated once.
 
 A rule yields the place (``section.key``, or a section) that is at fault, and a sentence without a full stop; it names
-other settings as ``{section.key}``, which a file reads as its keys and the command line as its options.
+other settings as ``{section.key}``, which becomes a key for a file and an option for the command line.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
 OF_RELEASE = ("mechanism", "budget", "text", "length", "key", "ledger", "output", "schedule")
-"""The sections that are of no use but for a release."""
+"""The sections that only a release uses."""
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
 
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield what settings do not go together."""
+    """Yield contradictions between settings."""
     for rule in (_flow, _key, _risk, _budget, presets.contradictions, _ledger, _text, _length, _engine):
         yield from rule(settings)
 
 
 def _needs(other: str) -> str:
-    return f"this key needs {other}; add that, or leave this key out"
+    return f"this key needs {other}; add it, or leave this key out"
 
 
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield what settings lack, because one of two is needed, or because of another one."""
+    """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget = settings.budget
     if budget is None:
         return
@@ -51,7 +51,7 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def risk_model(settings: Settings) -> str | None:
-    """Return where the language model is by which a risk of context is measured; by default the one of [model]."""
+    """Return the address of the language model for a risk of context; by default that of [model]."""
     found: str | None = settings.value("budget.model") or settings.value("model.path")
     return found
 
@@ -76,7 +76,7 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
         needs = "takes no" if flow.tokenizer == "word" else "needs a"
         yield "collocations.table", f"{{collocations.tokenizer}} {flow.tokenizer} {needs} collocation table"
     if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):
-        yield "embeddings.trainer", "spark runs on Spark; leave {engine.name} out"
+        yield "embeddings.trainer", "the trainer spark runs on Spark, whatever the engine; leave {engine.name} out"
 
 
 def _key(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -163,11 +163,11 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
     if length.pad is not None and length.noise is not None:
-        yield "length.noise", "it stands in place of {length.pad}; leave one of the two out"
+        yield "length.noise", "{length.pad} and {length.noise} exclude each other; leave one of them out"
     if length.pad is None and length.growth != 1:
-        yield "length.growth", "it is for {length.pad}; add that or leave this out"
+        yield "length.growth", _needs("{length.pad}")
     if length.noise is None and length.extra:
-        yield "length.extra", "it is for {length.noise}; add that or leave this out"
+        yield "length.extra", _needs("{length.noise}")
     if length.pad is None and length.noise is None:
         return
     from corpusveil.text.policy import TextPolicy
@@ -182,7 +182,7 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Refuse a setting of another engine; engines themselves say which settings they have."""
+    """Refuse settings of other engines; each engine declares its own settings."""
     for name in settings.engine.chosen():
         if name not in registry.settings_of(settings.engine.name):
             owners = " or ".join(engine for engine in registry.names() if name in registry.settings_of(engine))
@@ -190,7 +190,7 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield what a file lacks that asks for whole flows."""
+    """Yield what a file for whole flows lacks."""
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
     for section in NEEDED:
         if release and getattr(settings, section) is None:

@@ -34,13 +34,13 @@ Tokenizer = Literal["word", "gst", "mst", "optimal"]
 WORD = "[A-Za-z0-9_]+(?:[ .:@+-][A-Za-z0-9_]+)*"
 """A column or another plain name, as a parameter of a template."""
 STAGES = ("count", "score", "tokenize", "model", "denoise")
-"""The commands that run on any engine beside privatize."""
+"""The commands that run on any engine, except privatize."""
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
 
 
 def _weights(given: Any) -> Any:
-    """Return what ``10:3,1`` stands for."""
+    """Return the weights of ``10:3,1``."""
     if not isinstance(given, str):
         return given
     from corpusveil.budget.budget import parse_weights
@@ -54,7 +54,7 @@ def _weights(given: Any) -> Any:
 # A table: two or three lines a setting.
 # fmt: off
 class CollocationsSettings(Section):
-    """The public corpus: counted, scored and tokenised."""
+    """The public corpus: counted, scored and tokenized."""
 
     COMMANDS = ()
 
@@ -153,7 +153,7 @@ class SpaceSettings(Section):
 
 
 class ModelSettings(Section):
-    """The public language model: Kneser-Ney trigrams, made of counts."""
+    """The public language model: Kneser-Ney trigrams, made from counts."""
 
     COMMANDS = ("model",)
 
@@ -170,7 +170,7 @@ class ModelSettings(Section):
 
 
 class DenoiseSettings(Section):
-    """A readable release, made of a release and public artefacts alone."""
+    """A readable release, made from a release and public artefacts alone."""
 
     COMMANDS = ("denoise",)
 
@@ -217,7 +217,7 @@ class CorpusSettings(Section):
 
 
 class MechanismSettings(Section):
-    """The mechanism; its parameters stand beside its name."""
+    """The mechanism; its parameters are written beside its name."""
 
     model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "How private"
@@ -288,13 +288,13 @@ class BudgetSettings(Section):
     average_words: float | None = key(
         "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
     field_weights: str | None = key(
-        "For a budget per document, if a document has several text columns, each in a release of its own: "
+        "For a budget per document, if a document has several text columns, each in a separate release: "
         "title:1,body:3 gives the column body three quarters of epsilon.", None, metavar="WEIGHTS",
         form=f"{WORD}:[0-9]{{1,6}}(?:,{WORD}:[0-9]{{1,6}})*")
 
 
 class TextSettings(Section):
-    """How text is split, and what becomes of tokens that no mechanism replaces."""
+    """How text is split, and the treatment of tokens that no mechanism replaces."""
 
     GROUP: ClassVar[Group] = "Text"
     COMMANDS = SHOWING
@@ -319,7 +319,7 @@ class TextSettings(Section):
 
 
 class LengthSettings(Section):
-    """How many words documents are released with; without this section as many as they have."""
+    """How many words documents are released with; without this section, their own number."""
 
     GROUP: ClassVar[Group] = "How private"
     COMMANDS = SHOWING
@@ -339,7 +339,7 @@ class LengthSettings(Section):
         commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:
-        """Return the policy that is asked for."""
+        """Return the requested policy."""
         from corpusveil.budget.length import LengthGrid, LengthNoise
 
         if self.pad is not None:
@@ -348,7 +348,7 @@ class LengthSettings(Section):
 
 
 class KeySettings(Section):
-    """The secret key. Without this section one is made and named."""
+    """The secret key. Without this section, a key is made and named."""
 
     GROUP: ClassVar[Group] = "How private"
 
@@ -362,7 +362,7 @@ class KeySettings(Section):
 
 
 class LedgerSettings(Section):
-    """What documents have spent, and the most that they may."""
+    """The spending of documents, and its limits."""
 
     GROUP: ClassVar[Group] = "Records"
 
@@ -384,7 +384,7 @@ class LedgerSettings(Section):
 
 
 class EngineSettings(Section):
-    """What runs the work; the output is the same for all."""
+    """The engine that runs the work; the output is the same for all."""
 
     GROUP: ClassVar[Group] = "Engine"
     COMMANDS = (*STAGES, "privatize")
@@ -405,7 +405,7 @@ class EngineSettings(Section):
 
 
 class OutputSettings(Section):
-    """Where a release goes, and how it is written."""
+    """The place of a release, and how it is written."""
 
     GROUP: ClassVar[Group] = "Where"
 
@@ -435,7 +435,7 @@ class OutputSettings(Section):
 
 
 class ScheduleSettings(Section):
-    """What only 'corpusveil schedule' reads."""
+    """Settings that only 'corpusveil schedule' reads."""
 
     COMMANDS = ()
 

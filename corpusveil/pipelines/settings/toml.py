@@ -1,4 +1,4 @@
-"""Settings as a TOML file: read strictly, with paths from where the file lies; written whole, and as a template."""
+"""Settings as a TOML file: read strictly, with paths relative to the file; written in full, and as a template."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from corpusveil.pipelines.settings.faults import cut, elsewhere, nearest, raised
 from corpusveil.pipelines.settings.fields import Declared, declared, listed, plain
 
 SCHEMA = "corpusveil.schema.json"
-"""The name of the file, beside a written one, that editors complete by."""
+"""The name of the schema beside a written file, which editors use for completion."""
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _WIDTH = 110
 
@@ -27,8 +27,8 @@ _WIDTH = 110
 class Document:
     """The settings of a file, and how they are written there.
 
-    Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
-    ``written`` has them as they stand in the file, by which what was made of it is known again.
+    Paths in ``settings`` are absolute: relative paths are relative to the folder of the file, whatever the working
+    folder. ``written`` has the paths as in the file, so that artefacts made from it are recognized.
     """
 
     file: str
@@ -40,7 +40,7 @@ class Document:
         return _Reading(self.file).fault(place, sentence)
 
     def paths(self) -> Iterator[tuple[str, str]]:
-        """Yield every path as it stands in the file, with its key."""
+        """Yield every path as in the file, with its key."""
         for one in _places():
             value = self.written.value(one.place)
             yield from ((one.place, path) for path in listed(value))
@@ -48,7 +48,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The file that is being read, as a caller."""
+    """The file being read, as a caller."""
 
     file: str
 
@@ -63,7 +63,10 @@ class _Reading:
 
 
 def read(file: str) -> Document:
-    """Read a file. Raises UserError that names file and key for what is unknown, missing or of another type."""
+    """Read a file.
+
+    Raises UserError, which names file and key, for a key that is unknown, missing or of another type.
+    """
     data = _parsed(file)
     caller = _Reading(file)
     for section, given in data.items():
@@ -88,12 +91,12 @@ def _parsed(file: str) -> dict[str, Any]:
         raise unreadable(file, error) from None
     except RecursionError:
         raise BadFileError(f"{file}: lists are nested too deeply for a configuration; correct the file.") from None
-    except ValueError as error:  # also what is no UTF-8, or a number of thousands of digits
+    except ValueError as error:  # also invalid UTF-8, or a number of thousands of digits
         raise BadFileError(f"{file}: this is not valid TOML: {cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
 
 
 def _shown(name: str) -> str:
-    """Return a name of a section or key as it can stand in a sentence."""
+    """Return the name of a section or key for a sentence."""
     return name if _BARE.fullmatch(name) else cut(json.dumps(name))
 
 
@@ -106,12 +109,12 @@ def _places() -> Iterator[Declared]:
 
 
 def is_here(path: str) -> bool:
-    """Say whether a path is a relative one: no URL, none from the root of the disk, a home folder or an open file."""
+    """Say whether a path is relative: not a URL, and not from the root, a home folder or an open file."""
     return "://" not in path and path != "-" and not path.startswith(("/", "~"))
 
 
 def located(settings: Settings, folder: str) -> Settings:
-    """Return settings with relative paths from a folder on."""
+    """Return settings with relative paths resolved from a folder."""
 
     def whole(path: str) -> str:
         return os.path.normpath(os.path.join(folder, path)) if is_here(path) else path
@@ -126,9 +129,9 @@ def located(settings: Settings, folder: str) -> Settings:
 
 
 def written(document: Document) -> str:
-    """Return the whole of a file, defaults and what presets set written out, as a file of one meaning.
+    """Return a complete file, with defaults and presets written out.
 
-    Paths are as they were given, so it means the same in the same folder.
+    Paths are as given, so it means the same in the same folder.
     """
     settings = presets.settled(document.written)
     lines = [f"#:schema ./{SCHEMA}"]
@@ -148,7 +151,7 @@ def value_of(value: Any) -> str:
 
 
 def template() -> str:
-    """Return a file of every key with its help, its default and what it may be, each behind a ``#``."""
+    """Return a file of every key with its help, its default and its allowed values, each behind a ``#``."""
     lines = [
         f"#:schema ./{SCHEMA}",
         "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",
@@ -168,11 +171,11 @@ def template() -> str:
 
 def _help(one: Declared) -> str:
     values = f" One of: {', '.join(one.values)}." if one.values else ""
-    return f"{one.help()}{values}{' Needed.' if one.told.needed else ''}"
+    return f"{one.help()}{values}{' Required.' if one.told.needed else ''}"
 
 
 def _example(one: Declared) -> str:
-    """Return the default of a key, or something of its kind."""
+    """Return the default of a key, or an example."""
     if one.default not in (None, []):
         return value_of(one.default)
     if one.values:

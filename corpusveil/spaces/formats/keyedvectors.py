@@ -1,10 +1,10 @@
-"""gensim's own form of ``KeyedVectors`` (``kv.save``): a pickle, with large arrays in ``.npy`` files beside it.
+"""gensim's format of ``KeyedVectors`` (``kv.save``): a pickle, with large arrays in ``.npy`` files beside it.
 
-A pickle can run any code, so it is not given to gensim, and it is not given NumPy's own functions either: a pickled
-``dtype`` may say that the bytes of an array are pointers. The few names that a ``KeyedVectors`` needs stand for notes
-of what was asked for, made anew for each file; the one array of numbers that is needed is then read from its bytes.
+A pickle can run any code, so it is not given to gensim, nor to NumPy's functions: a pickled ``dtype`` may declare that
+the bytes of an array are pointers. The few names that a ``KeyedVectors`` needs resolve to recorded calls, created anew
+for each file; the only array that is needed is then read from its bytes.
 
-Nor is it given to the unpickler in C, which a few bytes can make take all memory, or overflow its stack.
+It is not given to the unpickler in C either, since a few bytes can make that take all memory, or overflow its stack.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _RefusedError(pickle.UnpicklingError):
 
 
 class _Note:
-    """What a pickle called for, and the state that it gave it."""
+    """A call in a pickle, and the state that the pickle gave it."""
 
     def __init__(self, *arguments: Any) -> None:
         self.given = arguments
@@ -46,14 +46,14 @@ class _Note:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """Return bytes as protocol 2 spells them."""
+    """Return bytes in the encoding of protocol 2."""
     if encoding != "latin1":
         raise _RefusedError("another encoding")
     return text.encode(encoding)
 
 
 class _Whole:
-    """A file that is never asked for more than is left of it: memory is taken only for what is there."""
+    """A file whose reads never exceed its remaining size, so that memory is allocated only for existing bytes."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._file, self._left = file, size
@@ -77,7 +77,7 @@ def _plain(keys: Iterable[Any]) -> None:
 
 
 class _Unpickler(_InPython):
-    """Resolves names to classes of its own, so that no file can leave anything behind for the next one."""
+    """Resolves names to its own classes, so that a file cannot affect the next one."""
 
     dispatch: ClassVar[dict[int, Any]] = dict(_InPython.dispatch)
 
@@ -90,7 +90,7 @@ class _Unpickler(_InPython):
         self.encode = functools.partial(_encode)
 
     def get_extension(self, code: int) -> None:
-        """Refuse what only this process could have registered."""
+        """Refuse persistent objects, which only this process could have registered."""
         raise pickle.UnpicklingError(code)
 
     def _set_item(self) -> None:
@@ -142,7 +142,7 @@ class _Unpickler(_InPython):
         raise _RefusedError(requested if _SHOWN.fullmatch(requested) else "a name of another package")
 
     def numbers(self, note: Any) -> npt.NDArray[Any] | None:
-        """Return the array of plain numbers that a note stands for; None when it stands for none."""
+        """Return the array of plain numbers of a recorded call; None if it is not one."""
         if not isinstance(note, _Note) or type(note) is not self.array:
             return None
         if note.state is None:  # protocol 5: _frombuffer(data, dtype, shape, order)
@@ -165,7 +165,7 @@ class _Unpickler(_InPython):
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     size = files.size(url) or 0
     with files.open_read(url) as file:
         unpickler = _Unpickler(file, size)

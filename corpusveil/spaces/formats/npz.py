@@ -17,7 +17,7 @@ BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     with files.open_read(url) as file:
         try:
             archive = np.load(file, allow_pickle=False)

@@ -17,7 +17,7 @@ VECTORS = ("vector", "vectors", "embedding")
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     unsound = f"{url}: this is not a valid Parquet file of words and vectors; fetch or make it again."
 
     def pick(schema: pa.Schema) -> list[str]:

@@ -19,7 +19,7 @@ LINES = 512  # parsed at once
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     with open_plain(url) as file:
         lines = iter(file)
         first = next(lines, b"")

@@ -1,4 +1,4 @@
-"""What every reader of vectors returns."""
+"""The result of every reader of vectors."""
 
 from __future__ import annotations
 
@@ -21,19 +21,16 @@ BROKEN_ARRAY = (
     ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, LookupError,
     ArithmeticError, RuntimeError, AttributeError,
 )  # fmt: skip
-"""What NumPy raises on a damaged ``.npy``."""
+"""NumPy's exceptions for a damaged ``.npy``."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorTable:
     """Words and their vectors as a file holds them, unchecked.
 
-    Attributes:
-        words: V words.
-        vectors: [V, d], of any real dtype.
-        first_row: what people call the first word's row in this file (2 below a header).
-        counts: int64 [V] where the file has them.
-        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
+    Attributes: words: V words. vectors: [V, d], of any real dtype. first_row: the number of the first word's row in
+        this file, from 1 (2 below a header). counts: int64 [V], if the file has them. hyphens: whether hyphens joined
+        words in the training text, None if unknown.
     """
 
     words: list[str]

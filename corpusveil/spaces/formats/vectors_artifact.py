@@ -13,7 +13,7 @@ from corpusveil.storage.artifacts import described
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     matrix = files.join(url, "vectors.npy")
     with files.open_read(matrix) as file:
         try:
@@ -27,7 +27,7 @@ def read(url: str) -> VectorTable:
 
 
 def _hyphens(url: str) -> Hyphens | None:
-    """Return how the description of the artefact says that text was read; None where it does not."""
+    """Return how text was read, by the description of the artefact; None if it does not say so."""
     description = described(url)
     hyphens = None if description is None else description.as_dict().get("hyphens")
     if hyphens is not None and hyphens not in HYPHENS:

@@ -9,7 +9,7 @@ from corpusveil.spaces.formats.vector_table import VectorTable, decode, open_pla
 
 
 def read(url: str) -> VectorTable:
-    """Read this format; what is wrong with a file is a ``UserError`` that names it."""
+    """Read this format. Raises UserError, which names the file, for a faulty file."""
     with open_plain(url) as file:
         fields = file.readline(100).split()
         if len(fields) != 2 or not all(field.isdigit() and len(field) <= 18 for field in fields):

@@ -1,1 +1,1 @@
-"""Search with obfuscated queries: engines, the protocol, its measures, and what is searched (pyPANTERA's study)."""
+"""Search with obfuscated queries: engines, the protocol, its measures, and its collections (pyPANTERA's study)."""

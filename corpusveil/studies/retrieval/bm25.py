@@ -1,13 +1,13 @@
-r"""BM25 by the kept library bm25s, over the words of corpusveil's own tokeniser.
+r"""BM25 by the maintained library bm25s, over the words of corpusveil's own tokenizer.
 
 The variant is the library's ``lucene`` (Kamphuis et al. 2020, "accurate"), for term frequency and for idf:
 
     score(q, d) = sum over words t of q, as often as they occur, of
                   ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 (1 - b + b |d| / mean |d|))
 
-with lengths and frequencies in words, lower case; numbers and punctuation are no words and are not indexed. There are
-no stop words and no stemming. k1 = 0.9, b = 0.4 are Anserini's defaults, a common baseline on
-MS MARCO; the study has no BM25. Scores are the library's, float32.
+with lengths and frequencies in words, lower case; numbers and punctuation are not words, and are not indexed. There are
+no stop words and no stemming. k1 = 0.9, b = 0.4 are Anserini's defaults, a common baseline on MS MARCO; the study has
+no BM25. Scores are the library's, float32.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ K1, B = 0.9, 0.4
 METHOD = "lucene"
 
 Texts = Callable[[], Iterable[Sequence[str]]]
-"""Gives documents out in batches, from the first one each time it is called."""
+"""Yields documents in batches, from the first document at each call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bm25:
     """An index of N documents, made by ``of_texts`` or ``of_batches``, or read by ``load``.
 
-    A document without a word of the query is no result.
+    A document without a word of the query is never a result.
     """
 
     k1: float
@@ -109,8 +109,8 @@ class Bm25:
     def save(self, folder: str) -> None:
         """Write the index to a local folder, in the library's own form: 8 bytes for each word of each document.
 
-        It holds every word of the documents, and is there whole or not at all. Raises UserError where something is
-        there already.
+        It holds every word of the documents, and appears completely or not at all. Raises UserError if the folder
+        exists.
         """
         if os.path.exists(folder):
             raise InUseError(f"{folder}: this folder already exists; choose another name.")
@@ -130,7 +130,7 @@ class Bm25:
         return f"BM25 ({METHOD}, k1 {self.k1:g}, b {self.b:g})"
 
     def search(self, queries: Sequence[str], depth: int = DEPTH) -> Ranking:
-        """Return the best documents of each query; those with a word of it only, equal scores by number."""
+        """Return the best documents of each query; only documents with a word of it, equal scores by number."""
         depth = check_depth(depth)
         rows = []
         for words in self._queries(queries):

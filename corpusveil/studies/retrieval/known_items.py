@@ -1,9 +1,9 @@
-"""Known-item search: find the half of a document whose other half the query was made of.
+"""Known-item search: find one half of a document by a query from its other half.
 
-A substitute where no judged passages are at hand. Of each document the second half of its words is indexed. Of some
+A substitute if no judged passages are available. Of each document the second half of its words is indexed. Of some
 documents, drawn by a seed, the query is the eight terms of the first half with the highest tf-idf, and the one relevant
-document is its second half. It is no substitute for judgements by people: a document is found by the words that its
-author repeats, and every other document about the same thing counts as wrong.
+document is its second half. It does not replace human judgments: a document is found by the words that its author
+repeats, and every other document about the same subject counts as wrong.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def known_items(
 ) -> KnownItems:
     """Return known-item search over texts: the same for the same texts and seed.
 
-    Words are those of ``prepared`` text, split at blanks; the first half of n has n // 2 of them. tf-idf is
-    ``tf ln(N / df)`` over the N first halves; terms stand in its order, equal ones by the alphabet. Copies of a text
-    and texts of fewer than two words are left out beforehand; a text whose first half has fewer different terms than a
-    query needs is searched and not asked for. ``words_of_queries``, such as a space's vocabulary, are all that a query
-    may have: the rarest words of a text are names and slips that no space has, and no mechanism replaces those. Raises
-    UserError where fewer than ``queries`` are left to ask for.
+    Words are those of ``prepared`` text, split at blanks; the first half of n has n // 2 of them. tf-idf is ``tf ln(N /
+    df)`` over the N first halves; terms are in its order; the alphabet breaks ties. Copies of a text, and texts of
+    fewer than two words, are left out; a text whose first half has too few different terms for a query is searched, but
+    gives no query. ``words_of_queries``, such as a space's vocabulary, restricts the words of queries: the rarest words
+    of a text are names and errors that no space has, and no mechanism replaces those. Raises UserError if fewer than
+    ``queries`` queries are possible.
     """
     if min(queries, terms) < 1:
         raise BadValueError(f"{queries} queries of {terms} terms: give at least one of each.")

@@ -1,7 +1,7 @@
 """Obfuscated queries: several private variants of each, and how far they are from it.
 
-A variant is a release: r variants of one query are r releases of the same words, which together promise r epsilon a
-word. They have noise of their own under one key, since each is a document of its own.
+A variant is a release: r variants of one query are r releases of the same words, whose guarantee together is r epsilon
+a word. Each has its own noise under one key, since each is a separate document.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ VARIANTS = 20
 
 
 def prepared(query: str) -> str:
-    """Return a query as the study has it: lower case, no punctuation, no term with a digit in it, one blank between.
+    """Return a query as in the study: lower case, no punctuation, no term with a digit, one blank between terms.
 
-    Marks of punctuation (Unicode category P, and ASCII's such as ``|``) are taken out where they stand, so "e-mail" is
-    "email".
+    Punctuation marks (Unicode category P, and ASCII's such as ``|``) are removed, so "e-mail" is "email".
     """
     plain = "".join(mark for mark in query.lower() if not _is_punctuation(mark))
     return " ".join(term for term in plain.split() if not any(mark.isdigit() for mark in term))
@@ -44,7 +43,7 @@ def _is_punctuation(mark: str) -> bool:
 class Variants:
     """``texts`` has the variants of each of Q queries, all of them equally many; ``epsilon`` is that of one variant.
 
-    ``per`` says what the epsilon is for: ``word``, or ``document``, which here is a query.
+    ``per`` is the unit of epsilon: ``word``, or ``document``, which here is a query.
     """
 
     queries: tuple[str, ...]
@@ -63,7 +62,7 @@ class Variants:
         return self.count * self.epsilon
 
     def cost(self) -> str:
-        """Say what was spent, in one sentence."""
+        """State the spending in one sentence."""
         return (
             f"{self.count} variants of a query are {self.count} releases of it: epsilon {self.epsilon:g} a {self.per} "
             f"each, {self.count} x {self.epsilon:g} = {self.total:g} a {self.per} together."
@@ -78,7 +77,7 @@ class Variants:
 
 
 def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS, source: str = "queries") -> Variants:
-    """Return private variants of queries, which are to be ``prepared`` beforehand where the study is followed.
+    """Return private variants of queries, which must be ``prepared`` first to follow the study.
 
     Every variant is a document with an identity of its own: ``source``, its number and that of its query. Raises
     UserError without queries or variants, and for a release that gives equal texts equal noise or leaves copies out.
@@ -98,11 +97,11 @@ def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS
 
 
 def denoised(variants: Variants, readable: Readable) -> Variants:
-    """Return what an engine makes of the variants that it sees before it searches with them.
+    """Return the variants after an engine's denoising, before it searches with them.
 
-    ``readable`` is that of a ``Denoiser`` of their release. It is a function of what the engine was sent, and of public
-    data, so nothing more is spent; ``query_similarity`` of these is what the engine learns of the queries. Each variant
-    is read by itself; ``together`` combines those of a query.
+    ``readable`` is that of a ``Denoiser`` of their release. It is a function of the data that the engine received, and
+    of public data, so nothing more is spent; ``query_similarity`` of the result is what the engine learns about the
+    queries. Each variant is read separately; ``together`` combines those of a query.
     """
     texts = readable([variant for some in variants.texts for variant in some])
     rows = tuple(tuple(texts[start : start + variants.count]) for start in range(0, len(texts), variants.count))

@@ -1,7 +1,7 @@
 """Search with obfuscated queries (pyPANTERA: De Faveri, Faggioli, Ferro 2024; after Faggioli and Ferro 2024).
 
-The engine, which is not trusted, sees the private variants of a query only. What it finds for any of them is the pool
-R; the client, who knows the original query, ranks R by it.
+The engine, which is not trusted, sees only the private variants of a query. The union of its results is the pool R; the
+client, who knows the original query, ranks R by it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from corpusveil.studies.retrieval.ranking import DEPTH, Ranking, Scorer, SearchE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Obfuscated:
-    """What was found for Q queries.
+    """The results for Q queries.
 
-    ``pools`` are the documents R that any variant of a query brought, in ascending order, int64 [n] each;
-    ``reranked`` the best of them by the original query; ``engine`` and ``client`` are the labels of what
-    searched and of what ranked again.
+    ``pools`` are the documents R found by any variant of a query, in ascending order, int64 [n] each; ``reranked`` the
+    best of them by the original query; ``engine`` and ``client`` are the labels of the engines for search and
+    re-ranking.
     """
 
     pools: tuple[npt.NDArray[np.int64], ...]
@@ -35,10 +35,10 @@ def search_obfuscated(
 ) -> Obfuscated:
     """Search with every variant, ``depth`` results each, and rank the union of them by the original query.
 
-    ``client`` is by default the engine itself, as in the study, where one dense model does both; of BM25 that means
-    that the client knows the frequencies of words in the collection. The client keeps the best ``kept`` of the pool,
-    by default as many as one variant brought. What the client can't score at all stays in the
-    pool and is not ranked. A variant that occurs several times is searched once.
+    ``client`` is by default the engine itself, as in the study, where one dense model does both; for BM25 this means
+    that the client knows the frequencies of words in the collection. The client keeps the best ``kept`` of the pool, by
+    default as many as one variant found. Documents that the client cannot score stay in the pool and are not ranked. A
+    variant that occurs several times is searched once.
     """
     depth, kept = check_depth(depth), check_depth(depth if kept is None else kept)
     scorer: Scorer = engine if client is None else client

@@ -1,7 +1,7 @@
-"""What a search gives back, and what an engine of search is.
+"""The result of a search, and the protocol of a search engine.
 
-Documents are numbers, in the order in which they were indexed. Equal scores go by that number, so that a ranking
-depends on nothing but the texts.
+Documents are numbers, in the order in which they were indexed. This number breaks ties of scores, so that a ranking
+depends only on the texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from corpusveil.errors import BadValueError, UnknownError
 DEPTH = 100
 """Results of a query, by our choice: the study does not state it."""
 NONE = -1
-"""Stands in a ranking where a query has fewer results than were asked for."""
+"""The padding of a ranking with fewer results than requested."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,13 +42,16 @@ class Ranking:
 
 
 class Scorer(Protocol):
-    """What says how well documents answer a query. ``label`` is what a figure by it is called."""
+    """Scores how well documents answer a query. ``label`` is the label of its figures."""
 
     @property
     def label(self) -> str: ...
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the score of each of these documents, by number; float64 [n], -inf for what is no result at all."""
+        """Return the score of each of these documents, by number.
+
+        Float64 [n], -inf for a document that is not a result.
+        """
 
 
 class SearchEngine(Scorer, Protocol):
@@ -91,7 +94,7 @@ def check_depth(depth: int) -> int:
 
 
 def check_documents(documents: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """Return numbers of documents. Raises UserError for one that is no document."""
+    """Return numbers of documents. Raises UserError for an invalid number."""
     numbers = np.asarray(documents, np.int64)
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
         raise UnknownError(f"A document to score is not among the {size:,} of the index; numbers start from 0.")

@@ -31,7 +31,7 @@ DL19_THRESHOLD = 2
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """What is relevant to each of Q queries.
+    """The relevant documents of each of Q queries.
 
     ``grades`` has for each query the grade of its judged documents, by number; documents that are not in the index have
     any numbers below -1: they count as never found. ``threshold`` is the least grade that is relevant.
@@ -72,11 +72,11 @@ class RetrievalScores:
 
     @property
     def queries(self) -> int:
-        """The number of queries that a mean is over: those that have something to find."""
+        """The number of queries in a mean: those with relevant documents."""
         return int((~np.isnan(self.recall)).sum())
 
     def means(self) -> dict[str, float]:
-        """Return the mean of each measure, under the name that tables have."""
+        """Return the mean of each measure, under its name in tables."""
         judged = ~np.isnan(self.recall)
         return {name: float(getattr(self, at)[judged].mean()) for at, name in NAMES.items()}
 
@@ -92,7 +92,7 @@ NAMES: Mapping[str, str] = {
 
 
 def recall(ranked: npt.NDArray[np.int64], relevant: set[int]) -> float:
-    """Return the share of the relevant documents that was found; nan where there are none."""
+    """Return the share of the relevant documents that was found; nan if there are none."""
     return len(relevant.intersection(ranked.tolist())) / len(relevant) if relevant else math.nan
 
 
@@ -119,7 +119,7 @@ def score_ranking(ranking: Ranking, judged: Judgements) -> RetrievalScores:
 
 
 def score_obfuscated(search: Obfuscated, judged: Judgements) -> RetrievalScores:
-    """Score a search with obfuscated queries: recall of the pools, the rest of what the client ranked."""
+    """Score a search with obfuscated queries: recall of the pools, other measures of the client's ranking."""
     return _scored(search.pools, search.reranked, judged)
 
 

@@ -1,11 +1,11 @@
-"""What the variants of a query say together: releases of the same words under noise that is independent.
+"""The combined evidence of a query's variants: releases of the same words under independent noise.
 
 The law of several is the product of their laws, so of words u_1 ... u_r at one place the original is w in proportion to
 
     p(w | words before it) P[w, u_1] ... P[w, u_r]
 
-A reader needs no more than that the variants are of one query, which whoever is asked sees. Laws are known for the
-likeliest originals of each released word; of any other word as much is taken as half of what the last of them allows.
+A reader only needs to know that the variants belong to one query, which the engine sees. Laws are known for the
+likeliest originals of each released word; any other word is assumed to have half of the smallest of these.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from corpusveil.transforms.channel import Candidates
 from corpusveil.transforms.denoise import Denoiser, reader_of
 
 KNOWN = 64
-"""Originals of each released word whose law is looked at."""
+"""The number of originals of each released word whose law is used."""
 _TINY = 1e-300
 
 
@@ -38,15 +38,15 @@ class Combined:
 
 
 def together(variants: Variants, denoiser: Denoiser) -> Variants:
-    """Return one text for each query: what an engine makes of all its variants before it searches with that.
+    """Return one text for each query, which an engine makes of all its variants before it searches.
 
-    Raises UserError where a variant has other tokens than the next one, which a policy that drops some can make.
+    Raises UserError if variants differ in their tokens, which a policy that drops tokens can cause.
     """
     return replace(variants, texts=tuple((text,) for text in read_together(denoiser, variants.texts)))
 
 
 def read_together(denoiser: Denoiser, variants: Sequence[Sequence[str]]) -> list[str]:
-    """Return what each of Q texts most likely was, of r variants of each, under a budget for a token.
+    """Return the likeliest original of each of Q texts, from r variants of each, under a budget per token.
 
     Tokens that no variant replaced are as the first has them.
     """

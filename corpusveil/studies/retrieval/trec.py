@@ -1,7 +1,7 @@
 """Judged search from files: a collection of passages, queries, and judgements in the form of TREC.
 
-DL'19 (the TREC 2019 deep learning track, passages) is 43 judged queries on the 8.8 million passages of MS MARCO. Its
-files are the user's to bring; none of them comes with this package.
+DL'19 (the TREC 2019 deep learning track, passages) is 43 judged queries on the 8.8 million passages of MS MARCO. The
+user provides its files; none of them comes with this package.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def read_qrels(url: str) -> dict[str, dict[str, int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passages:
-    """A collection at ``url``, N passages in the order of the file, read again each time it is asked for.
+    """A collection at ``url``, N passages in the order of the file, read again at each use.
 
     ``ids`` are an Arrow array of large strings [N]; ``kept`` holds the texts as well, where somebody needs them by
     number: for MS MARCO some 3 GB, where ids take 0.15 GB.
@@ -155,14 +155,14 @@ class Passages:
             yield texts
 
     def texts(self, numbers: Sequence[int]) -> list[str]:
-        """Return some texts by number. Raises UserError where they are not kept."""
+        """Return some texts by number. Raises UserError if they are not kept."""
         if self.kept is None:
             raise UnsetError(f"{self.url}: the texts were not kept; open the collection with keep=True.")
         passages: list[str] = self.kept.take(pa.array(numbers, pa.int64())).to_pylist()
         return passages
 
     def numbers(self, ids: Sequence[str]) -> list[int]:
-        """Return the number of each id, -1 where there is no such passage."""
+        """Return the number of each id, -1 if there is no such passage."""
         places = pc.index_in(pa.array(ids, pa.large_string()), value_set=self.ids)
         rows: list[int] = places.fill_null(-1).to_pylist()
         return rows

@@ -58,7 +58,7 @@ def measure(
     right = trained.right(examples)
     private = trained.right(examples.with_texts(variant))
     attacked = attack(trained.probabilities, examples, noise, settings, seed, variant if seeded else None)
-    # Scores of one text differ by rounding between batches, so what was tried is judged by all that judged it.
+    # Scores of one text differ by rounding between batches, so every verdict on a tried text counts.
     robust = attacked.robust & right & (private if seeded else True)
     turned = attacked.generation > 0
     differ = ((attacked.texts != examples.texts) & (examples.texts >= 0)).sum(axis=1)

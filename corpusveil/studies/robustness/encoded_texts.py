@@ -1,6 +1,6 @@
-"""Labelled texts as networks read them: rows of word ids of a space, padded, with a premise where there is one.
+"""Labelled texts for networks: padded rows of word ids of a space, with a premise if there is one.
 
-A word that the space lacks has no vector, so it is left out; what is no word likewise.
+Words that the space lacks have no vector, so they are left out, like other tokens.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from corpusveil.spaces import Space
 
 PADDING = -1
 LONGEST = 64
-"""Words of a text that are read; what follows is cut off."""
+"""The most words of a text; the rest is cut off."""
 
 Ids = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
-    """N texts of at most L words, the part that an attack changes, and what they are judged by.
+    """N texts of at most L words, the part that an attack changes, with their labels.
 
     Attributes:
         texts: int32 [N, L], ids of words, then ``PADDING``.

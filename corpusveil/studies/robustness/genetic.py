@@ -12,8 +12,8 @@ choice). Success is any member that is wrong, not only the fittest: of two class
 
 With ``variant``, the wholly private text of the comparison is one more member of the first population. The paper does
 not do that; with it the attacker never does worse than that one variant, by construction. Nor does it do worse than a
-single perturbation, which is a member anyway, nor than no attack: what the network gets wrong unchanged is no success
-of the attack, but is not robust.
+single perturbation, which is always a member, nor than no attack: a text that the network gets wrong unchanged is not a
+success of the attack, but is not robust.
 
 The attack measures robustness, not privacy.
 """
@@ -37,7 +37,7 @@ Probabilities = Callable[[Ids, Ids | None], npt.NDArray[np.float64]]
 
 PURPOSE = "attack"
 TOGETHER = 16
-"""Texts that are attacked side by side; what is drawn for one does not depend on the others."""
+"""Texts that are attacked in parallel; the draws of a text do not depend on the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Genetic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attacked:
-    """What came of it.
+    """The result of an attack.
 
     Attributes:
         robust: bool [N], right before the attack and after it.
@@ -79,14 +79,14 @@ def attack(
     """Attack every example through a mechanism; premises stay.
 
     Positions, parents and crossings are drawn by the seed, words by the key. ``variant`` int32 [N, L] joins the first
-    population. Raises UserError where it has not the examples' shape.
+    population. Raises UserError if it does not have the examples' shape.
     """
     if variant is not None and variant.shape != examples.texts.shape:
         raise ShapeError(
             f"variant has shape {variant.shape}, and texts {examples.texts.shape}; give a variant for each text."
         )
     generation, texts = np.full(len(examples), -1, np.int64), examples.texts.copy()
-    order = np.argsort(examples.lengths, kind="stable")  # rows of about one length waste no padding
+    order = np.argsort(examples.lengths, kind="stable")  # rows of similar length need little padding
     for at in range(0, order.size, TOGETHER):
         rows = order[at : at + TOGETHER]
         group = _Group(probabilities, examples, noise, settings, rows, seed)
@@ -95,7 +95,7 @@ def attack(
 
 
 class _Group:
-    """Texts that are attacked side by side, A of them: those that still stand, with their populations."""
+    """A texts that are attacked in parallel: those that are still robust, with their populations."""
 
     def __init__(
         self, probabilities: Probabilities, examples: Examples, noise: Noise, settings: Genetic, rows: Int64, seed: int
@@ -108,7 +108,7 @@ class _Group:
         self.streams = [np.random.default_rng([seed, row]) for row in rows.tolist()]
 
     def run(self, variant: Ids | None, generation: Int64, texts: Ids) -> None:
-        """Attack, and enter for the rows that fall when they did and by what."""
+        """Attack; for rows that fail, record the generation and the text."""
         unchanged, _ = self._judge(self.originals[:, None])
         generation[self.rows[unchanged[:, 0]]] = 0
         self._keep(~unchanged[:, 0] & (self.lengths > 0))

@@ -1,10 +1,10 @@
-"""Layers over points and over boxes: a network is written once and gives scores, or bounds of scores.
+"""Layers over points and over boxes: a network is written once, and returns scores or bounds of scores.
 
 A box is a centre and a radius, arrays of one shape. Interval bound propagation (Gowal et al. 2018; Jia et al. 2019):
 ``W c + b`` and ``|W| r`` through a linear layer, both ends through a monotone activation, and a sum with weights of at
-least 0 on both. Every layer's box holds whatever the layer makes of a point of the box before it.
+least 0 on both. Every layer's box contains the layer's output for any point of the box before it.
 
-Arrays are those of NumPy where a network is asked and those of ``autograd`` where it is trained (``array`` module).
+Arrays are NumPy's for inference and ``autograd``'s for training (``array`` module).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from corpusveil.errors import PackageError
 
 
 class Layers(Protocol):
-    """The layers that networks are made of. A value is an array, or a box of two of one shape."""
+    """The layers of networks. A value is an array, or a box of two arrays of one shape."""
 
     def linear(self, x: Any, weight: Any, bias: Any) -> Any:
         """Return ``x W + b`` over the last axis."""
@@ -96,7 +96,7 @@ class Boxes:
 
 
 def _product(x: Any, weight: Any) -> Any:
-    """Return the product over the last axis as one of matrices, which is several times as fast as a stack of them."""
+    """Return the product over the last axis as a single matrix product, several times as fast as a stack."""
     if len(x.shape) == 2:
         return x @ weight
     return (x.reshape((-1, x.shape[-1])) @ weight).reshape((*x.shape[:-1], weight.shape[1]))

@@ -24,7 +24,7 @@ from corpusveil.studies.robustness.layers import Boxes, Points, autograd
 from corpusveil.studies.robustness.networks import Network, Trained, first_layer, initial, mask_of
 
 FIRST, SECOND, TINY = 0.9, 0.999, 1e-8
-"""Adam's decay rates and what is added to its denominator."""
+"""Adam's decay rates, and the constant added to its denominator."""
 
 
 @dataclass(frozen=True, slots=True)

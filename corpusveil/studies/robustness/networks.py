@@ -3,9 +3,9 @@
 Architectures after Jia, Raghunathan, Göksel, Liang (2019), on fixed word vectors. Texts: linear layer and ReLU to 100,
 convolution of width 3 and ReLU, mean over the words, hidden layer and ReLU, output. Pairs: the same first layer for
 both texts, the sum over the words of each, both side by side through two hidden layers (our choice: the study says "a
-small network"), output. Where dropout stands is our choice too: before each layer after the words were put together.
+small network"), output. The place of dropout is our choice, too: before each layer after the words are combined.
 
-Padding is set to 0 after the first layer and has no part in a mean, so it changes no result.
+Padding is set to 0 after the first layer and excluded from means, so it changes no result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from corpusveil.studies.robustness.layers import Layers, Points
 
 WIDTH = 100
 TOGETHER = 1024
-"""Texts that a network is asked about at once."""
+"""The batch size of inference."""
 
 Parameters = Mapping[str, npt.NDArray[Any]]
 """Arrays by name: ``layer.weight`` [inputs, outputs] and ``layer.bias`` [outputs]."""
@@ -44,7 +44,7 @@ class Network(Protocol):
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """The widths at which dropout stands, in the order in which it is applied."""
+        """The widths at which dropout is applied, in order."""
 
     def scores(self, layers: Layers, parameters: Any, words: Any, masks: Any, drops: Any) -> Any:
         """Return the scores of the classes, [B, C], or a box of them.
@@ -114,7 +114,7 @@ def network_of(examples: Examples, space: Space, width: int = WIDTH) -> Network:
 
 
 def first_layer(layers: Layers, parameters: Any, vectors: Any) -> Any:
-    """Return what becomes of word vectors in the first layer, which is each word's alone; [..., d] -> [..., 100]."""
+    """Return the first layer's output for word vectors, which depends on each word alone; [..., d] -> [..., 100]."""
     return layers.relu(_linear(layers, parameters, "words", vectors))
 
 
@@ -192,5 +192,5 @@ class Trained:
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def right(self, examples: Examples) -> npt.NDArray[np.bool_]:
-        """Return which examples get their label; bool [N]. Of equal scores the lower class is taken."""
+        """Return which examples get their label; bool [N]. Ties go to the lower class."""
         return np.asarray(self.scores(examples.texts, examples.premises).argmax(axis=1) == examples.labels)

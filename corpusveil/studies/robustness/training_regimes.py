@@ -1,4 +1,4 @@
-"""Three ways to train: on the original texts, on private variants beside them, and against the worst substitution.
+"""Three ways to train: on the original texts, also on private variants, and against the worst substitution.
 
 ``augmented`` adds private variants of every text, labels kept, by the same mechanism and epsilon as the attack (Xu et
 al. 2021: four). ``ibp`` mixes in the loss of the worst scores (Jia et al. 2019).
@@ -30,7 +30,7 @@ _DRAWS = "6b" * 32
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A mechanism at one epsilon, and the key that it draws with: what texts are made private by."""
+    """A mechanism at one epsilon, and the key for its draws, which privatize texts."""
 
     mechanism: Mechanism
     epsilon: float

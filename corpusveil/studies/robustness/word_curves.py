@@ -37,7 +37,7 @@ class WordCurve:
 
     @property
     def places(self) -> tuple[float, ...]:
-        """What the points are drawn over: epsilon, or its natural logarithm."""
+        """The axis of the points: epsilon, or its natural logarithm."""
         return tuple(math.log(epsilon) if self.logarithmic else epsilon for epsilon in self.epsilons)
 
     def distinct_at(self, retention: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -65,7 +65,7 @@ def word_curve(
 
 
 def equal_retention(left: WordCurve, right: WordCurve, steps: int = 9) -> list[tuple[float, float, float]]:
-    """Return N_w and both curves' S_w there, at ``steps`` even places of what N_w both of them reach.
+    """Return N_w and both curves' S_w there, at ``steps`` even places of the N_w that both reach.
 
     Empty where they share no N_w. Deviations are not interpolated.
     """

@@ -88,7 +88,7 @@ def test_an_informative_model_gives_words_back(space: Space, model: LanguageMode
 @pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp", "vickrey-cmp", "mahalanobis"])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
 def test_a_model_of_other_text_misleads_the_search_and_not_the_risk(space: Space, name: str, epsilon: float) -> None:
-    """What is told is never below what a simpler attack reaches; the search alone is, so the maximum matters."""
+    """The figure is never below that of a simpler attack; the search alone is, so the maximum matters."""
     mechanism = make(name, space)
     backwards = [" ".join(reversed(text.split())) for text in corpus(2000, 1, SIZE)]
     misled = KneserNey.of_texts(backwards).model

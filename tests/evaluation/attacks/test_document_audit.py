@@ -1,4 +1,4 @@
-"""Audits of documents: what is stated holds and is near what a pair needs, and a token that is not counted shows."""
+"""Audits of documents: the stated bound holds and is near the need of a pair, and an uncounted token is found."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class TestTheRelease:
         assert release.document_figure(500).epsilon < 1.84 < release.document_figure(500).pure
 
     def test_is_the_same_release_without_it(self, release: cv.Release) -> None:
-        """What is stated changes no digest, so no text and no noise; without a delta nothing new is said."""
+        """Statements change no digest, so no text and no noise; without a delta there is no new statement."""
         plain = dataclasses.replace(release, delta=None)
         assert plain.digest == release.digest
         assert plain.document_figures() == ()

@@ -226,7 +226,7 @@ class TestDefects:
         assert any("two keys" in reason for reason in told.reasons)
 
     def test_samples_of_another_law(self) -> None:
-        """What is stated is not what is drawn."""
+        """The stated law is not the law of the draws."""
         told = found(Planted(CLUSTERS, functools.partial(kernel, CLUSTERS), follows=False), draws=200_000)
         assert any("do not follow" in reason for reason in told.reasons)
 

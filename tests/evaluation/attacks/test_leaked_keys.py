@@ -1,4 +1,4 @@
-"""Who has the key: the release's own gives back what is guessed, no other does, and what can't be asked is said."""
+"""Leaked keys: only the release's own key confirms guesses, and the report says if keys cannot be tried."""
 
 from __future__ import annotations
 
@@ -152,4 +152,4 @@ def test_without_collocations_that_a_release_joined_words_by_keys_are_not_tried(
     manifest["configuration"]["text"]["tokenizer"] = "gst"
     matched = dataclasses.replace(match([str(source)], [str(secret)]))
     found = evaluate_release(matched, manifest, EvaluationOptions(seeds=2, space=space))
-    assert "that takes the release's collocations" in " ".join(found.notes)
+    assert "this needs the release's collocations" in " ".join(found.notes)

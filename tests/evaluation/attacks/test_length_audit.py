@@ -45,7 +45,7 @@ def test_what_holds_is_not_refuted(length: Any, budget: cv.Budget) -> None:
 def test_fillers_that_are_not_of_the_public_counts_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     flat = WeightTable(integer_weights(np.ones(40, dtype=np.int64)))
     monkeypatch.setattr(kernel_module, "fillers_of", lambda *_: flat)
-    assert "no words of the public counts" in reasons(GRID)
+    assert "not words drawn from the public counts" in reasons(GRID)
 
 
 @pytest.mark.parametrize("length", [GRID, NOISE])
@@ -59,7 +59,7 @@ def test_fillers_that_repeat_the_text_are_caught(length: Any, monkeypatch: pytes
         return made, roles
 
     monkeypatch.setattr(kernel_module, "at_released_length", repeating)
-    assert "depends on its words" in reasons(length)
+    assert "depend on the words of the text" in reasons(length)
 
 
 def test_a_length_that_comes_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

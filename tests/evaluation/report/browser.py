@@ -74,7 +74,7 @@ CONTRAST = """(() => {
   }
   return least;
 })()"""
-"""The least contrast of a text and what lies behind it, by WCAG 2 (4.5 is asked), and the text."""
+"""The least contrast of a text and its background, by WCAG 2 (4.5 is required), and the text."""
 COLORS = "(() => { const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]; })()"
 
 

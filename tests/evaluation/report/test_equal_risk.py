@@ -60,7 +60,7 @@ def test_the_chart_of_the_documentation_is_drawn_from_the_file() -> None:
 
 
 def test_the_file_has_the_figures_that_the_documentation_has() -> None:
-    """And no other at this risk: what was not measured is not in it."""
+    """It has no other mechanism at this risk: only measured points are in the chart."""
     points = {(p.mechanism, p.space, p.text): p.similarity for p in read_equal_risk().points if p.risk == 0.5}
     assert points == {key: pytest.approx(value, abs=0.00055) for key, value in published().items()}
 

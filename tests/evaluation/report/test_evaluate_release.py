@@ -267,7 +267,7 @@ class TestTheReport:
         assert "DO NOT PUBLISH" in render(Findings("t", 1, 1, (), (), (Figure("privacy", "a", 0.5, of_input=True),)))
 
     def test_a_tile_shows_its_floor_and_of_which_words_its_share_is(self) -> None:
-        """A figure beside what is reached without it: not guessing, another document, the most frequent label."""
+        """Each figure has a floor: not guessing, another document, the most frequent label."""
         measures = (
             Figure("privacy", "words unchanged", 0.414),
             Figure("attack", "words guessed by the released word", 0.744),

@@ -1,4 +1,4 @@
-"""What can be asked of a release besides: pairs, other mechanisms, models, lists of words, differences."""
+"""Further options of an evaluation: pairs, other mechanisms, models, lists of words, differences."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TestPairs:
         found = self.told(corpus, corpus, tmp_path / "a", "--second", "text2")
         assert found.at("accuracy, private to private").value > 0.8
         assert found.at("attribute, adaptive").value < 0.7
-        assert "an attacker has not" in " ".join(found.notes)
+        assert "an attacker does not" in " ".join(found.notes)
         assert self.told(corpus, corpus, tmp_path / "b").at("accuracy, private to private").value < 0.7
 
     def test_second_texts_that_are_kept_in_the_clear_are_the_attackers_too(
@@ -103,7 +103,7 @@ class TestPairs:
             found = self.told(corpus, first, tmp_path / f"r{epsilon}", *more)
             assert (found.at("attribute, adaptive").value > 0.9) is known
             assert (found.at("accuracy, private to private").value > 0.8) is known
-            assert "a release of their own" in " ".join(found.notes)
+            assert "a separate release" in " ".join(found.notes)
             said = f" is at most {epsilon:g} times their distance"
             assert any(
                 line.startswith("Second texts: Each replaced word: ") and said in line for line in found.guarantee
@@ -157,7 +157,7 @@ class TestMechanisms:
             assert make(name, space).guarantee(6.0).metric in note
         asked = EvaluationOptions(epsilons=(3.0,), seeds=2, space=space, mechanisms=("custext-per-word",))
         without = evaluate_release(match([str(source)], [str(private)]), manifest_of(private), asked)
-        assert "custext-per-word promises nothing: The published claim is false" in " ".join(without.notes)
+        assert "custext-per-word has no guarantee: The published claim is false" in " ".join(without.notes)
         assert ("promised for any two words, nats", "custext-per-word") not in {
             (one.name, one.mechanism) for one in without.measures
         }
@@ -279,7 +279,7 @@ class TestModels:
         assert found.at("PUC, alpha 0.5").value > 0
         causal = [one for one in found.measures if one.model == "small-model" and one.group == "language"]
         assert [(one.name, one.value) for one in causal] == [("perplexity, original", 7), ("perplexity, private", 7)]
-        assert "Figures at further epsilons are of the first classifier." in found.notes
+        assert "Figures at further epsilons use the first classifier." in found.notes
 
     def test_without_the_extra_it_is_said_which(
         self, source: Path, private: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],

@@ -164,7 +164,7 @@ BROKEN = {
 def test_a_page_that_is_broken_is_caught(
     tab: Browser, pages: dict[str, Path], tmp_path: Path, name: str, width: int
 ) -> None:
-    """The same page with one fault: each check finds its own. The page's policy refuses what is asked for."""
+    """The same page with one fault: each check finds its own fault. The page's policy refuses requests."""
     added, expected = BROKEN[name]
     page = tmp_path / f"{name}.html"
     page.write_text(pages["publishable"].read_text().replace("</h1>", f"</h1>{added}", 1))

@@ -71,8 +71,8 @@ def test_dots_say_what_an_informed_reader_guesses_and_how_much_blind() -> None:
 
 def test_without_a_space_dots_say_what_came_back_unless_it_is_to_be_published() -> None:
     found = Findings("t", 1, 1, (), (), (UNCHANGED,))
-    assert "Of 100 words of the originals, 42 came back unchanged." in render(found)
-    assert "came back unchanged" not in render(found.publishable())
+    assert "Of 100 words of the originals, 42 are unchanged in the release." in render(found)
+    assert "unchanged in the release" not in render(found.publishable())
 
 
 def test_the_release_is_marked_where_its_figures_say() -> None:

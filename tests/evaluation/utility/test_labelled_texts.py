@@ -1,4 +1,4 @@
-"""Tasks: read from every form alike, split alike by equal seeds, and what is wrong with them is said."""
+"""Tasks: the same from every format, the same split by equal seeds, and clear errors for faults."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_unchanged_text_has_the_utility_of_the_original(mode: Mode) -> None:
 
 
 def test_modes_train_and_test_on_what_they_say() -> None:
-    """A model that only remembers what it was shown tells on which texts it was fitted and asked."""
+    """A model that only remembers its inputs shows which texts it was fitted and tested on."""
     task = LabelledTexts([f"o{n}" for n in range(20)], ["x", "y"] * 10, split=(["train"] * 15 + ["test"] * 5))
     private = [f"p{n}" for n in range(20)]
     seen: list[tuple[str, str]] = []
@@ -261,7 +261,7 @@ def test_a_local_transformer_is_fine_tuned(tmp_path: Path) -> None:
 def test_a_classifier_is_trained_to_its_optimum_where_the_signal_is_weak() -> None:
     """Long texts of many words have small gradients: training that stops at 0.001 here has not begun, and is caught.
 
-    An attacker who is not trained is no lower bound on anything.
+    An untrained attacker gives no lower bound.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
