@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import signal
@@ -15,10 +16,19 @@ from itertools import islice
 from typing import Any
 
 from corpusveil.errors import BadValueError, worker_killed
+from corpusveil.jobs import forked
 from corpusveil.storage.engine import Measured, total
 
 _AHEAD = 3
 """Tasks that wait for each process, so that none waits for a task."""
+
+
+def _begin(environment: dict[str, str]) -> None:
+    """Take the environment that the run has now: what this worker was forked from may be older."""
+    os.environ.clear()
+    os.environ.update(environment)
+    importlib.import_module("corpusveil.jobs.no_pandas")
+    _follow_parent()
 
 
 def _follow_parent() -> None:
@@ -31,18 +41,6 @@ def _follow_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-@contextlib.contextmanager
-def _threads_shared_by(workers: int) -> Iterator[None]:
-    """Part the cores among the processes that are started here: linear algebra's own threads would fight for them."""
-    added = [name for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name not in os.environ]
-    os.environ.update(dict.fromkeys(added, str(max(1, (os.cpu_count() or 1) // workers))))
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
 
 
 @contextlib.contextmanager
@@ -78,8 +76,8 @@ class Local:
         if self.workers == 1:
             return total(function(task) for task in tasks)
         if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_follow_parent)
+            given = (forked.environment(self.workers),)
+            self._pool = ProcessPoolExecutor(self.workers, forked.context(self.workers), _begin, given)
         try:
             return total(self._results(self._pool, function, tasks))
         except BrokenProcessPool:
@@ -97,7 +95,7 @@ class Local:
     def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured | None]:
         """Yield what the tasks return, as they end; a few are handed in at a time, however many there are."""
         waiting = iter(tasks)
-        with _threads_shared_by(self.workers), _deaf_to_interrupts():  # of processes that start now
+        with forked.starting(self.workers), _deaf_to_interrupts():  # of processes that start now
             running = {pool.submit(function, task) for task in islice(waiting, _AHEAD * self.workers)}
         while running:
             done: set[Future[Any]]

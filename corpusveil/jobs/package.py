@@ -21,6 +21,7 @@ from pathlib import Path
 
 from corpusveil.errors import InstallationError, PackageError, not_a_choice
 from corpusveil.jobs.environment import installed, requirement
+from corpusveil.jobs.java import QUICK
 from corpusveil.jobs.wheel import build_wheel
 
 ENVIRONMENT, SUBMIT, LOGGING = "corpusveil.pex", "submit.py", "log4j2.properties"
@@ -67,7 +68,7 @@ def commands(folder: str) -> dict[str, str]:
     end = f"{folder}/{SUBMIT} privatize … --engine spark"
     return {
         "standalone": f"spark-submit --master spark://HOST:7077 {sent} {python} "
-        f"--driver-java-options -Dlog4j2.configurationFile={folder}/{LOGGING} "
+        f"--driver-java-options '{QUICK} -Dlog4j2.configurationFile={folder}/{LOGGING}' "
         f"--conf spark.pyspark.driver.python={folder}/{ENVIRONMENT} {end}",
         "YARN": f"spark-submit --master yarn --deploy-mode cluster {sent} {python} {end}",
         "Kubernetes": "spark-submit --master k8s://https://HOST:6443 --deploy-mode cluster "

@@ -14,9 +14,12 @@ from typing import Any
 
 from corpusveil.errors import PackageError, UserError
 from corpusveil.jobs.connect import SCHEME, Connect, is_connect, run_by_rows, slices_of
-from corpusveil.jobs.java import ensure_java
+from corpusveil.jobs.java import QUICK, ensure_java
 from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.handshake import SameVersions, refuse_other_python, spark_failure
+
+EXECUTORS = "spark.executor.extraJavaOptions"
+DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.spark_daemon")
 
 
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
@@ -35,10 +38,13 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         return Connect(master).session()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
+    builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false").config(*DAEMON)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
         settings = Path(__file__).with_name("log4j2.properties")
-        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings.as_uri()}")
+        options = f"{QUICK} -Dlog4j2.configurationFile={settings.as_uri()}"
+        builder = builder.config("spark.driver.extraJavaOptions", options)
+    if "PYSPARK_GATEWAY_PORT" in os.environ and not _submitted().contains(EXECUTORS):
+        builder = builder.config(EXECUTORS, QUICK)
     if master is not None:
         builder = builder.master(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
@@ -47,6 +53,14 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
+
+
+def _submitted() -> Any:
+    """Return the settings that ``spark-submit`` was given, and those of the cluster's own files."""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - as SparkSession's builder does; without it they are not read
+    return SparkConf()
 
 
 @contextlib.contextmanager

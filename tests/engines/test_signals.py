@@ -117,7 +117,7 @@ def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path) -> 
     for moment in (0.2, 1.0):
         with running(large, tmp_path, "local-2") as (process, mark):
             above = psutil.Process(process.pid)
-            wait_until(lambda: any("spawn_main" in " ".join(one.cmdline()) for one in above.children()))  # noqa: B023
+            wait_until(lambda: any("forkserver" in " ".join(one.cmdline()) for one in above.children()))  # noqa: B023
             time.sleep(moment)
             os.killpg(process.pid, signal.SIGINT)
             assert process.wait(30) == 130

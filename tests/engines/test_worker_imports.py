@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import socket
+import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +16,11 @@ from typing import Any
 import pytest
 
 from corpusveil.collocations.count import count_corpus
+from corpusveil.jobs import forked
+from corpusveil.jobs.local import Local
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.collocations.corpora import make, write
+from tests.engines import loaded
 from tests.engines.corpora import ROOT, Ground, make_ground, make_release
 
 HEAVY = (
@@ -74,3 +81,57 @@ def test_of_a_release(ground: Ground, tmp_path: Path) -> None:
     engine = Apart(tmp_path)
     privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "out"), engine)
     assert [loaded.intersection(HEAVY) for loaded in engine.loaded] == [set()]
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
+
+
+@linux
+def test_local_workers_are_forked_with_everything_loaded_and_without_pandas() -> None:
+    """And they get the environment of their run, though the process that they are forked from is older."""
+    counts = []
+    for setting in ("0", "1"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(loaded.SETTING, setting)
+            patch.setenv("OMP_NUM_THREADS", "1")
+            patch.setenv("OPENBLAS_NUM_THREADS", "1")
+            engine = Local(2)
+            counts.append(engine.run(loaded.tell, [1, 2]))
+            engine.close()
+    expected = {"ready": 2, "pandas": 0, "forked": 2}
+    assert counts == [{**expected, "setting": 0}, {**expected, "setting": 2}]
+
+
+@linux
+def test_workers_whose_cores_are_parted_otherwise_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenBLAS reads its number of threads once: a worker forked later would keep the first."""
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
+        last = forked.context(2).get_start_method()
+    assert last == "spawn"
+
+
+@linux
+def test_where_the_socket_of_a_fork_server_has_no_room_workers_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/" + "x" * 90)
+    assert forked.context(2).get_start_method() == "spawn"
+
+
+@linux
+def test_the_daemon_of_spark_forks_workers_that_have_loaded_machine_code() -> None:
+    """And says nothing but its port on standard output, where Spark reads it."""
+    daemon = subprocess.Popen(
+        [sys.executable, "-m", "corpusveil.jobs.spark_daemon", "pyspark.worker"],
+        cwd=ROOT, env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "x"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert daemon.stdin
+    assert daemon.stdout
+    try:
+        (port,) = struct.unpack("!i", daemon.stdout.read(4))
+        with socket.create_connection(("127.0.0.1", port)) as asked:
+            (worker,) = struct.unpack("!i", asked.recv(4, socket.MSG_WAITALL))
+            assert "llvmlite" in Path(f"/proc/{worker}/maps").read_text()
+    finally:
+        daemon.stdin.close()
+        daemon.wait(20)

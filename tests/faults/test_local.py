@@ -25,8 +25,14 @@ from tests.faults.crashes import (
 
 
 def workers_of(pid: int) -> list[psutil.Process]:
-    """Return the worker processes of a run: spawned interpreters, less Python's resource tracker."""
-    return [member for member in tree(pid)[1:] if "spawn_main" in " ".join(member.cmdline())]
+    """Return the worker processes of a run: what its fork server has forked, or else spawned interpreters."""
+    found = []
+    for member in tree(pid)[1:]:
+        with contextlib.suppress(psutil.Error):
+            own = " ".join(member.cmdline())
+            if "spawn_main" in own or ("forkserver" in own and own == " ".join((member.parent() or member).cmdline())):
+                found.append(member)
+    return found
 
 
 def test_killed_with_one_process(undisturbed: Undisturbed, tmp_path: Path) -> None:

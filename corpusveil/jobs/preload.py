@@ -1,0 +1,16 @@
+"""What the workers of this machine load, once, in the process that they are forked from.
+
+Importing NumPy, Arrow, numba and this package takes a second of a core, and more where numba has to compile. Nothing
+here starts a thread: OpenBLAS and Arrow start theirs when imported, and see to them after a fork.
+"""
+
+from __future__ import annotations
+
+from corpusveil.collocations import counting_stages
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.transforms import job
+
+JOBS = (counting_stages.CountWords, job.ShardJob)
+"""What workers are mostly asked for."""
+
+Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code

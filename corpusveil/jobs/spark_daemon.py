@@ -1,0 +1,15 @@
+"""Spark's own Python daemon, which forks the workers of an executor, with what all of them need loaded once.
+
+The setting ``spark.python.daemon.module`` names it. Pandas stays with Arrow here: a worker may also run functions of
+the user's.
+"""
+
+from __future__ import annotations
+
+from pyspark import daemon
+from pyspark import worker as worker
+
+from corpusveil.jobs import preload as preload
+
+if __name__ == "__main__":
+    daemon.manager()
