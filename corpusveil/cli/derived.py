@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -85,8 +86,10 @@ def derived(
 
         def called(context: typer.Context, **given: Any) -> None:
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
-            passed = (context.obj or {}).get("passed", [])
-            settings = settings_of(command, explicit, passed)
+            of_process = context.obj or {}
+            settings = settings_of(command, explicit, of_process.get("passed", []))
+            if of_process.get("alone") and settings.value("engine.name") in {None, "local"}:
+                importlib.import_module("corpusveil.jobs.no_pandas")
             if command in USES_DEMO and DEMO in map(settings.value, DEMOS):
                 settings = _with_demo(settings, str(given.get("progress")))
             function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
