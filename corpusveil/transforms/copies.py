@@ -27,7 +27,7 @@ from corpusveil.transforms.shard_notes import Pass, look
 AT_ONCE = 1 << 22
 """The number of documents whose tags are in memory together."""
 COUNTED_BYTES = 4 << 30
-"""For a larger input, copies are counted among a part of the documents only: the same part everywhere."""
+"""Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
 TAGS = ".tags"
 """The ending of files with the tags of a task's documents."""
 _TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])

@@ -86,7 +86,7 @@ def test_a_space_says_that_its_lists_are_in_cells() -> None:
     plain, celled = build_space(vectors), build_space(vectors, cell=40)
     assert plain.digest != celled.digest
     assert celled.info["made"]["cell"] == 40
-    assert "nearer words in another cell are missed" in celled.info["made"]["cell_note"]
+    assert "misses nearer words in other cells" in celled.info["made"]["cell_note"]
     assert "cell" not in plain.info["made"]
     how = {"lists": 1, "seed": 0, "counts": None, "order": None, "union": False, "only": None}
     assert plain.info["call"] == call_of([vectors], **how)

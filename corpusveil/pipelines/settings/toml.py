@@ -27,8 +27,8 @@ _WIDTH = 110
 class Document:
     """The settings of a file, and how they are written there.
 
-    Paths in ``settings`` are absolute: relative paths are relative to the folder of the file, whatever the working
-    folder. ``written`` has the paths as in the file, so that artefacts made from it are recognized.
+    Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
+    ``written`` has them as they stand in the file, by which what was made of it is known again.
     """
 
     file: str

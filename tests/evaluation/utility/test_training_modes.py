@@ -185,7 +185,7 @@ def test_seeds_are_enough_and_paired() -> None:
     for privates, seeds, said in [
         ([task.texts] * 4, None, "at least 5"),
         ([task.texts] * 5, [1, 2], "2 seeds for 5"),
-        ([task.texts] * 5, [1, 1, 2, 3, 4], "a seed of its own"),
+        ([task.texts] * 5, [1, 1, 2, 3, 4], "a different seed"),
         ([task.texts[:-1]] * 5, None, "59 texts"),
     ]:
         with pytest.raises(UserError, match=said):
