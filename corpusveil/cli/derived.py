@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.core import TyperCommand
 
+from corpusveil.cli import signals
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.settings import Settings, rules
@@ -118,6 +120,8 @@ def _is_explicit(context: typer.Context, name: str) -> bool:
 
 def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
     """Return the settings of a call. Raises UserError in the words of its options."""
+    if signals.is_own_process():
+        importlib.import_module("corpusveil.jobs.no_pandas")
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     if command == "privatize":  # where what is missing can be one of two options
