@@ -61,7 +61,8 @@ def run() -> list[Table]:
                 _once([*call, *_on(*WARM)], folder, side)
             alone: tuple[float, ...] = ()
             for engine, workers in ENGINES:
-                rounds = [[_once([*call, *_on(engine, workers)], folder, side) for side in sides] for _ in range(ROUNDS)]
+                whole = [*call, *_on(engine, workers)]
+                rounds = [[_once(whole, folder, side) for side in sides] for _ in range(ROUNDS)]
                 walls, cpus = ([statistics.median(side) for side in figures] for figures in _by_side(rounds))
                 alone = alone or tuple(cpus)
                 beside = (cpus[1], cpus[0] / cpus[1]) if older else ("", "")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.core import TyperCommand
 
+from corpusveil.cli import signals
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.settings import Settings, rules
@@ -121,6 +122,8 @@ def _is_explicit(context: typer.Context, name: str) -> bool:
 
 def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
     """Return the settings of a call. Raises UserError in the words of its options."""
+    if signals.is_own_process():
+        importlib.import_module("corpusveil.jobs.no_pandas")
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     if command == "privatize":  # where the missing option can be either of two

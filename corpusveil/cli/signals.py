@@ -56,6 +56,11 @@ def work_begins() -> None:
     _State.working = True
 
 
+def is_own_process() -> bool:
+    """Say whether this process runs a command and nothing else, rather than a program that calls the command line."""
+    return _State.working
+
+
 def work_ends() -> None:
     """Exit with the status of the signal, if one was received."""
     _State.working = False

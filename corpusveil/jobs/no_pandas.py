@@ -24,9 +24,9 @@ class _Hidden:
 
 
 if "pandas" not in sys.modules:
-    sys.meta_path.insert(0, _Hidden)  # type: ignore[arg-type] - a class with a static method is a finder
+    sys.meta_path.insert(0, _Hidden)
     try:
         pa.array([0]).to_numpy()
         pa.array(np.zeros(0))
     finally:
-        sys.meta_path.remove(_Hidden)  # type: ignore[arg-type]
+        sys.meta_path.remove(_Hidden)

@@ -6,10 +6,11 @@ the user's.
 
 from __future__ import annotations
 
-from pyspark import daemon
-from pyspark import worker as worker
+from pyspark import daemon, worker
 
-from corpusveil.jobs import preload as preload
+from corpusveil.jobs import preload
+
+LOADED = (worker, preload)
 
 if __name__ == "__main__":
     daemon.manager()

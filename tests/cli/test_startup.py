@@ -19,7 +19,7 @@ SLOW = {"asyncio", "multiprocessing", "concurrent", "unittest", "sqlite3", "xml"
 """Of the standard library: tens of milliseconds, and a sign that something was imported that help does not show."""
 SMALL = {
     "corpusveil", "corpusveil.choices", "corpusveil.errors", "corpusveil.cli", "corpusveil.cli.main",
-    "corpusveil.cli.options", "corpusveil.cli.parameters", "corpusveil.collocations",
+    "corpusveil.cli.options", "corpusveil.cli.parameters", "corpusveil.cli.signals", "corpusveil.collocations",
     "corpusveil.collocations.training_defaults", "corpusveil.evaluation", "corpusveil.evaluation.defaults",
     "corpusveil.jobs", "corpusveil.jobs.beam_runners", "corpusveil.jobs.definitions", "corpusveil.jobs.registry",
     "corpusveil.storage", "corpusveil.storage.formats", "corpusveil.text",

@@ -123,7 +123,8 @@ def test_the_daemon_of_spark_forks_workers_that_have_loaded_machine_code() -> No
     """And says nothing but its port on standard output, where Spark reads it."""
     daemon = subprocess.Popen(
         [sys.executable, "-m", "corpusveil.jobs.spark_daemon", "pyspark.worker"],
-        cwd=ROOT, env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "x"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        cwd=ROOT, env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "x"},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     assert daemon.stdin
     assert daemon.stdout
