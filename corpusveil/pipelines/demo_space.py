@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import os
 import shutil
@@ -16,6 +17,7 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.ownership import refuse_others
 from corpusveil.pipelines import collocations, model, space
 from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.toml import DEMO, Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.storage import home
@@ -23,8 +25,8 @@ from corpusveil.storage import home
 if TYPE_CHECKING:
     from corpusveil.spaces import Space
 
-NAME = "demo"
-"""What stands for their addresses on the command line."""
+NAME = DEMO
+"""What stands for their addresses on the command line and in a file."""
 RECIPE = "2"
 """Goes up when another space or model would be made; earlier ones stay in the cache under their own number."""
 MADE_OF = "bundled text (once, up to a minute)"
@@ -67,12 +69,17 @@ def is_demo(url: str | None) -> bool:
     return url == NAME and not os.path.exists(NAME)
 
 
-def located(settings: Settings, watch: Watch) -> Settings:
+def located_document(document: Document, watch: Watch) -> Document:
+    """Return a document whose space and model are folders: its paths are whole, so ``demo`` can be nothing else."""
+    return dataclasses.replace(document, settings=located(document.settings, watch, lambda path: path == NAME))
+
+
+def located(settings: Settings, watch: Watch, is_named: Callable[[str | None], bool] = is_demo) -> Settings:
     """Return settings whose space and model are folders, where they are called ``demo``."""
     models = ("model.path", "denoise.model", "budget.model")
     for place, path in (("space.path", space_path), *((one, model_path) for one in models)):
         section, _, key = place.partition(".")
-        if is_demo(settings.value(place)):
+        if is_named(settings.value(place)):
             settings = settings.changed(**{section: {key: path(watch)}})
     return settings
 
