@@ -97,7 +97,8 @@ class TestTheDemoSpace:
         file = folder / "release.toml"
         file.write_text(
             '[corpus]\ninput = ["notes.txt"]\n[space]\npath = "demo"\n[mechanism]\nname = "ring-geometric"\n[budget]\n'
-            'epsilon = 1\n[key]\npath = "release.key"\n[output]\npath = "out"\n[denoise]\npath = "read"\nmodel = "demo"\n'
+            'epsilon = 1\n[key]\npath = "release.key"\n[output]\npath = "out"\n'
+            '[denoise]\npath = "read"\nmodel = "demo"\n'
         )
         assert run(["run", str(file)]) == 0
         assert (
