@@ -35,9 +35,9 @@ MADE_OF = "bundled text (once, up to a minute)"
 def demo_space() -> Space:
     """Return a space of 14,424 words of news and encyclopedia articles that gensim ships.
 
-    The first call makes it (20 s, or a minute where loops are compiled for the first time) and keeps it in the user's
-    cache folder; later calls open it. It has 50 dimensions, public counts and one balanced list, so every mechanism
-    works on it. It is small: for work that counts, build a space of more text, or of published vectors.
+    The first call makes it (10 s, or half a minute where loops are compiled for the first time) and keeps it in the
+    user's cache folder; later calls open it. It has 50 dimensions, public counts and one balanced list, so every
+    mechanism works on it. It is small: for work that counts, build a space of more text, or of published vectors.
 
     Raises UserError where other users may write to the cache folder.
     """

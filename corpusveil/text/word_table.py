@@ -152,7 +152,7 @@ def _fill(keys: Any, key_offsets: Any, heads: Any, exact: Any, slots: Any, only_
 
 
 @compiled
-def _lower_all(words: Any, offsets: Any, lower: Any, kinds: Any, out: Any, out_offsets: Any, exact: Any) -> int:
+def _lower_all(words: Any, offsets: Any, lower: Any, kinds: Any, out: Any, out_offsets: Any, exact: Any) -> Any:
     at = np.int64(0)
     for word in range(offsets.size - 1):
         start, end = offsets[word], offsets[word + 1]
