@@ -151,7 +151,7 @@ def settings_of(folder: Path, public: list[str], inputs: list[str]) -> Settings:
             "input": public, "counts": at["counts"], "table": at["collocations"], "tokens": at["tokens"],
             "min_count": 3,
         },
-        "embeddings": {"vectors": at["vectors"], "dimensions": 100, "min_count": 3, "epochs": 8, "sg": 1},
+        "embeddings": {"vectors": at["vectors"], "dimensions": 100, "min_count": 3, "epochs": 5, "alpha": 0.15},
         "model": {"path": at["model"]},
         "space": {"path": at["space"]},
         "corpus": {"input": inputs},

@@ -95,6 +95,11 @@ def _told(text: str, *, show: bool) -> None:
         raise typer.Exit
 
 
+REMEDIES = {
+    "space": "Try it with --space demo, a small space of bundled text; 'corpusveil space' builds your own.",
+    "mechanism": "--mechanism ring-geometric suits most corpora; 'corpusveil mechanisms' compares all.",
+}
+"""What helps where an option is missing that a new user cannot know."""
 VERSION = f"corpusveil {corpusveil.__version__}"
 SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")
 
@@ -168,6 +173,9 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
     show = getattr(error, "show", None)
     if show is not None:  # a usage error of the command line
         show()
+        missing = type(error).__name__ == "MissingParameter" and getattr(error, "param", None)
+        if missing and missing.name in REMEDIES:
+            print(REMEDIES[missing.name], file=sys.stderr)
         return 2
     if debug:
         traceback.print_exc()

@@ -7,19 +7,21 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
@@ -185,24 +187,36 @@ def _silent(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[
         yield
 
 
+class _TwoLines(Progress):
+    """A bar with a line of text below it, which a terminal of 80 columns shows whole."""
+
+    second = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yield the bar, and the line once there is one."""
+        yield from super().get_renderables()
+        if self.second:
+            yield Text(self.second)
+
+
 @contextlib.contextmanager
 def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
     columns = (
         TextColumn("privatizing"),
-        BarColumn(),
+        BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("shards"),
-        TextColumn("{task.fields[more]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        line = bar.add_task("", total=len(tasks), more="")
+    with _TwoLines(*columns, console=Console(stderr=True)) as bar:
+        line = bar.add_task("", total=len(tasks))
 
         def show(state: State) -> None:
             more = ", ".join([f"{state.rate / 1e6:.2f} M tokens/s", *state.shares()])
             more += f", {state.failed} failed" if state.failed else ""
-            bar.update(line, completed=state.done, total=state.shards, more=more)
+            bar.second = more
+            bar.update(line, completed=state.done, total=state.shards)
 
         with _polled(records, tasks, run, show, POLL_SECONDS):
             yield
@@ -274,6 +288,11 @@ class Shown(Watch):
             return contextlib.nullcontext()
         return _spinning(what) if self.how == "bar" else _said(what)
 
+    def measured(self, what: str) -> contextlib.AbstractContextManager[Callable[[str, float], None] | None]:
+        if self.how == "none":
+            return contextlib.nullcontext()
+        return _measured_bar(what) if self.how == "bar" else _measured_lines(what)
+
     @property
     def stage(self) -> StageWatch | None:
         return stage_watcher(self.how)
@@ -308,6 +327,28 @@ def _spinning(what: str) -> Iterator[None]:
     with Progress(SpinnerColumn(), named, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
         bar.add_task(what, total=None)
         yield
+
+
+@contextlib.contextmanager
+def _measured_bar(what: str) -> Iterator[Callable[[str, float], None]]:
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        line = bar.add_task(what, total=None)
+        yield lambda step, share: bar.update(line, description=f"{what}: {step}", total=1.0, completed=share)
+
+
+@contextlib.contextmanager
+def _measured_lines(what: str) -> Iterator[Callable[[str, float], None]]:
+    print(what, file=sys.stderr, flush=True)
+    last = time.monotonic()
+
+    def show(step: str, share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_SECONDS:
+            last = time.monotonic()
+            print(f"{what}: {step}, {share:.0%}", file=sys.stderr, flush=True)
+
+    yield show
 
 
 @contextlib.contextmanager

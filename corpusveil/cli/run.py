@@ -32,6 +32,7 @@ def run_file(
     Example: corpusveil run release.toml
     """
     from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.demo_space import located_document
     from corpusveil.pipelines.run import run
     from corpusveil.pipelines.settings import toml
     from corpusveil.pipelines.settings.schema import text
@@ -48,7 +49,8 @@ def run_file(
     if print_config:
         print(toml.written(document), end="")
         return
-    run(document, Shown(progress), only=only)
+    watch = Shown(progress)
+    run(located_document(document, watch), watch, only=only)
 
 
 def _init(file: str) -> None:
@@ -84,6 +86,7 @@ def plan_file(
     Example: corpusveil plan release.toml
     """
     from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.demo_space import located_document
     from corpusveil.pipelines.plan import plan
     from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.released import spends_of
@@ -94,4 +97,4 @@ def plan_file(
     document = read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
-    plan(document.settings, Shown("none"), duplicates=duplicates)
+    plan(located_document(document, Shown("none")).settings, Shown("none"), duplicates=duplicates)

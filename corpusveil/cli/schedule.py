@@ -50,6 +50,7 @@ def schedule(
     """
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines import scheduled
+    from corpusveil.pipelines.demo_space import located_document
     from corpusveil.pipelines.settings.toml import read
 
     document = read(file)
@@ -64,8 +65,10 @@ def schedule(
     if status:
         for line in scheduled.status(document):
             print(line)
-    elif outcome := scheduled.start(document, Shown(progress)):
-        raise typer.Exit(outcome)
+    else:
+        watch = Shown(progress)
+        if outcome := scheduled.start(located_document(document, watch), watch):
+            raise typer.Exit(outcome)
 
 
 def _write(document: Document, kind: str, to: str, at: str, image: str | None, claim: str | None) -> None:
@@ -107,8 +110,10 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
 
     The key is mounted from a secret, whatever its path.
     """
+    from corpusveil.pipelines.settings.toml import DEMO
+
     for key, path in document.paths():
-        if key == "key.path" or path.startswith("/") or "://" in path:
+        if key == "key.path" or path.startswith("/") or "://" in path or document.settings.value(key) == DEMO:
             continue
         if claim is None:
             advice = "use a URL, an absolute path of a volume, or with --claim the volume that holds this folder"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import os
 import shutil
@@ -16,6 +17,7 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.ownership import refuse_others
 from corpusveil.pipelines import collocations, model, space
 from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.toml import DEMO, Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.storage import home
@@ -23,9 +25,9 @@ from corpusveil.storage import home
 if TYPE_CHECKING:
     from corpusveil.spaces import Space
 
-NAME = "demo"
-"""What stands for their addresses on the command line."""
-RECIPE = "1"
+NAME = DEMO
+"""What stands for their addresses on the command line and in a file."""
+RECIPE = "2"
 """Goes up when another space or model would be made; earlier ones stay in the cache under their own number."""
 MADE_OF = "bundled text (once, up to a minute)"
 
@@ -33,9 +35,9 @@ MADE_OF = "bundled text (once, up to a minute)"
 def demo_space() -> Space:
     """Return a space of 14,424 words of news and encyclopedia articles that gensim ships.
 
-    The first call makes it (20 s, or a minute where loops are compiled for the first time) and keeps it in the user's
-    cache folder; later calls open it. It has 50 dimensions, public counts and one balanced list, so every mechanism
-    works on it. It is small: for work that counts, build a space of more text, or of published vectors.
+    The first call makes it (10 s, or half a minute where loops are compiled for the first time) and keeps it in the
+    user's cache folder; later calls open it. It has 50 dimensions, public counts and one balanced list, so every
+    mechanism works on it. It is small: for work that counts, build a space of more text, or of published vectors.
 
     Raises UserError where other users may write to the cache folder.
     """
@@ -67,12 +69,17 @@ def is_demo(url: str | None) -> bool:
     return url == NAME and not os.path.exists(NAME)
 
 
-def located(settings: Settings, watch: Watch) -> Settings:
+def located_document(document: Document, watch: Watch) -> Document:
+    """Return a document whose space and model are folders: its paths are whole, so ``demo`` can be nothing else."""
+    return dataclasses.replace(document, settings=located(document.settings, watch, lambda path: path == NAME))
+
+
+def located(settings: Settings, watch: Watch, is_named: Callable[[str | None], bool] = is_demo) -> Settings:
     """Return settings whose space and model are folders, where they are called ``demo``."""
     models = ("model.path", "denoise.model", "budget.model")
     for place, path in (("space.path", space_path), *((one, model_path) for one in models)):
         section, _, key = place.partition(".")
-        if is_demo(settings.value(place)):
+        if is_named(settings.value(place)):
             settings = settings.changed(**{section: {key: path(watch)}})
     return settings
 
@@ -119,7 +126,7 @@ def _settings(scratch: Path, longest: int) -> Settings:
             "input": [str(corpus)], "counts": at["counts"], "tokens": at["tokens"], "tokenizer": "word",
             "max_n": longest, "min_count": 2,
         },
-        "embeddings": {"vectors": at["vectors"], "dimensions": 50, "min_count": 3, "epochs": 6, "sg": 1},
+        "embeddings": {"vectors": at["vectors"], "dimensions": 50, "min_count": 3, "epochs": 4, "alpha": 0.15},
         "space": {"path": at["space"], "counts": at["counts"]},
         "model": {"path": at["model"]},
     })  # fmt: skip

@@ -14,6 +14,7 @@ from corpusveil.spaces.importance import read_importance, scaled
 from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.spaces.space import is_made
 from corpusveil.spaces.vocabulary import parts, read_words
+from corpusveil.spaces.watching import shown
 from corpusveil.storage import files, lease
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def build(settings: Settings, watch: Watch) -> Space:
                     f"{size:,} words: an exact order takes time that grows with the square of their number; a cell of "
                     "250000 orders them in parts, at a loss that docs/spaces.md states"
                 )
-            with watch.working(f"ordering {size:,} words (time grows with their square)"):
+            with watch.measured(f"ordering {size:,} words") as show, shown(show):
                 built = build_space(read, **how, numbers=numbers)
             built = built.save(output)
         files.sweep(output)

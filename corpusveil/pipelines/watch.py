@@ -27,6 +27,10 @@ class Watch:
         """Show that work of unknown length is going on."""
         return contextlib.nullcontext()
 
+    def measured(self, what: str) -> AbstractContextManager[Callable[[str, float], None] | None]:  # noqa: ARG002
+        """Show something that goes in steps: yields what takes a step's name and the share of it that is done."""
+        return contextlib.nullcontext()
+
     @property
     def stage(self) -> Callable[[str, str, int], AbstractContextManager[Any]] | None:
         """Return the display of a stage: its name, the folder of its records, and their final number."""

@@ -29,6 +29,7 @@ from corpusveil.spaces.nominations import (
     squared_distance,
 )
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
+from corpusveil.spaces.watching import reached, shown
 
 NOMINEES = 64
 # A word whose nominees are all used needs a full scan of the words left, which are copied together whenever they are
@@ -83,6 +84,7 @@ def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improv
     for order, start in zip(orders, starts, strict=True):
         tour = parts.tour(int(group[start]))
         if neighbored:
+            reached("improving the list", 0.0)
             tour = improve(whole, tour, parts.near)
         rank = np.empty(len(ids), np.int64)
         rank[tour] = np.arange(len(ids))
@@ -127,7 +129,11 @@ class Parts:
         done: list[Int64] = []
         while True:
             left.remove(number)
-            done.append(self._through(number, start))
+            if len(self.cells) == 1:
+                return self._through(number, start).astype(np.int32)
+            reached("cells", len(done) / len(self.cells))
+            with shown(None):
+                done.append(self._through(number, start))
             if not left:
                 return np.concatenate(done).astype(np.int32)
             last = int(self.ids[done[-1][-1]])
@@ -207,6 +213,7 @@ def _tour(points: Points, nominations: Nominations, start: int) -> tuple[Int32, 
     while True:
         at, word = _walk(vectors, rows, floors, points.scale, used, order, at, word)
         left = len(order) - at
+        reached("going from word to word", at / len(order))
         if not left:
             return order, scans
         if left <= SHRUNK * len(pool.ids):

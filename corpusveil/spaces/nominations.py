@@ -43,6 +43,7 @@ from numba import njit
 from corpusveil.spaces import byte_products
 from corpusveil.spaces.byte_products import TOGETHER, Float32, Int8, Int32, Int64, enter, offer_pair, settle
 from corpusveil.spaces.byte_products import bounds as byte_bounds
+from corpusveil.spaces.watching import reached
 
 Bool = npt.NDArray[np.bool_]
 Float64 = npt.NDArray[np.float64]
@@ -202,12 +203,19 @@ def nominate_by_bytes(points: Points, k: int) -> Nominations:
     kept: tuple[Any, ...] = buffers.arrays
     offer: Callable[..., None] = offer_pair
     with ThreadPoolExecutor(_threads()) as pool:
-        for pairs in rounds(len(blocks)):
+        for number, pairs in enumerate(rounds(len(blocks))):
+            _compared(points, number / len(blocks))
             waiting = [pool.submit(offer, *words, blocks[left], blocks[right], PAIRED, *kept) for left, right in pairs]
             for pair in waiting:
                 pair.result()
         _in_slices(pool, len(points.ids), settle, *buffers.arrays, buffers.k)
     return buffers.nominations(rounded.weights, rounded.share)
+
+
+def _compared(points: Points, share: float) -> None:
+    """Say how many of all products are done; nothing of those of the points that a tour has left."""
+    if len(points.ids) == len(points.vectors):
+        reached("comparing words", share)
 
 
 def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
@@ -234,6 +242,7 @@ def nominate_by_floats(points: Points, k: int) -> Nominations:
     with ThreadPoolExecutor(_threads()) as pool:
         for top in range(0, n, TILE):
             strip = slice(top, top + TILE)
+            _compared(points, 1 - (1 - top / n) ** 2)
             left = whole[strip]
             for first in range(top, n, TILE):
                 others = slice(first, first + TILE)

@@ -134,9 +134,10 @@ def _choose(
 ) -> None:
     for row in range(len(near)):
         used = np.int64(0)
-        for other in nominees[row]:
+        for nominee in nominees[row]:
+            other = np.int64(nominee)
             if other != row:
-                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, np.int64(other)))
+                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, other))
         unsure[row] = used < near.shape[1] or not squares[row, -1] * scale < floors[row]
 
 

@@ -89,7 +89,10 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int
     for column in columns.named:
         if header.count(column) != 1:
             several = "several columns" if column in header else "no column"
-            raise ColumnError(f"{name}: the first line names {several} {column!r}; give the right name.")
+            raise ColumnError(
+                f"{name}: the first line names {several} {column!r}; give the right name "
+                "(--text names the text column)."
+            )
     return {column: header.index(column) for column in columns.named}
 
 

@@ -29,7 +29,7 @@ def _value(row: Any, column: str) -> Any:
     try:
         return row[column]
     except KeyError:
-        raise _BadValueError(f"has no column {column!r}; give the right name.") from None
+        raise _BadValueError(f"has no column {column!r}; give the right name (--text names the text column).") from None
     except (TypeError, IndexError):
         raise _BadValueError("not a JSON object; write an object on each line.") from None
 

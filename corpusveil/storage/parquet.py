@@ -130,7 +130,7 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
     for column in columns.named:
         if schema.names.count(column) != 1:
             there = "are several columns" if column in schema.names else "is no column"
-            raise ColumnError(f"{name}: there {there} {column!r}; give the right name.")
+            raise ColumnError(f"{name}: there {there} {column!r}; give the right name (--text names the text column).")
     text = schema.field(columns.text).type
     if not _is_text(text):
         raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")

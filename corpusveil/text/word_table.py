@@ -152,8 +152,8 @@ def _fill(keys: Any, key_offsets: Any, heads: Any, exact: Any, slots: Any, only_
 
 
 @compiled
-def _lower_all(words: Any, offsets: Any, lower: Any, kinds: Any, out: Any, out_offsets: Any, exact: Any) -> int:
-    at = 0
+def _lower_all(words: Any, offsets: Any, lower: Any, kinds: Any, out: Any, out_offsets: Any, exact: Any) -> Any:
+    at = np.int64(0)
     for word in range(offsets.size - 1):
         start, end = offsets[word], offsets[word + 1]
         out_offsets[word] = at

@@ -46,12 +46,12 @@ FAINT = 1e-2
 """Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""
 
 
-@compiled
+@called
 def _candidates(
-    released: Any, rows: Any, words: Any, emissions: Any, unknown: Any, rho: float, said: Any, w: Any
+    released: Any, rows: Any, size: int, words: Any, emissions: Any, unknown: Any, rho: float, said: Any, w: Any
 ) -> None:
-    """Fill in the candidates of each place, 1 to n."""
-    for t in range(1, released.size + 1):
+    """Fill in the candidates of each place, 1 to ``size``."""
+    for t in range(1, size + 1):
         row = rows[t - 1]
         n = 0
         if row < 0:
@@ -207,7 +207,7 @@ def _choose(size: int, least: float, w: Any) -> None:
     w.place[0, 0] = 0
 
 
-@compiled
+@called
 def _between(t: int, said: Any, arrays: Any, w: Any) -> None:
     """Fill in p(w | v) between the candidates that remain, the bigrams' entries, and what states are as contexts."""
     for v in range(w.kept[t - 1]):
@@ -354,56 +354,47 @@ def _back(t: int, now: int, whole: bool, w: Any) -> None:
 
 
 @compiled
-def search(
-    released: Any, rows: Any, words: Any, emissions: Any, unknown: Any, rho: float, least: float,
-    whole: bool, said: Any, arrays: Any, w: Any, out: Any,
-) -> None:  # fmt: skip
-    """Write what a run of at most ``LONGEST`` released words most likely came from, int32 [n].
-
-    ``rows`` int64 [n] says which row of ``words`` int32 [R, K] (-1: no more) and ``emissions`` float64 [R, K], the law,
-    belongs to each; -1: the word stands as it is. ``unknown`` float64 [V] is the law of a word drawn for one outside
-    the vocabulary, and ``rho`` how often that is. A candidate whose share in the first pass is below ``least`` of the
-    best does not remain. ``whole`` asks for the likeliest sentence, else words are the likeliest one by one.
-
-    A place that is most likely of an unknown word gets the likeliest known one: no other guess can be right.
-    """
-    size = released.size
-    _candidates(released, rows, words, emissions, unknown, rho, said, w)
-    _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
-    _choose(size, least, w)
-    _trigrams(size, whole, said, arrays, w)
-    now = np.int64(0)
-    for v in range(w.kept[size - 1]):
-        for k in range(w.kept[size]):
-            w.after[now, v, k] = 1.0
-    for t in range(size, 0, -1):
-        best = -1.0
-        found = released[t - 1]
-        for k in range(w.kept[t]):
-            word = w.words[t, w.chosen[t, k]]
-            if word < 0:
-                continue
-            share = 0.0
-            for v in range(w.kept[t - 1]):
-                value = w.states[t, v, k] * w.after[now, v, k]
-                share = max(share, value) if whole else share + value
-            if share > best:
-                best = share
-                found = word
-        out[t - 1] = found
-        if t > 1:
-            _back(t, now, whole, w)
-            now = 1 - now
-
-
-@compiled
 def search_runs(
     released: Any, rows: Any, offsets: Any, words: Any, emissions: Any, unknown: Any, rho: float, least: float,
     whole: bool, said: Any, arrays: Any, w: Any, out: Any,
 ) -> None:  # fmt: skip
-    """Search all runs, ``offsets`` int64 [R + 1]; see ``search``."""
+    """Write what runs of released words most likely came from, int32 [n].
+
+    ``offsets`` int64 [R + 1] says where runs begin and end; each has at most ``LONGEST`` words. ``rows`` int64 [n] says
+    which row of ``words`` int32 [., K] (-1: no more) and ``emissions`` float64 [., K], the law, belongs to each word;
+    -1: the word stands as it is. ``unknown`` float64 [V] is the law of a word drawn for one outside the vocabulary, and
+    ``rho`` how often that is. A candidate whose share in the first pass is below ``least`` of the best does not remain.
+    ``whole`` asks for the likeliest sentence, else words are the likeliest one by one.
+
+    A place that is most likely of an unknown word gets the likeliest known one: no other guess can be right.
+
+    The body of the loop is no function of its own: that would be compiled twice, which takes a second.
+    """
     for run in range(offsets.size - 1):
-        a, b = offsets[run], offsets[run + 1]
-        search(
-            released[a:b], rows[a:b], words, emissions, unknown, rho, least, whole, said, arrays, w, out[a:b]
-        )  # fmt: skip
+        first, size = offsets[run], offsets[run + 1] - offsets[run]
+        _candidates(released[first:], rows[first:], size, words, emissions, unknown, rho, said, w)
+        _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
+        _choose(size, least, w)
+        _trigrams(size, whole, said, arrays, w)
+        now = np.int64(0)
+        for v in range(w.kept[size - 1]):
+            for k in range(w.kept[size]):
+                w.after[now, v, k] = 1.0
+        for t in range(size, 0, -1):
+            best = -1.0
+            found = released[first + t - 1]
+            for k in range(w.kept[t]):
+                word = w.words[t, w.chosen[t, k]]
+                if word < 0:
+                    continue
+                share = 0.0
+                for v in range(w.kept[t - 1]):
+                    value = w.states[t, v, k] * w.after[now, v, k]
+                    share = max(share, value) if whole else share + value
+                if share > best:
+                    best = share
+                    found = word
+            out[first + t - 1] = found
+            if t > 1:
+                _back(t, now, whole, w)
+                now = 1 - now

@@ -103,6 +103,18 @@ class TestHelp:
         assert run(["--version"]) == 0
         assert capsys.readouterr().out == f"corpusveil {corpusveil.__version__}\n"
 
+    @pytest.mark.parametrize(
+        ("missing", "remedy"), [("--space", "--space demo"), ("--mechanism", "--mechanism ring-geometric")]
+    )
+    def test_an_option_that_a_new_user_cannot_know_comes_with_a_value(
+        self, missing: str, remedy: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        given = ["--space", "s"] if missing == "--mechanism" else []
+        assert run(["privatize", "in", *given]) == 2
+        told = capsys.readouterr().err
+        assert f"Missing option '{missing}'" in told
+        assert remedy in told
+
     def test_the_command_line_is_parted_at_two_dashes(self) -> None:
         assert split_arguments(["a", "--debug", "--", "--x", "--debug"]) == (["a"], ["--x", "--debug"], True)
         assert split_arguments(["a"]) == (["a"], [], False)

@@ -100,6 +100,17 @@ class TestProgress:
         assert ("reading {E}[bold].txt" in said) == (how != "none")
         assert ("ordering 20 words" in said) == (how != "none")
 
+    def test_steps_of_an_order_are_shown_with_their_shares(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A bar of its own for each step; shares rise to the end, and nothing is shown after it."""
+        monkeypatch.setattr("corpusveil.cli.progress.LINE_SECONDS", 0.0)
+        file = vectors(tmp_path, 0, WORDS[:50])
+        assert run(["space", "--vectors", file, "--output", str(tmp_path / "space"), "--progress", "lines"]) == 0
+        said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ordering 50 words: ")]
+        assert said[0] == "ordering 50 words: comparing words, 0%"
+        assert said[-1] == "ordering 50 words: going from word to word, 100%"
+
     def test_lines_go_on_while_the_work_does(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -15,7 +15,7 @@ from corpusveil.evaluation.attacks.context_attack import released_words, sentenc
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.spaces import Space, Vectors
 from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
-from corpusveil.transforms.lattice import search
+from corpusveil.transforms.lattice import search_runs
 from corpusveil.transforms.lattice_room import room
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
 
@@ -80,9 +80,10 @@ def searched(
     given = np.array(released, np.int32)
     rows = found.rows(epsilon, given)
     out = np.empty_like(given)
-    search(
-        given, rows, found.words, found.emissions, shares, rho, options.get("least", 0.0), options.get("whole", False),
-        spoken_of(space, model, shares), model.arrays, room(count, options.get("width", count + 1)), out,
+    search_runs(
+        given, rows, np.array([0, given.size]), found.words, found.emissions, shares, rho, options.get("least", 0.0),
+        options.get("whole", False), spoken_of(space, model, shares), model.arrays,
+        room(count, options.get("width", count + 1)), out,
     )  # fmt: skip
     return out.tolist()
 
@@ -159,9 +160,9 @@ def test_words_in_the_clear_are_context_and_stay(model: LanguageModel) -> None:
         outs = []
         for known in (-1, rows[0]):
             out = np.empty_like(released)
-            search(
-                released, np.array([known, rows[1]]), found.words, found.emissions, shares, 0.0, 0.0, False,
-                spoken_of(space, model, shares), model.arrays, room(SIZE, SIZE), out,
+            search_runs(
+                released, np.array([known, rows[1]]), np.array([0, 2]), found.words, found.emissions, shares, 0.0, 0.0,
+                False, spoken_of(space, model, shares), model.arrays, room(SIZE, SIZE), out,
             )  # fmt: skip
             outs.append(out)
         assert outs[0][0] == beside

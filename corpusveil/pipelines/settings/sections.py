@@ -123,8 +123,8 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL that 'space' writes and 'privatize' reads. On the command line, 'demo' is a "
-        "small space of bundled text.", path=True,
+        "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space "
+        "of bundled text.", path=True,
         commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
         needed=("space", "privatize", "denoise"), metavar="URL",
         group="Where")

@@ -21,6 +21,8 @@ SCHEMA = "corpusveil.schema.json"
 """The name of the schema beside a written file, which editors use for completion."""
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _WIDTH = 110
+DEMO, DEMOS = "demo", ("space.path", "denoise.model", "budget.model")
+"""The name of the bundled space and model, and the keys of a file that take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Document:
     """The settings of a file, and how they are written there.
 
     Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
+    ``demo`` stays where it names what the demo makes (``demo_space.py``).
     ``written`` has them as they stand in the file, by which what was made of it is known again.
     """
 
@@ -122,10 +125,19 @@ def located(settings: Settings, folder: str) -> Settings:
     sections: dict[str, dict[str, Any]] = {}
     for one in _places():
         value = settings.value(one.place)
-        if value:
+        if value and not _is_demo(settings, one.place, folder):
             found = [whole(path) for path in value] if isinstance(value, list) else whole(value)
             sections.setdefault(one.name, {})[one.key] = found
     return settings.changed(**sections)
+
+
+def _is_demo(settings: Settings, place: str, folder: str) -> bool:
+    """Say whether a key names the demo's space or model, and neither a folder beside the file nor what it makes."""
+    if settings.value(place) != DEMO or place not in DEMOS or os.path.exists(os.path.join(folder, DEMO)):
+        return False
+    if place == "space.path":
+        return settings.embeddings is None and not settings.value("space.vectors")
+    return settings.model is None
 
 
 def written(document: Document) -> str:
