@@ -1,4 +1,4 @@
-"""Eight and sixteen bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
+"""Sixteen and 64 bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
 
 None of them looks at the size of the array: the caller knows that so many bytes are there. Only under
 ``NUMBA_BOUNDSCHECK=1``, as numba's own loops do, they raise `IndexError` instead (tests/text/test_bounds.py).
@@ -14,11 +14,11 @@ from llvmlite import ir
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-WIDTH = 16
-"""The most bytes that one of these reads or writes."""
+WIDTH, SPAN = 16, 64
+"""The bytes that most of these read or write, and those that the others read."""
 
 _BYTE, _EIGHT = ir.IntType(8), ir.IntType(64)
-_VECTOR = ir.VectorType(_BYTE, WIDTH)
+_VECTOR, _LONG = ir.VectorType(_BYTE, WIDTH), ir.VectorType(_BYTE, SPAN)
 
 
 def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any:
@@ -26,26 +26,88 @@ def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any
     array, at = where
     view = context.make_array(kind)(context, builder, array)
     if config.BOUNDSCHECK and width is not _BYTE:  # a prefetch may point anywhere
-        size = width.count if width is _VECTOR else width.width // 8
-        last = builder.sub(view.nitems, ir.Constant(view.nitems.type, size))
+        last = builder.sub(view.nitems, ir.Constant(view.nitems.type, width.count))
         outside = builder.or_(builder.icmp_signed("<", at, ir.Constant(at.type, 0)), builder.icmp_signed(">", at, last))
         with builder.if_then(outside, likely=False):
             context.call_conv.return_user_exc(builder, IndexError, ("outside of the array",))
     return builder.bitcast(builder.gep(view.data, [at], inbounds=True), width.as_pointer())
 
 
-def _filled(byte: int) -> Any:
-    return ir.Constant(_VECTOR, [byte] * WIDTH)
+def _filled(byte: int, width: Any = _VECTOR) -> Any:
+    return ir.Constant(width, [byte] * width.count)
+
+
+def _within(builder: Any, found: Any, first: int, many: int) -> Any:
+    """Say of each byte whether it is one of so many from ``first`` on."""
+    width = found.type
+    return builder.icmp_unsigned("<", builder.sub(found, _filled(first, width)), _filled(many, width))
+
+
+def _is_plain(builder: Any, found: Any) -> Any:
+    """Say of each byte whether it is an ASCII letter or digit."""
+    letter = _within(builder, builder.or_(found, _filled(0x20, found.type)), 0x61, 26)
+    return builder.or_(letter, _within(builder, found, 0x30, 10))
 
 
 @intrinsic
-def load_eight(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001 - numba types by it
-    """Return ``array[at:at + 8]`` of a uint8 array as one uint64, the first byte lowest."""
+def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG001 - numba types by it
+    """Return the bytes ``array[at:at + min(size, 16)]`` of a uint8 array as two uint64, the first byte lowest.
+
+    Capitals of ASCII are made small, and zeros stand behind. All sixteen bytes are read.
+    """
+    made = nt.UniTuple(nt.uint64, 2)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_place(context, builder, signature.args[0], arguments, _EIGHT), align=1)
+        array, at, size = arguments
+        found = builder.load(_place(context, builder, signature.args[0], (array, at), _VECTOR), align=1)
+        most = ir.Constant(size.type, WIDTH)
+        size = builder.trunc(builder.select(builder.icmp_signed("<", size, most), size, most), _BYTE)
+        number = ir.IntType(32)
+        empty = ir.Constant(_VECTOR, ir.Undefined)
+        sizes = builder.insert_element(empty, size, ir.Constant(number, 0))
+        sizes = builder.shuffle_vector(sizes, empty, ir.Constant(ir.VectorType(number, WIDTH), [0] * WIDTH))
+        inside = builder.icmp_unsigned("<", ir.Constant(_VECTOR, list(range(WIDTH))), sizes)
+        found = builder.select(inside, found, _filled(0))
+        small = builder.or_(found, _filled(0x20))
+        found = builder.select(_within(builder, found, 0x41, 26), small, found)
+        halves = builder.bitcast(found, ir.VectorType(_EIGHT, 2))
+        pair = [builder.extract_element(halves, ir.Constant(number, half)) for half in (0, 1)]
+        return context.make_tuple(builder, made, pair)
+
+    return made(array, nt.int64, nt.int64), generate
+
+
+@intrinsic
+def blank_bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+    """Return which of the bytes ``array[at:at + 64]`` are white space of ASCII; uint64, the first byte's bit lowest."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
+        blank = builder.icmp_unsigned("==", found, _filled(0x20, _LONG))
+        return builder.bitcast(builder.or_(blank, _within(builder, found, 0x09, 5)), _EIGHT)
 
     return nt.uint64(array, nt.int64), generate
+
+
+@intrinsic
+def plain_bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+    """Return which of the bytes ``array[at:at + 64]`` are ASCII letters or digits; uint64, as ``blank_bits``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
+        return builder.bitcast(_is_plain(builder, found), _EIGHT)
+
+    return nt.uint64(array, nt.int64), generate
+
+
+@intrinsic
+def zeros_below(_: Any, bits: Any) -> Any:  # noqa: ARG001
+    """Return how many zeros stand below the lowest bit that is set of a uint64, 64 where none is."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return nt.int64(nt.uint64), generate
 
 
 @intrinsic
@@ -81,20 +143,6 @@ def _before(builder: Any, wanted: Any) -> Any:
     others = builder.zext(builder.not_(builder.bitcast(wanted, ir.IntType(WIDTH))), _EIGHT)
     stop = builder.or_(others, ir.Constant(_EIGHT, 1 << WIDTH))
     return builder.cttz(stop, ir.Constant(ir.IntType(1), 1))
-
-
-@intrinsic
-def plain_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return how many of the bytes ``array[at:at + 16]`` come before the first that is no ASCII letter or digit."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
-        letter = builder.sub(builder.or_(found, _filled(0x20)), _filled(0x61))
-        digit = builder.sub(found, _filled(0x30))
-        is_letter = builder.icmp_unsigned("<", letter, _filled(26))
-        return _before(builder, builder.or_(is_letter, builder.icmp_unsigned("<", digit, _filled(10))))
-
-    return nt.int64(array, nt.int64), generate
 
 
 def _but_for(builder: Any, found: Any, marks: str) -> Any:

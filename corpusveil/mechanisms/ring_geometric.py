@@ -90,8 +90,6 @@ def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
 
 @compiled
 def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any) -> Any:
-    if draw < bounds[1]:
-        return 0
     bucket = np.int64(draw >> np.uint64(64 - _GUIDE_BITS))
     low = guide[bucket]
     high = guide[bucket + 1]

@@ -26,13 +26,14 @@ from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
 from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.text.word_table import fetch_head, find, found, hashed, place
-from corpusveil.wide import WIDTH, fetch, plain_run
+from corpusveil.text.word_table import fetch_head, find, found, hashed, head, place
+from corpusveil.wide import SPAN, blank_bits, fetch, plain_bits, zeros_below
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 _CONTACT, _OTHER = classes.CONTACT, classes.OTHER
-_PENDING = 255
-"""The class of a word that is still to be looked up: its hash stands for its id."""
+_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ROOM = 24
+"""What is known of the bytes ahead is found anew when it reaches less far: most words are shorter."""
 _BLANK = 0x20
 
 
@@ -114,7 +115,7 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
     while count - taken > first and ends[count - taken - 1] == edge:
         token = count - taken - 1
         kind = kinds[token]
-        local = kind in (_WORD, _PENDING, _NUMBER, _CONTACT)
+        local = kind in (_WORD, _NUMBER, _CONTACT)
         if not local:
             byte = data[starts[token]]
             if kind != _PUNCTUATION or byte not in (0x2E, 0x5F, 0x25, 0x2B, 0x2D):
@@ -128,17 +129,29 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
     return useful
 
 
+@called
+def _ahead_at_the_end(data: Any, at: int, end: int, byte_kinds: Any) -> Any:
+    solid, plain = np.uint64(0), np.uint64(0)
+    for k in range(min(end - at, SPAN)):
+        kind = byte_kinds[data[at + k]]
+        bit = np.uint64(1) << np.uint64(k)
+        if kind != SPACE:
+            solid |= bit
+        if kind == LETTER or kind == DIGIT:
+            plain |= bit
+    return solid, plain
+
+
 @inlined
-def _plain_end(data: Any, at: int, end: int, byte_kinds: Any) -> int:
-    """Return the end of the ASCII letters and digits from ``at`` on."""
-    while at + WIDTH <= data.size:
-        run = plain_run(data, at)
-        at += run
-        if run < WIDTH or at >= end:
-            return min(at, end)
-    while at < end and (byte_kinds[data[at]] == LETTER or byte_kinds[data[at]] == DIGIT):
-        at += 1
-    return at
+def _ahead(data: Any, at: int, end: int, byte_kinds: Any) -> Any:
+    """Return which of the 64 bytes from ``at`` on are no blanks, and which are ASCII letters or digits.
+
+    The first byte's bit is the lowest; all are zero from ``end`` on.
+    """
+    if at + SPAN > data.size:
+        return _ahead_at_the_end(data, at, end, byte_kinds)
+    inside = _EVERY >> np.uint64(max(SPAN - (end - at), 0))
+    return ~blank_bits(data, at) & inside, plain_bits(data, at) & inside
 
 
 @called
@@ -215,6 +228,14 @@ def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
     return body if body > stop + 1 else stop
 
 
+@inlined
+def _without(pending: Any, asked: int, first: int) -> int:
+    """Return how many words are still to be looked up when the tokens from ``first`` on are none."""
+    while asked > 0 and pending[asked - 1] >= first:
+        asked -= 1
+    return asked
+
+
 @compiled
 def scan(
     data: Any,
@@ -232,14 +253,15 @@ def scan(
     ids: Any,
     token_offsets: Any,
     scratch: Any,
+    pending: Any,
     hyphens: bool,
 ) -> Any:
     """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
     ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
-    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document. ``hyphens``
-    says whether a hyphen between two letters joins them to one word.
+    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document, and ``pending``
+    int32, with room for the words of each. ``hyphens`` says whether a hyphen between two letters joins them to one word.
     """
     n = np.int64(0)
     for document in range(offsets.size - 1):
@@ -247,26 +269,39 @@ def scan(
         end = offsets[document + 1]
         token_offsets[document] = n
         first = n
+        asked = np.int64(0)
+        known, solid, plain = i - SPAN, np.uint64(0), np.uint64(0)
         while i < end:
+            if i - known > SPAN - _ROOM:
+                known = i
+                solid, plain = _ahead(data, i, end, byte_kinds)
+            past = i - known
+            blanks = zeros_below(solid >> np.uint64(past))
+            if blanks > 0:
+                i += min(blanks, SPAN - past)
+                continue
             byte = data[i]
             kind = byte_kinds[byte]
-            if kind == SPACE:
-                i += 1
-                continue
             starts[n] = i
             ids[n] = -1
             if kind == LETTER:
-                stop = _plain_end(data, i, end, byte_kinds)
+                run = zeros_below(~(plain >> np.uint64(past)))
+                stop = i + run
+                if past + run == SPAN:
+                    while stop < end and (byte_kinds[data[stop]] == LETTER or byte_kinds[data[stop]] == DIGIT):
+                        stop += 1
+                token_classes[n] = _WORD
                 byte = data[stop] if stop < end else _BLANK
                 if byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D):
                     stop = _word_end(data, i, end, kinds, hyphens)
-                    token_classes[n] = _WORD
                     ids[n] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                 else:
-                    code = hashed(data, i, stop)
+                    low, high = head(data, i, stop - i)
+                    code = hashed(low, high, data, i, stop)
                     fetch(slots, place(code, slots))
-                    token_classes[n] = _PENDING
                     ids[n] = np.int32(code)
+                    pending[asked] = n
+                    asked += 1
                     if byte == _BLANK:
                         ends[n] = stop
                         n += 1
@@ -275,6 +310,7 @@ def scan(
                 if stop < end and (data[stop] == 0x3A or data[stop] == 0x2E):
                     address = _address(data, i, stop, end, kinds)
                     if address > stop:
+                        asked = _without(pending, asked, n)
                         token_classes[n] = _CONTACT
                         ids[n] = -1
                         stop = address
@@ -286,6 +322,7 @@ def scan(
                     stop = _name_end(data, i, end, kinds)
                     if stop > i:
                         n -= _local_part(data, i - 1, starts, ends, token_classes, first, n)
+                        asked = _without(pending, asked, n)
                         token_classes[n] = _CONTACT
                         ids[n] = -1
                         i = stop
@@ -314,13 +351,11 @@ def scan(
                     i = _other_end(data, i, end, kinds)
             ends[n] = i
             n += 1
-        for t in range(first, n):
-            if token_classes[t] == _PENDING:
-                fetch_head(np.uint32(ids[t]), slots, heads)
-        for t in range(first, n):
-            if token_classes[t] == _PENDING:
-                token_classes[t] = _WORD
-                code = np.uint32(ids[t])
-                ids[t] = found(code, data, np.int64(starts[t]), np.int64(ends[t]), slots, heads, words, word_offsets)
+        for k in range(asked):
+            fetch_head(np.uint32(ids[pending[k]]), slots, heads)
+        for k in range(asked):
+            t = pending[k]
+            code = np.uint32(ids[t])
+            ids[t] = found(code, data, np.int64(starts[t]), np.int64(ends[t]), slots, heads, words, word_offsets)
     token_offsets[offsets.size - 1] = n
     return n

@@ -11,19 +11,19 @@ import pytest
 
 OUTSIDE = """
 import numba, numpy as np
-from corpusveil.wide import load_eight, quoted_run
+from corpusveil.wide import blank_bits, quoted_run
 
 @numba.njit
-def eight(array, at):
-    return load_eight(array, at)
+def long(array, at):
+    return blank_bits(array, at)
 
 @numba.njit
 def run(array, at):
     return quoted_run(array, at)
 
-array = np.full(20, 65, np.uint8)
-print(run(array, 4), eight(array, 12) > 0)
-for loop, at in ((run, 5), (run, -1), (eight, 13), (eight, -1)):
+array = np.full(70, 65, np.uint8)
+print(run(array, 54), long(array, 6) == 0)
+for loop, at in ((run, 55), (run, -1), (long, 7), (long, -1)):
     try:
         loop(array, at)
     except IndexError as error:
