@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 
 from corpusveil.ownership import refuse_others
 
@@ -26,6 +27,9 @@ called: Any = numba.njit(cache=True, nogil=True, _nrt=False, no_cfunc_wrapper=Tr
 It gets no entry from Python: for each array that it takes that is a good deal to compile, and to optimize again in
 every caller. Arguments of one type wherever it is called spare as much: ``np.int64(0)``, since a literal is a type.
 """
+
+u: Any = np.uint64
+"""An index that is never negative: ``array[u(i)]``. Of a signed one numba first asks whether it counts from the end."""
 
 inlined: Any = numba.njit(
     cache=True, nogil=True, _nrt=False, forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True

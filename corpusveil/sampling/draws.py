@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, u
 from corpusveil.errors import BadTypeError
 from corpusveil.sampling.keys import Key
 from corpusveil.scratch import Scratch
@@ -124,11 +124,11 @@ class DrawKey:
 @compiled
 def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
     for t in range(positions.size):
-        document = documents[t]
-        low = tags[document, 0] + offset
+        document = u(documents[u(t)])
+        low = tags[document, u(0)] + offset
         carry = np.uint64(1) if low < offset else np.uint64(0)
-        out[2 * t] = low
-        out[2 * t + 1] = tags[document, 1] + np.uint64(positions[t]) + carry
+        out[u(2 * t)] = low
+        out[u(2 * t + 1)] = tags[document, u(1)] + np.uint64(positions[u(t)]) + carry
 
 
 @numba.njit(nogil=True, cache=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import called, compiled, inlined
+from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.output_words import LONG
@@ -51,10 +51,9 @@ def assign_roles(token_classes: Any, ids: Any, table: Any, roles: Any, counts: A
     for first in range(0, ids.size, _MOST_PACKED):
         packed = np.uint64(0)  # a byte for each role
         for t in range(first, min(first + _MOST_PACKED, ids.size)):
-            word = np.int64(ids[t])
-            known = (token_classes[t] == _WORD) & (word >= 0)
-            role = table[_CLASSES + word if known else np.int64(token_classes[t])]
-            roles[t] = role
+            word, kind = np.int64(ids[u(t)]), np.int64(token_classes[u(t)])
+            role = table[u(_CLASSES + word if (kind == _WORD) & (word >= 0) else kind)]
+            roles[u(t)] = role
             packed += np.uint64(1) << (np.uint64(_PACKED) * np.uint64(role))
         for role in range(counts.size):
             counts[role] += np.int64((packed >> np.uint64(_PACKED * role)) & np.uint64(_MOST_PACKED))
@@ -120,8 +119,9 @@ def enter(words: Any, index: Any, longest: Any, drawn: Any) -> Any:
     """
     total = np.int64(0)
     for k in range(words.size):
-        drawn[index[k]] = words[k]
-        total += longest[words[k]]
+        word = words[u(k)]
+        drawn[u(index[u(k)])] = word
+        total += longest[u(word)]
     return total
 
 
@@ -175,22 +175,22 @@ def write_text(
         letters = False
         behind = token_offsets[document + 1]
         for t in range(token_offsets[document], behind):
-            fetch(records, WIDTH * np.int64(drawn[min(t + _AHEAD, behind - 1)]))
-            start = np.int64(starts[t])
-            end = np.int64(ends[t])
+            fetch(records, WIDTH * np.int64(drawn[u(min(t + _AHEAD, behind - 1))]))
+            start = np.int64(starts[u(t)])
+            end = np.int64(ends[u(t)])
             if keep_layout and start > edge:
                 at = _copy(data, edge, start, out, at)
             apart |= start > edge
             edge = end
-            role = np.int64(roles[t])
-            action = actions[role]
+            role = np.int64(roles[u(t)])
+            action = actions[u(role)]
             if action == _DROP:
                 dropped = True
                 continue
             is_word = role != _PUNCTUATION
             has_letters = (lettered >> role) & 1 != 0
             fused = (letters & has_letters) | (dropped & wordlike & is_word)  # but for a blank
-            out[at] = 0x20
+            out[u(at)] = 0x20
             if keep_layout:
                 at += fused & ~apart
             else:
@@ -202,14 +202,14 @@ def write_text(
             written += 1
             is_drawn = action <= _RESAMPLE
             if is_drawn | ((action == _KEEP) & (end - start == 1)):
-                byte = np.int64(data[min(start, last)]) if last >= 0 else 0
+                byte = np.int64(data[u(min(start, last))]) if last >= 0 else 0
                 if lower_case & (byte >= 0x41) & (byte <= 0x5A):
                     byte |= 0x20
-                form = np.int64(drawn[t]) if is_drawn else single + byte
+                form = np.int64(drawn[u(t)]) if is_drawn else single + byte
                 if is_drawn and not lower_case:
                     form += case_pattern(data, start, end, kinds) * vocabulary
                 copy_sixteen(records, WIDTH * form, out, at)
-                size = np.int64(records[WIDTH * form + WIDTH - 1])
+                size = np.int64(records[u(WIDTH * form + WIDTH - 1)])
                 if size == _LONG:
                     at = _copy_wide(words, word_offsets[form], word_offsets[form + 1], out, at)
                 else:

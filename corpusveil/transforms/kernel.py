@@ -16,7 +16,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
 from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, u
 from corpusveil.errors import ChangedError, VersionError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
@@ -62,11 +62,11 @@ def _pick(
     for document in range(offsets.size - 1 if wanted else 0):
         first = offsets[document]
         for t in range(first, offsets[document + 1]):
-            index[n] = t
-            documents[n] = document
-            positions[n] = t - first
-            words[n] = ids[t]
-            n += (wanted >> np.int64(roles[t])) & 1  # written over by the next unless it is one
+            index[u(n)] = t
+            documents[u(n)] = document
+            positions[u(n)] = t - first
+            words[u(n)] = ids[u(t)]
+            n += (wanted >> np.int64(roles[u(t)])) & 1  # written over by the next unless it is one
     return n
 
 
