@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.compiled import called, compiled, inlined
+from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
@@ -280,54 +280,55 @@ def scan(
             if blanks > 0:
                 i += min(blanks, SPAN - past)
                 continue
-            byte = data[i]
+            byte = data[u(i)]
             kind = byte_kinds[byte]
-            starts[n] = i
-            ids[n] = -1
+            starts[u(n)] = i
+            ids[u(n)] = -1
             if kind == LETTER:
                 run = zeros_below(~(plain >> np.uint64(past)))
                 stop = i + run
                 if past + run == SPAN:
                     while stop < end and (byte_kinds[data[stop]] == LETTER or byte_kinds[data[stop]] == DIGIT):
                         stop += 1
-                token_classes[n] = _WORD
-                byte = data[stop] if stop < end else _BLANK
+                token_classes[u(n)] = _WORD
+                byte = data[u(stop)] if stop < end else _BLANK
                 if byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D):
                     stop = _word_end(data, i, end, kinds, hyphens)
-                    ids[n] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
+                    ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
+                    byte = data[u(stop)] if stop < end else _BLANK
                 else:
                     low, high = head(data, i, stop - i)
                     code = hashed(low, high, data, i, stop)
                     fetch(slots, place(code, slots))
-                    ids[n] = np.int32(code)
-                    pending[asked] = n
+                    ids[u(n)] = np.int32(code)
+                    pending[u(asked)] = n
                     asked += 1
                     if byte == _BLANK:
-                        ends[n] = stop
+                        ends[u(n)] = stop
                         n += 1
                         i = stop + 1
                         continue
-                if stop < end and (data[stop] == 0x3A or data[stop] == 0x2E):
+                if byte == 0x3A or byte == 0x2E:
                     address = _address(data, i, stop, end, kinds)
                     if address > stop:
                         asked = _without(pending, asked, n)
-                        token_classes[n] = _CONTACT
-                        ids[n] = -1
+                        token_classes[u(n)] = _CONTACT
+                        ids[u(n)] = -1
                         stop = address
                 i = stop
             elif kind == PUNCTUATION:
-                token_classes[n] = _PUNCTUATION
+                token_classes[u(n)] = _PUNCTUATION
                 i += 1
                 if byte == 0x40:
                     stop = _name_end(data, i, end, kinds)
                     if stop > i:
                         n -= _local_part(data, i - 1, starts, ends, token_classes, first, n)
                         asked = _without(pending, asked, n)
-                        token_classes[n] = _CONTACT
-                        ids[n] = -1
+                        token_classes[u(n)] = _CONTACT
+                        ids[u(n)] = -1
                         i = stop
             elif kind == DIGIT:
-                token_classes[n] = _NUMBER
+                token_classes[u(n)] = _NUMBER
                 i = _number_end(data, i, end, kinds)
             else:
                 code, length = decode(data, i, end)
@@ -336,25 +337,25 @@ def scan(
                     i += length
                     continue
                 if kind == LETTER:
-                    token_classes[n] = _WORD
+                    token_classes[u(n)] = _WORD
                     stop = _word_end(data, i, end, kinds, hyphens)
-                    ids[n] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
+                    ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                     i = stop
                 elif kind == DIGIT:
-                    token_classes[n] = _NUMBER
+                    token_classes[u(n)] = _NUMBER
                     i = _number_end(data, i, end, kinds)
                 elif kind == PUNCTUATION:
-                    token_classes[n] = _PUNCTUATION
+                    token_classes[u(n)] = _PUNCTUATION
                     i += length
                 else:
-                    token_classes[n] = _OTHER
+                    token_classes[u(n)] = _OTHER
                     i = _other_end(data, i, end, kinds)
-            ends[n] = i
+            ends[u(n)] = i
             n += 1
         for k in range(asked):
-            fetch_head(np.uint32(ids[pending[k]]), slots, heads)
+            fetch_head(np.uint32(ids[u(pending[u(k)])]), slots, heads)
         for k in range(asked):
-            t = pending[k]
+            t = u(pending[u(k)])
             code = np.uint32(ids[t])
             ids[t] = found(code, data, np.int64(starts[t]), np.int64(ends[t]), slots, heads, words, word_offsets)
     token_offsets[offsets.size - 1] = n

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import called, compiled, inlined
+from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 from corpusveil.wide import WIDTH, fetch, lower_sixteen
 
@@ -72,7 +72,7 @@ def place(code: Any, slots: Any) -> Any:
 @inlined
 def fetch_head(code: Any, slots: Any, heads: Any) -> None:
     """Have what ``found`` compares first brought into the cache; the slot should be there by now."""
-    fetch(heads, np.int64(slots[place(code, slots)] & np.uint32((slots.size - 1) >> 1)) * 2)
+    fetch(heads, np.int64(slots[u(place(code, slots))] & np.uint32((slots.size - 1) >> 1)) * 2)
 
 
 @inlined
@@ -84,11 +84,11 @@ def found(code: Any, data: Any, start: int, end: int, slots: Any, heads: Any, wo
     first, second = head(data, start, end - start)
     id_bits = np.uint32((slots.size - 1) >> 1)
     at = place(code, slots)
-    while slots[at] != _EMPTY:
-        slot = slots[at]
+    while slots[u(at)] != _EMPTY:
+        slot = slots[u(at)]
         if (slot ^ code) <= id_bits:  # equal above the bits of the id
             word = np.int64(slot & id_bits)
-            same = heads[word, 0] == first and heads[word, 1] == second
+            same = heads[u(word), u(0)] == first and heads[u(word), u(1)] == second
             if same and (end - start < WIDTH or _same_rest(data, start, end, words, offsets, word)):
                 return word
         at = (at + 1) & (slots.size - 1)
