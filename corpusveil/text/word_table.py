@@ -186,7 +186,8 @@ class WordTable:
         keys = np.empty(int(words.size) * 3 // 2 + 8, dtype=np.uint8)
         key_offsets = np.empty(count + 1, dtype=np.int64)
         exact = np.empty(count, dtype=np.bool_)
-        words = np.require(words, requirements="W")  # a read-only one would be compiled for once more
+        words = words.view()
+        words.flags.writeable = False  # as texts are: one that is not would be compiled for once more
         used = _lower_all(words, offsets.astype(np.int64), LOWER, KINDS, keys, key_offsets, exact)
         keys = keys[:used].copy()
         capacity = 1 << max(4, (2 * count).bit_length())
