@@ -7,6 +7,7 @@ None of them looks at the size of the array: the caller knows that so many bytes
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numba.types as nt
@@ -43,12 +44,6 @@ def _within(builder: Any, found: Any, first: int, many: int) -> Any:
     return builder.icmp_unsigned("<", builder.sub(found, _filled(first, width)), _filled(many, width))
 
 
-def _is_plain(builder: Any, found: Any) -> Any:
-    """Say of each byte whether it is an ASCII letter or digit."""
-    letter = _within(builder, builder.or_(found, _filled(0x20, found.type)), 0x61, 26)
-    return builder.or_(letter, _within(builder, found, 0x30, 10))
-
-
 @intrinsic
 def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG001 - numba types by it
     """Return the bytes ``array[at:at + min(size, 16)]`` of a uint8 array as two uint64, the first byte lowest.
@@ -77,27 +72,46 @@ def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG00
     return made(array, nt.int64, nt.int64), generate
 
 
-@intrinsic
-def blank_bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return which of the bytes ``array[at:at + 64]`` are white space of ASCII; uint64, the first byte's bit lowest."""
+def _bits(wanted: Callable[[Any, Any], Any]) -> Any:
+    """Return what tells which of the bytes ``array[at:at + 64]`` are wanted; uint64, the first byte's bit lowest."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
-        blank = builder.icmp_unsigned("==", found, _filled(0x20, _LONG))
-        return builder.bitcast(builder.or_(blank, _within(builder, found, 0x09, 5)), _EIGHT)
+    @intrinsic
+    def bits(_: Any, array: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
+            return builder.bitcast(wanted(builder, found), _EIGHT)
 
-    return nt.uint64(array, nt.int64), generate
+        return nt.uint64(array, nt.int64), generate
+
+    return bits
 
 
-@intrinsic
-def plain_bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return which of the bytes ``array[at:at + 64]`` are ASCII letters or digits; uint64, as ``blank_bits``."""
+def _is_one_of(builder: Any, found: Any, marks: str) -> Any:
+    equal = (builder.icmp_unsigned("==", found, _filled(ord(mark), _LONG)) for mark in marks)
+    return functools.reduce(builder.or_, equal)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
-        return builder.bitcast(_is_plain(builder, found), _EIGHT)
 
-    return nt.uint64(array, nt.int64), generate
+def _is_plain(builder: Any, found: Any) -> Any:
+    letter = _within(builder, builder.or_(found, _filled(0x20, _LONG)), 0x61, 26)
+    return builder.or_(letter, _within(builder, found, 0x30, 10))
+
+
+def _is_blank(builder: Any, found: Any) -> Any:
+    return builder.or_(_is_one_of(builder, found, " "), _within(builder, found, 0x09, 5))
+
+
+def _is_escaped(builder: Any, found: Any) -> Any:
+    return builder.or_(_is_one_of(builder, found, '"\\'), _within(builder, found, 0x00, 0x20))
+
+
+blank_bits = _bits(_is_blank)
+"""Say of 64 bytes which are white space of ASCII."""
+plain_bits = _bits(_is_plain)
+"""Say of 64 bytes which are ASCII letters or digits."""
+escaped_bits = _bits(_is_escaped)
+"""Say of 64 bytes which are escaped in a string of JSON."""
+cell_bits = _bits(lambda builder, found: _is_one_of(builder, found, '",\r\n'))
+"""Say of 64 bytes which put a cell of CSV in quotes."""
 
 
 @intrinsic
@@ -106,6 +120,16 @@ def zeros_below(_: Any, bits: Any) -> Any:  # noqa: ARG001
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return nt.int64(nt.uint64), generate
+
+
+@intrinsic
+def ones(_: Any, bits: Any) -> Any:  # noqa: ARG001
+    """Return how many bits of a uint64 are set."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
 
     return nt.int64(nt.uint64), generate
 
@@ -125,50 +149,21 @@ def fetch(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     return nt.void(array, nt.int64), generate
 
 
-@intrinsic
-def copy_sixteen(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
-    """Write ``source[start:start + 16]`` to ``out[at:at + 16]``."""
+def _copy(width: Any) -> Any:
+    """Return what writes so many bytes ``source[start:start + n]`` to ``out[at:at + n]``."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source, start, out, at = arguments
-        value = builder.load(_place(context, builder, signature.args[0], (source, start), _VECTOR), align=1)
-        builder.store(value, _place(context, builder, signature.args[2], (out, at), _VECTOR), align=1)
-        return context.get_dummy_value()
+    @intrinsic
+    def copy(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source, start, out, at = arguments
+            value = builder.load(_place(context, builder, signature.args[0], (source, start), width), align=1)
+            builder.store(value, _place(context, builder, signature.args[2], (out, at), width), align=1)
+            return context.get_dummy_value()
 
-    return nt.void(source, nt.int64, out, nt.int64), generate
+        return nt.void(source, nt.int64, out, nt.int64), generate
 
-
-def _before(builder: Any, wanted: Any) -> Any:
-    """Return how many of sixteen bits stand before the first that is not set."""
-    others = builder.zext(builder.not_(builder.bitcast(wanted, ir.IntType(WIDTH))), _EIGHT)
-    stop = builder.or_(others, ir.Constant(_EIGHT, 1 << WIDTH))
-    return builder.cttz(stop, ir.Constant(ir.IntType(1), 1))
+    return copy
 
 
-def _but_for(builder: Any, found: Any, marks: str) -> Any:
-    """Say of each byte whether it is none of these marks."""
-    others = (builder.icmp_unsigned("!=", found, _filled(ord(mark))) for mark in marks)
-    return functools.reduce(builder.and_, others)
-
-
-@intrinsic
-def quoted_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return how many of the bytes ``array[at:at + 16]`` come before the first that JSON escapes in a string."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
-        printed = builder.icmp_unsigned(">=", found, _filled(0x20))
-        return _before(builder, builder.and_(printed, _but_for(builder, found, '"\\')))
-
-    return nt.int64(array, nt.int64), generate
-
-
-@intrinsic
-def cell_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return how many of the bytes ``array[at:at + 16]`` come before the first that puts a cell of CSV in quotes."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
-        return _before(builder, _but_for(builder, found, '",\r\n'))
-
-    return nt.int64(array, nt.int64), generate
+copy_sixteen, copy_span = _copy(_VECTOR), _copy(_LONG)
+"""Write ``source[start:start + n]`` to ``out[at:at + n]``, 16 or 64 bytes."""
