@@ -155,10 +155,12 @@ def _ahead(data: Any, at: int, end: int, byte_kinds: Any) -> Any:
 
 
 @called
-def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool) -> int:
-    """Return the end of the word that starts at ``at``; ``hyphens`` between two letters join."""
+def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool, letter: bool) -> int:
+    """Return the end of the word that starts at ``at``, or goes on there behind a ``letter`` or something else.
+
+    ``hyphens`` between two letters join.
+    """
     i = at
-    letter = False
     while i < end:
         code, length = decode(data, i, end)
         kind = kind_of(code, kinds)
@@ -292,31 +294,46 @@ def scan(
                         stop += 1
                 token_classes[u(n)] = _WORD
                 byte = data[u(stop)] if stop < end else _BLANK
+                is_ascii = True
                 if byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D):
-                    stop = _word_end(data, i, end, kinds, hyphens)
-                    ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
+                    first_part = stop
+                    stop = _word_end(data, stop, end, kinds, hyphens, byte_kinds[data[stop - 1]] == LETTER)
+                    for k in range(first_part, stop):
+                        is_ascii &= data[k] < 0x80
                     byte = data[u(stop)] if stop < end else _BLANK
-                else:
+                if is_ascii:
                     low, high = head(data, i, stop - i)
                     code = hashed(low, high, data, i, stop)
                     fetch(slots, place(code, slots))
                     ids[u(n)] = np.int32(code)
                     pending[u(asked)] = n
                     asked += 1
-                    if byte == _BLANK:
-                        ends[u(n)] = stop
-                        n += 1
-                        i = stop + 1
-                        continue
-                if byte == 0x3A or byte == 0x2E:
-                    address = _address(data, i, stop, end, kinds)
-                    if address > stop:
-                        asked = _without(pending, asked, n)
-                        token_classes[u(n)] = _CONTACT
-                        ids[u(n)] = -1
-                        stop = address
+                else:
+                    ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
+                ends[u(n)] = stop
+                n += 1
+                i = stop + 1
+                if byte == _BLANK:
+                    continue
                 i = stop
-            elif kind == PUNCTUATION:
+                if (byte == 0x3A) | ((byte == 0x2E) & (stop - starts[u(n - 1)] == 3)):
+                    address = _address(data, np.int64(starts[u(n - 1)]), stop, end, kinds)
+                    if address > stop:
+                        asked = _without(pending, asked, n - 1)
+                        token_classes[u(n - 1)] = _CONTACT
+                        ids[u(n - 1)] = -1
+                        ends[u(n - 1)] = address
+                        i = address
+                        continue
+                if byte != 0x40 and byte_kinds[byte] == PUNCTUATION:  # a mark right behind a word
+                    token_classes[u(n)] = _PUNCTUATION
+                    ids[u(n)] = -1
+                    starts[u(n)] = i
+                    i += 1
+                    ends[u(n)] = i
+                    n += 1
+                continue
+            if kind == PUNCTUATION:
                 token_classes[u(n)] = _PUNCTUATION
                 i += 1
                 if byte == 0x40:
@@ -338,7 +355,7 @@ def scan(
                     continue
                 if kind == LETTER:
                     token_classes[u(n)] = _WORD
-                    stop = _word_end(data, i, end, kinds, hyphens)
+                    stop = _word_end(data, i, end, kinds, hyphens, False)
                     ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                     i = stop
                 elif kind == DIGIT:
