@@ -21,7 +21,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "tokenise, look up": [(Tokenizer, "tokens")],
     "document tags (BLAKE2b)": [(kernel, "keyed_tags")],
     "tags of copies (GMAC)": [(copies, "content_tags")],
-    "roles, choice of tokens": [(kernel, "assign_roles"), (kernel, "_picked")],
+    "roles, choice of tokens": [(kernel, "assign_roles"), (kernel, "picked")],
     "draws (AES)": [(Draws, "uint64"), (Draws, "pair")],
     "sample": [(RingGeometric, "privatize"), (WeightTable, "cells")],
     "write text": [(kernel, "write_text"), (kernel, "output_bound"), (kernel, "enter")],

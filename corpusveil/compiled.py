@@ -28,10 +28,10 @@ It gets no entry from Python: for each array that it takes that is a good deal t
 every caller. Arguments of one type wherever it is called spare as much: ``np.int64(0)``, since a literal is a type.
 """
 
-u: Any = np.uint64
-"""An index that is never negative: ``array[u(i)]``. Of a signed one numba first asks whether it counts from the end."""
-
 inlined: Any = numba.njit(
     cache=True, nogil=True, _nrt=False, forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
 )
 """Compile a function of a few instructions into its callers, which are compiled, too: where it runs for each word."""
+
+u: Any = np.uint64
+"""An index that is never negative: ``array[u(i)]``. Of a signed one numba first asks whether it counts from the end."""

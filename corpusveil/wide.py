@@ -76,7 +76,7 @@ def _bits(wanted: Callable[[Any, Any], Any]) -> Any:
     """Return what tells which of the bytes ``array[at:at + 64]`` are wanted; uint64, the first byte's bit lowest."""
 
     @intrinsic
-    def bits(_: Any, array: Any, at: Any) -> Any:
+    def bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
             return builder.bitcast(wanted(builder, found), _EIGHT)
@@ -153,7 +153,7 @@ def _copy(width: Any) -> Any:
     """Return what writes so many bytes ``source[start:start + n]`` to ``out[at:at + n]``."""
 
     @intrinsic
-    def copy(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:
+    def copy(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             source, start, out, at = arguments
             value = builder.load(_place(context, builder, signature.args[0], (source, start), width), align=1)

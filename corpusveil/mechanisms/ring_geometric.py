@@ -120,7 +120,7 @@ def _displace(
     out: Any,
 ) -> None:
     n = lists.shape[1]
-    row = 0
+    row = np.int64(0)
     for t in range(ids.size):
         if chosen.size > 0:
             row = np.int64(chosen[u(t)])

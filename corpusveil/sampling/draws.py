@@ -166,16 +166,17 @@ class Draws:
 
     def uint64(self, purpose: int, attempt: int = 0) -> npt.NDArray[np.uint64]:
         """Return one uniform 64-bit integer a token; uint64 [T]. Same purpose and attempt, same numbers."""
-        return self._halves(purpose, attempt, 1)[0]
+        (first,) = self._halves(purpose, attempt, 1)
+        return first
 
     def pair(self, purpose: int, attempt: int = 0) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Return two independent uniform 64-bit integers a token, the first of them that of ``uint64``."""
         first, second = self._halves(purpose, attempt, 2)
         return first, second
 
-    def _halves(self, purpose: int, attempt: int, many: int) -> npt.NDArray[np.uint64]:
-        """Return the first half of each block, or both; uint64 [1 or 2, T]."""
-        out = np.empty((many, len(self)), dtype=np.uint64)
+    def _halves(self, purpose: int, attempt: int, many: int) -> list[npt.NDArray[np.uint64]]:
+        """Return the first half of each block, or both; uint64 [T] each."""
+        out = [np.empty(len(self), dtype=np.uint64) for _ in range(many)]
         counters = _scratch.array("counters", 2 * _AT_ONCE, np.uint64)
         blocks = _scratch.array("blocks", AES_BYTES * (_AT_ONCE + 1), np.uint8)
         offset = np.uint64((purpose << 32) | attempt)
@@ -186,8 +187,8 @@ class Draws:
             _counters(self.tags, documents, self.positions[some], offset, counters)
             size = cipher.update_into(counters[: 2 * documents.size].view(np.uint8).data, blocks.data)
             lanes = blocks[:size].view("<u8")
-            for half in range(many):
-                out[half, some] = lanes[half::2]
+            for half, whole in enumerate(out):
+                whole[some] = lanes[half::2]
         return out
 
     def lanes(self, purpose: int, pairs: int) -> npt.NDArray[np.uint64]:

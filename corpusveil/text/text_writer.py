@@ -157,10 +157,10 @@ def write_text(
     Returns the number of tokens written.
     """
     lettered = 0  # a bit for each role: what is written has letters
-    for role in range(actions.size):
-        itself = actions[role] == _KEEP or actions[role] == _SURROGATE
-        if actions[role] <= _RESAMPLE or (itself and role != _PUNCTUATION and role != _OTHER):
-            lettered |= 1 << role
+    for one in range(actions.size):
+        itself = actions[one] == _KEEP or actions[one] == _SURROGATE
+        if actions[one] <= _RESAMPLE or (itself and one != _PUNCTUATION and one != _OTHER):
+            lettered |= 1 << one
     single = word_offsets.size - 1
     last = data.size - 1
     at = np.int64(0)

@@ -262,8 +262,8 @@ def scan(
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
     ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
-    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document, and ``pending``
-    int32, with room for the words of each. ``hyphens`` says whether a hyphen between two letters joins them to one word.
+    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document, ``pending``
+    int32, with room for the words of each. ``hyphens`` says whether a hyphen between two letters joins them to a word.
     """
     n = np.int64(0)
     for document in range(offsets.size - 1):

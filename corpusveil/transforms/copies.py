@@ -52,7 +52,7 @@ def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> Tags:
         texts, rows = texts.drop_null(), [row for row, there in zip(rows, valid, strict=True) if there]
     data, documents = string_buffers(texts)
     material = hashlib.blake2b(b"copies", key=secret, digest_size=32).digest()
-    view, tag = memoryview(data), AESGCM(material[:16]).encrypt
+    view, tag = memoryview(data.data), AESGCM(material[:16]).encrypt
     hashes = b"".join([
         tag(_NONCE, b"", _short(view[start:end])) for start, end in itertools.pairwise(documents.tolist())
     ])  # fmt: skip

@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,10 @@ from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
 from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.compiled import compiled, u
 from corpusveil.errors import ChangedError, VersionError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
-from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
+from corpusveil.sampling.draws import DrawKey, keyed_tags
 from corpusveil.sampling.weights import TOTAL, WeightTable, integer_weights
 from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
@@ -36,51 +35,18 @@ from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.joined_tokens import Joiner
 from corpusveil.transforms.lengths import at_released_length, fillers_of, length_epsilon
+from corpusveil.transforms.picking import Picked, picked
 from corpusveil.transforms.surrogates import NONE, Surrogates, surrogates
 
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
 
-CHUNK_BYTES = 1 << 22
+CHUNK_BYTES = 1 << 21
 """Documents are worked on in runs of about this many bytes: the fewer runs, the more seldom each step has to bring its
 table into the cache again."""
 
 
 _scratch = Scratch()
-
-
-@compiled
-def _pick(
-    roles: Any, actions: Any, action: int, ids: Any, offsets: Any,
-    index: Any, documents: Any, positions: Any, words: Any,
-) -> int:  # fmt: skip
-    """List the tokens with one action: which, of which document, at which position, their ids; return how many."""
-    wanted = 0  # a bit for each role
-    for role in range(actions.size):
-        wanted |= (actions[role] == action) << role
-    n = 0
-    for document in range(offsets.size - 1 if wanted else 0):
-        first = offsets[document]
-        for t in range(first, offsets[document + 1]):
-            index[u(n)] = t
-            documents[u(n)] = document
-            positions[u(n)] = t - first
-            words[u(n)] = ids[u(t)]
-            n += (wanted >> np.int64(roles[u(t)])) & 1  # written over by the next unless it is one
-    return n
-
-
-class Picked(NamedTuple):
-    """The K tokens that an action is for, of which documents they are, where in these, and their ids; int32 [K]."""
-
-    index: npt.NDArray[np.int32]
-    documents: npt.NDArray[np.int32]
-    positions: npt.NDArray[np.int32]
-    ids: npt.NDArray[np.int32]
-
-    def draws(self, key: DrawKey, tags: npt.NDArray[np.uint64]) -> Draws:
-        """Return what these tokens draw."""
-        return Draws(key, tags, self.documents, self.positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +209,7 @@ class Kernel:
         """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1]."""
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
         tokens, roles, _, _ = self._parsed(prepared, data, documents)
-        known = _picked(prepared, tokens, roles, PRIVATIZE)
+        known = picked(tokens, roles, prepared.actions, PRIVATIZE)
         sizes = np.bincount(known.documents, minlength=documents.size - 1)
         return known.ids.copy(), np.concatenate([[0], np.cumsum(sizes)])
 
@@ -284,7 +250,7 @@ class Kernel:
             if self.length is not None:
                 tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], tokens.data, tokens.documents)
                 tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present[first:last])
-            known, resampled = (_picked(prepared, tokens, roles, action) for action in (PRIVATIZE, RESAMPLE))
+            known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
             epsilons = self._shares(tokens, known, resampled, words)
             different, at = np.unique(epsilons, return_inverse=True)
             public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
@@ -340,7 +306,8 @@ class Kernel:
         counts.tokens_written += write_text(
             tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, prepared.actions, drawn,
             wording.words, wording.offsets, wording.records, len(self.mechanism.space), wording.masks,
-            wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets, replaced.text, replaced.offsets,
+            wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets,
+            replaced.text, replaced.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 
@@ -369,7 +336,7 @@ class Kernel:
         public = self.mechanism.space.numbers
         if self.numbers is None or public is None:
             return NONE
-        numbers = _picked(prepared, tokens, roles, SURROGATE)
+        numbers = picked(tokens, roles, prepared.actions, SURROGATE)
         drawn[numbers.index] = np.arange(numbers.index.size)
         return surrogates(
             tokens, numbers.index, numbers.draws(self.draw_key, tags), public, join=self.policy.joins_numbers()
@@ -387,7 +354,7 @@ class Kernel:
         """Return the replacement of each token that gets one, int32 [T], and the bytes of all at most."""
         longest, size = prepared.wording.longest, 0
         drawn = _scratch.array("drawn", len(tokens), np.int32)
-        known, resampled = (_picked(prepared, tokens, roles, action) for action in (PRIVATIZE, RESAMPLE))
+        known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
         if resampled.index.size:
             cells = prepared.public.cells(resampled.draws(self.draw_key, tags).uint64(RESAMPLE_PURPOSE))
             size += enter(cells, resampled.index, longest, drawn)
@@ -429,14 +396,6 @@ class Kernel:
             weights = budget.weight(before[known.index] - before[tokens.offsets[at_known]])
             return budget.shares(budget.weight_before(replaced)[at_known], weights)
         return budget.shares(replaced if words is None else words)[at_known]
-
-
-def _picked(prepared: Prepared, tokens: Tokens, roles: npt.NDArray[np.uint8], action: int) -> Picked:
-    """Return the tokens that an action is for, which hold until its next ones are asked for."""
-    names = ("index", "documents", "positions", "words")
-    lists = [_scratch.array(f"{name} of {action}", len(tokens), np.int32) for name in names]
-    size = _pick(roles, prepared.actions, action, tokens.ids, tokens.offsets, *lists)
-    return Picked(*(one[:size] for one in lists))
 
 
 @functools.lru_cache(maxsize=4096)
