@@ -215,7 +215,7 @@ def _number_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@compiled
+@called
 def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
     """Return the end of the address whose first word is ``data[start:stop]``; ``stop`` when it starts none."""
     if stop + 3 < end and data[stop] == 0x3A and data[stop + 1] == 0x2F and data[stop + 2] == 0x2F:
