@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 
 from corpusveil.ownership import refuse_others
 
@@ -31,3 +32,6 @@ inlined: Any = numba.njit(
     cache=True, nogil=True, _nrt=False, forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
 )
 """Compile a function of a few instructions into its callers, which are compiled, too: where it runs for each word."""
+
+u: Any = np.uint64
+"""An index that is never negative: ``array[u(i)]``. Of a signed one numba first asks whether it counts from the end."""

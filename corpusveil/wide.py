@@ -1,4 +1,4 @@
-"""Eight and sixteen bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
+"""Sixteen and 64 bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
 
 None of them looks at the size of the array: the caller knows that so many bytes are there. Only under
 ``NUMBA_BOUNDSCHECK=1``, as numba's own loops do, they raise `IndexError` instead (tests/text/test_bounds.py).
@@ -7,6 +7,7 @@ None of them looks at the size of the array: the caller knows that so many bytes
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numba.types as nt
@@ -14,11 +15,11 @@ from llvmlite import ir
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-WIDTH = 16
-"""The most bytes that one of these reads or writes."""
+WIDTH, SPAN = 16, 64
+"""The bytes that most of these read or write, and those that the others read."""
 
 _BYTE, _EIGHT = ir.IntType(8), ir.IntType(64)
-_VECTOR = ir.VectorType(_BYTE, WIDTH)
+_VECTOR, _LONG = ir.VectorType(_BYTE, WIDTH), ir.VectorType(_BYTE, SPAN)
 
 
 def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any:
@@ -26,26 +27,111 @@ def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any
     array, at = where
     view = context.make_array(kind)(context, builder, array)
     if config.BOUNDSCHECK and width is not _BYTE:  # a prefetch may point anywhere
-        size = width.count if width is _VECTOR else width.width // 8
-        last = builder.sub(view.nitems, ir.Constant(view.nitems.type, size))
+        last = builder.sub(view.nitems, ir.Constant(view.nitems.type, width.count))
         outside = builder.or_(builder.icmp_signed("<", at, ir.Constant(at.type, 0)), builder.icmp_signed(">", at, last))
         with builder.if_then(outside, likely=False):
             context.call_conv.return_user_exc(builder, IndexError, ("outside of the array",))
     return builder.bitcast(builder.gep(view.data, [at], inbounds=True), width.as_pointer())
 
 
-def _filled(byte: int) -> Any:
-    return ir.Constant(_VECTOR, [byte] * WIDTH)
+def _filled(byte: int, width: Any = _VECTOR) -> Any:
+    return ir.Constant(width, [byte] * width.count)
+
+
+def _within(builder: Any, found: Any, first: int, many: int) -> Any:
+    """Say of each byte whether it is one of so many from ``first`` on."""
+    width = found.type
+    return builder.icmp_unsigned("<", builder.sub(found, _filled(first, width)), _filled(many, width))
 
 
 @intrinsic
-def load_eight(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001 - numba types by it
-    """Return ``array[at:at + 8]`` of a uint8 array as one uint64, the first byte lowest."""
+def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG001 - numba types by it
+    """Return the bytes ``array[at:at + min(size, 16)]`` of a uint8 array as two uint64, the first byte lowest.
+
+    Capitals of ASCII are made small, and zeros stand behind. All sixteen bytes are read.
+    """
+    made = nt.UniTuple(nt.uint64, 2)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_place(context, builder, signature.args[0], arguments, _EIGHT), align=1)
+        array, at, size = arguments
+        found = builder.load(_place(context, builder, signature.args[0], (array, at), _VECTOR), align=1)
+        most = ir.Constant(size.type, WIDTH)
+        size = builder.trunc(builder.select(builder.icmp_signed("<", size, most), size, most), _BYTE)
+        number = ir.IntType(32)
+        empty = ir.Constant(_VECTOR, ir.Undefined)
+        sizes = builder.insert_element(empty, size, ir.Constant(number, 0))
+        sizes = builder.shuffle_vector(sizes, empty, ir.Constant(ir.VectorType(number, WIDTH), [0] * WIDTH))
+        inside = builder.icmp_unsigned("<", ir.Constant(_VECTOR, list(range(WIDTH))), sizes)
+        found = builder.select(inside, found, _filled(0))
+        small = builder.or_(found, _filled(0x20))
+        found = builder.select(_within(builder, found, 0x41, 26), small, found)
+        halves = builder.bitcast(found, ir.VectorType(_EIGHT, 2))
+        pair = [builder.extract_element(halves, ir.Constant(number, half)) for half in (0, 1)]
+        return context.make_tuple(builder, made, pair)
 
-    return nt.uint64(array, nt.int64), generate
+    return made(array, nt.int64, nt.int64), generate
+
+
+def _bits(wanted: Callable[[Any, Any], Any]) -> Any:
+    """Return what tells which of the bytes ``array[at:at + 64]`` are wanted; uint64, the first byte's bit lowest."""
+
+    @intrinsic
+    def bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
+            return builder.bitcast(wanted(builder, found), _EIGHT)
+
+        return nt.uint64(array, nt.int64), generate
+
+    return bits
+
+
+def _is_one_of(builder: Any, found: Any, marks: str) -> Any:
+    equal = (builder.icmp_unsigned("==", found, _filled(ord(mark), _LONG)) for mark in marks)
+    return functools.reduce(builder.or_, equal)
+
+
+def _is_plain(builder: Any, found: Any) -> Any:
+    letter = _within(builder, builder.or_(found, _filled(0x20, _LONG)), 0x61, 26)
+    return builder.or_(letter, _within(builder, found, 0x30, 10))
+
+
+def _is_blank(builder: Any, found: Any) -> Any:
+    return builder.or_(_is_one_of(builder, found, " "), _within(builder, found, 0x09, 5))
+
+
+def _is_escaped(builder: Any, found: Any) -> Any:
+    return builder.or_(_is_one_of(builder, found, '"\\'), _within(builder, found, 0x00, 0x20))
+
+
+blank_bits = _bits(_is_blank)
+"""Say of 64 bytes which are white space of ASCII."""
+plain_bits = _bits(_is_plain)
+"""Say of 64 bytes which are ASCII letters or digits."""
+escaped_bits = _bits(_is_escaped)
+"""Say of 64 bytes which are escaped in a string of JSON."""
+cell_bits = _bits(lambda builder, found: _is_one_of(builder, found, '",\r\n'))
+"""Say of 64 bytes which put a cell of CSV in quotes."""
+
+
+@intrinsic
+def zeros_below(_: Any, bits: Any) -> Any:  # noqa: ARG001
+    """Return how many zeros stand below the lowest bit that is set of a uint64, 64 where none is."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return nt.int64(nt.uint64), generate
+
+
+@intrinsic
+def ones(_: Any, bits: Any) -> Any:  # noqa: ARG001
+    """Return how many bits of a uint64 are set."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return nt.int64(nt.uint64), generate
 
 
 @intrinsic
@@ -63,64 +149,21 @@ def fetch(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     return nt.void(array, nt.int64), generate
 
 
-@intrinsic
-def copy_sixteen(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
-    """Write ``source[start:start + 16]`` to ``out[at:at + 16]``."""
+def _copy(width: Any) -> Any:
+    """Return what writes so many bytes ``source[start:start + n]`` to ``out[at:at + n]``."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source, start, out, at = arguments
-        value = builder.load(_place(context, builder, signature.args[0], (source, start), _VECTOR), align=1)
-        builder.store(value, _place(context, builder, signature.args[2], (out, at), _VECTOR), align=1)
-        return context.get_dummy_value()
+    @intrinsic
+    def copy(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source, start, out, at = arguments
+            value = builder.load(_place(context, builder, signature.args[0], (source, start), width), align=1)
+            builder.store(value, _place(context, builder, signature.args[2], (out, at), width), align=1)
+            return context.get_dummy_value()
 
-    return nt.void(source, nt.int64, out, nt.int64), generate
+        return nt.void(source, nt.int64, out, nt.int64), generate
 
-
-def _before(builder: Any, wanted: Any) -> Any:
-    """Return how many of sixteen bits stand before the first that is not set."""
-    others = builder.zext(builder.not_(builder.bitcast(wanted, ir.IntType(WIDTH))), _EIGHT)
-    stop = builder.or_(others, ir.Constant(_EIGHT, 1 << WIDTH))
-    return builder.cttz(stop, ir.Constant(ir.IntType(1), 1))
+    return copy
 
 
-@intrinsic
-def plain_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return how many of the bytes ``array[at:at + 16]`` come before the first that is no ASCII letter or digit."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
-        letter = builder.sub(builder.or_(found, _filled(0x20)), _filled(0x61))
-        digit = builder.sub(found, _filled(0x30))
-        is_letter = builder.icmp_unsigned("<", letter, _filled(26))
-        return _before(builder, builder.or_(is_letter, builder.icmp_unsigned("<", digit, _filled(10))))
-
-    return nt.int64(array, nt.int64), generate
-
-
-def _but_for(builder: Any, found: Any, marks: str) -> Any:
-    """Say of each byte whether it is none of these marks."""
-    others = (builder.icmp_unsigned("!=", found, _filled(ord(mark))) for mark in marks)
-    return functools.reduce(builder.and_, others)
-
-
-@intrinsic
-def quoted_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return how many of the bytes ``array[at:at + 16]`` come before the first that JSON escapes in a string."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
-        printed = builder.icmp_unsigned(">=", found, _filled(0x20))
-        return _before(builder, builder.and_(printed, _but_for(builder, found, '"\\')))
-
-    return nt.int64(array, nt.int64), generate
-
-
-@intrinsic
-def cell_run(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Return how many of the bytes ``array[at:at + 16]`` come before the first that puts a cell of CSV in quotes."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], arguments, _VECTOR), align=1)
-        return _before(builder, _but_for(builder, found, '",\r\n'))
-
-    return nt.int64(array, nt.int64), generate
+copy_sixteen, copy_span = _copy(_VECTOR), _copy(_LONG)
+"""Write ``source[start:start + n]`` to ``out[at:at + n]``, 16 or 64 bytes."""

@@ -55,11 +55,11 @@ class Readings:
 
 
 def readings(
-    budget: Budget, documents: npt.NDArray[np.int64], epsilons: Floats, bounds: Floats, resampled: Floats, size: int
+    budget: Budget, documents: npt.NDArray[np.int32], epsilons: Floats, bounds: Floats, resampled: Floats, size: int
 ) -> Readings:
     """Return the readings of ``size`` documents.
 
-    ``documents`` int64 [K] is the document of each privatized token, ``epsilons`` float64 [K] its epsilon, ``bounds``
+    ``documents`` int32 [K] is the document of each privatized token, ``epsilons`` float64 [K] its epsilon, ``bounds``
     float64 [K] its plain-LDP bound; ``resampled`` float64 [D] the bound of all tokens that public draws replace.
     """
     tokens = np.bincount(documents, minlength=size)

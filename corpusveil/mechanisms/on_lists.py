@@ -107,9 +107,12 @@ class OnLists(Mechanism):
     ) -> npt.NDArray[np.int32]:
         self.check_tokens(ids, draws)
         distinct, which = levels(epsilon, ids.size)
-        lanes, others = draws.pair(MECHANISM)
         count = len(self.space.lists)
-        chosen = choose(others, count) if count > 1 else np.empty(0, dtype=np.uint16)
+        if count == 1:
+            lanes, chosen = draws.uint64(MECHANISM), np.empty(0, dtype=np.uint16)
+        else:
+            lanes, others = draws.pair(MECHANISM)
+            chosen = choose(others, count)
         if which is None:
             return self._move(distinct[0], ids, chosen, lanes)
         out = np.empty(ids.size, dtype=np.int32)

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, u
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
@@ -91,21 +91,19 @@ def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
 
 @compiled
 def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any) -> Any:
-    if draw < bounds[1]:
-        return 0
-    bucket = np.int64(draw >> np.uint64(64 - _GUIDE_BITS))
+    bucket = draw >> np.uint64(64 - _GUIDE_BITS)
     low = guide[bucket]
-    high = guide[bucket + 1]
+    high = guide[bucket + np.uint64(1)]
     while low < high:
-        middle = (low + high + 1) // 2
-        if bounds[middle] <= draw:
+        middle = (low + high + 1) >> 1
+        if bounds[u(middle)] <= draw:
             low = middle
         else:
             high = middle - 1
-    rest = draw - bounds[low]
+    rest = draw - bounds[u(low)]
     if low == gamma:
         return gamma + np.int64(rest // far)
-    half = (bounds[low + 1] - bounds[low]) >> np.uint64(1)
+    half = (bounds[u(low + 1)] - bounds[u(low)]) >> np.uint64(1)
     return low if rest < half else -low
 
 
@@ -123,16 +121,16 @@ def _displace(
     out: Any,
 ) -> None:
     n = lists.shape[1]
-    row = 0
+    row = np.int64(0)
     for t in range(ids.size):
         if chosen.size > 0:
-            row = chosen[t]
-        at = np.int64(positions[row, ids[t]]) + _displacement(draws[t], gamma, far, bounds, guide)
+            row = np.int64(chosen[u(t)])
+        at = np.int64(positions[u(row), u(ids[u(t)])]) + _displacement(draws[u(t)], gamma, far, bounds, guide)
         if at >= n:
             at -= n
         elif at < 0:
             at += n
-        out[t] = lists[row, at]
+        out[u(t)] = lists[u(row), u(at)]
 
 
 @register

@@ -24,16 +24,22 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, u
 from corpusveil.errors import BadTypeError
 from corpusveil.sampling.keys import Key
+from corpusveil.scratch import Scratch
 
 AES_BYTES = 16
 _SIZE = struct.Struct("<Q")
 TAG_KEY_BYTES = 32
+_AT_ONCE = 1 << 14
+"""Blocks that are encrypted at once: they stay in the cache."""
 
 MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE, LENGTH, FILLER = 1, 2, 3, 4, 5, 6, 7
 """Purposes of draws. A number is never given a second meaning."""
+
+
+_scratch = Scratch()
 
 
 def _encode_id(identity: Any) -> bytes:
@@ -118,11 +124,11 @@ class DrawKey:
 @compiled
 def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
     for t in range(positions.size):
-        document = documents[t]
-        low = tags[document, 0] + offset
+        document = u(documents[u(t)])
+        low = tags[document, u(0)] + offset
         carry = np.uint64(1) if low < offset else np.uint64(0)
-        out[2 * t] = low
-        out[2 * t + 1] = tags[document, 1] + np.uint64(positions[t]) + carry
+        out[u(2 * t)] = low
+        out[u(2 * t + 1)] = tags[document, u(1)] + np.uint64(positions[u(t)]) + carry
 
 
 @numba.njit(nogil=True, cache=True)
@@ -141,13 +147,13 @@ def _counter_runs(tags: Any, documents: Any, positions: Any, offset: Any, out: A
 class Draws:
     """Draws for T tokens: token t stands at ``positions[t]`` of document ``documents[t]``, whose tag is in ``tags``.
 
-    ``tags`` uint64 [D, 2]; ``documents`` and ``positions`` int64 [T].
+    ``tags`` uint64 [D, 2]; ``documents`` and ``positions`` int32 or int64 [T].
     """
 
     key: DrawKey
     tags: npt.NDArray[np.uint64]
-    documents: npt.NDArray[np.int64]
-    positions: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.integer[Any]]
+    positions: npt.NDArray[np.integer[Any]]
 
     def __len__(self) -> int:
         return self.positions.size
@@ -160,14 +166,30 @@ class Draws:
 
     def uint64(self, purpose: int, attempt: int = 0) -> npt.NDArray[np.uint64]:
         """Return one uniform 64-bit integer a token; uint64 [T]. Same purpose and attempt, same numbers."""
-        return self.pair(purpose, attempt)[0]
+        (first,) = self._halves(purpose, attempt, 1)
+        return first
 
     def pair(self, purpose: int, attempt: int = 0) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Return two independent uniform 64-bit integers a token, the first of them that of ``uint64``."""
-        blocks = np.empty(2 * len(self), dtype=np.uint64)
-        _counters(self.tags, self.documents, self.positions, np.uint64((purpose << 32) | attempt), blocks)
-        lanes = self._encrypt(blocks)
-        return lanes[::2], lanes[1::2]
+        first, second = self._halves(purpose, attempt, 2)
+        return first, second
+
+    def _halves(self, purpose: int, attempt: int, many: int) -> list[npt.NDArray[np.uint64]]:
+        """Return the first half of each block, or both; uint64 [T] each."""
+        out = [np.empty(len(self), dtype=np.uint64) for _ in range(many)]
+        counters = _scratch.array("counters", 2 * _AT_ONCE, np.uint64)
+        blocks = _scratch.array("blocks", AES_BYTES * (_AT_ONCE + 1), np.uint8)
+        offset = np.uint64((purpose << 32) | attempt)
+        cipher = self._cipher()
+        for first in range(0, len(self), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            documents = self.documents[some]
+            _counters(self.tags, documents, self.positions[some], offset, counters)
+            size = cipher.update_into(counters[: 2 * documents.size].view(np.uint8).data, blocks.data)
+            lanes = blocks[:size].view("<u8")
+            for half, whole in enumerate(out):
+                whole[some] = lanes[half::2]
+        return out
 
     def lanes(self, purpose: int, pairs: int) -> npt.NDArray[np.uint64]:
         """Return uniform 64-bit integers, the pairs of attempts 0 .. pairs - 1 side by side; uint64 [T, 2 pairs].
@@ -178,9 +200,11 @@ class Draws:
         _counter_runs(self.tags, self.documents, self.positions, np.uint64(purpose << 32), blocks)
         return self._encrypt(blocks.reshape(-1)).reshape(len(self), 2 * pairs)
 
+    def _cipher(self) -> Any:
+        return Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
+
     def _encrypt(self, blocks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """Encrypt counters of two words each; uint64 [2 n] -> uint64 [2 n]."""
-        cipher = Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
         out = np.empty(blocks.nbytes + AES_BYTES, dtype=np.uint8)
-        cipher.update_into(blocks.view(np.uint8).data, out.data)
+        self._cipher().update_into(blocks.view(np.uint8).data, out.data)
         return out[: blocks.nbytes].view("<u8")

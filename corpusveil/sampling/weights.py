@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, u
 from corpusveil.errors import BadValueError
 
 TOTAL = 1 << 64
@@ -72,17 +72,17 @@ def integer_weights(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
 def _search(lower_bounds: Any, guide: Any, draws: Any, out: Any) -> None:
     shift = np.uint64(64 - 12)
     for t in range(draws.size):
-        draw = draws[t]
-        bucket = np.int64(draw >> shift)
+        draw = draws[u(t)]
+        bucket = draw >> shift
         low = guide[bucket]
-        high = guide[bucket + 1]
+        high = guide[bucket + np.uint64(1)]
         while low < high:
-            middle = (low + high + 1) // 2
-            if lower_bounds[middle] <= draw:
+            middle = (low + high + 1) >> 1
+            if lower_bounds[u(middle)] <= draw:
                 low = middle
             else:
                 high = middle - 1
-        out[t] = low
+        out[u(t)] = low
 
 
 class WeightTable:

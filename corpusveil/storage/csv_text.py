@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from corpusveil.compiled import called, compiled
 from corpusveil.storage.json_text import string_bytes
-from corpusveil.wide import WIDTH, cell_run, copy_sixteen
+from corpusveil.wide import SPAN, cell_bits, copy_span, zeros_below
 
 _FORMULA = np.zeros(256, dtype=np.bool_)
 _FORMULA[[ord(mark) for mark in "=+-@\t\r"]] = True
@@ -21,10 +21,10 @@ _FORMULA[[ord(mark) for mark in "=+-@\t\r"]] = True
 def _first_mark(data: Any, i: int, end: int) -> int:
     """Return the first comma, quote or line end of ``data[i:end]``, ``end`` where there is none."""
     while i < end:
-        if i + WIDTH <= data.size:
-            run = cell_run(data, i)
+        if i + SPAN <= data.size:
+            run = zeros_below(cell_bits(data, i))
             i += run
-            if run < WIDTH:
+            if run < SPAN:
                 break
         elif data[i] == 0x22 or data[i] == 0x2C or data[i] == 0x0A or data[i] == 0x0D:
             break
@@ -36,9 +36,9 @@ def _first_mark(data: Any, i: int, end: int) -> int:
 @called
 def _copied(data: Any, i: int, end: int, out: Any, at: int) -> int:
     while i < end:
-        if i + WIDTH <= data.size:
-            copy_sixteen(data, i, out, at)  # what is too much is written over
-            run = min(WIDTH, end - i)
+        if i + SPAN <= data.size:
+            copy_span(data, i, out, at)  # what is too much is written over
+            run = min(SPAN, end - i)
         else:
             out[at] = data[i]
             run = 1
@@ -86,7 +86,7 @@ def cells(texts: pa.Array, *, alone: bool, escapes: bool) -> tuple[memoryview, n
     """
     data, offsets = string_bytes(texts.fill_null("") if texts.null_count else texts)
     quotes = int(np.count_nonzero(data[offsets[0] : offsets[-1]] == ord('"')))
-    out = np.empty(int(offsets[-1] - offsets[0]) + quotes + 4 * len(texts) + WIDTH, dtype=np.uint8)
+    out = np.empty(int(offsets[-1] - offsets[0]) + quotes + 4 * len(texts) + SPAN, dtype=np.uint8)
     ends = np.empty(len(texts), dtype=np.int64)
     _write(data, offsets, alone, escapes, alone, out, ends)
     return out[: int(ends[-1]) if len(texts) else 0].data, ends

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.compiled import called, compiled
-from corpusveil.wide import WIDTH, copy_sixteen, quoted_run
+from corpusveil.wide import SPAN, copy_span, escaped_bits, ones, zeros_below
 
 _SHORT = np.zeros(256, dtype=np.uint8)
 _SHORT[[ord(mark) for mark in '"\\\b\f\n\r\t']] = [ord(letter) for letter in '"\\bfnrt']
@@ -23,7 +23,9 @@ _NULL = np.frombuffer(b"null", dtype=np.uint8)
 def _escapes(data: Any, first: int, last: int) -> int:
     """Return how many of the bytes are escaped."""
     count = 0
-    for i in range(first, last):
+    for i in range(first, last - SPAN + 1, SPAN):
+        count += ones(escaped_bits(data, i))
+    for i in range(last - (last - first) % SPAN, last):
         count += (data[i] < 0x20) | (data[i] == 0x22) | (data[i] == 0x5C)
     return count
 
@@ -41,12 +43,12 @@ def _quote(data: Any, i: int, end: int, out: Any, at: int) -> int:
     out[at] = 0x22
     at += 1
     while i < end:
-        if i + WIDTH <= data.size:
-            copy_sixteen(data, i, out, at)  # what is too much is written over
-            run = min(quoted_run(data, i), end - i)
+        if i + SPAN <= data.size:
+            copy_span(data, i, out, at)  # what is too much is written over
+            run = min(zeros_below(escaped_bits(data, i)), end - i)
             i += run
             at += run
-            if run == WIDTH or i == end:
+            if run == SPAN or i == end:
                 continue
         byte = data[i]
         i += 1
@@ -98,7 +100,7 @@ def quoted(texts: pa.Array, before: bytes, behind: bytes) -> tuple[memoryview, n
     valid = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else np.empty(0, dtype=np.bool_)
     size = offsets[-1] - offsets[0] + (_LONGEST - 1) * _escapes(data, offsets[0], offsets[-1])
     around = len(before) + len(behind) + len('""') + len(_NULL)
-    out = np.empty(size + around * len(texts) + WIDTH, dtype=np.uint8)
+    out = np.empty(size + around * len(texts) + SPAN, dtype=np.uint8)
     ends = np.empty(len(texts), dtype=np.int64)
     first, last = (np.frombuffer(piece, dtype=np.uint8) for piece in (before, behind))
     _write(data, offsets, valid, first, last, out, ends)

@@ -1,4 +1,4 @@
-"""The words a release can write, as bytes: the vocabulary in each case form it needs, and the masks."""
+"""The words a release can write, as bytes: the vocabulary in each case form it needs, single bytes, and the masks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy.typing as npt
 from corpusveil.text.policy import MASKS
 from corpusveil.wide import WIDTH
 
+LONG = 255
+"""Stands for the number of bytes of a word that a record is too short for."""
+
 
 def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return the words as one uint8 array and int64 [V + 1] offsets into it."""
@@ -20,14 +23,17 @@ def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """``words`` uint8 and ``offsets`` int64 [F·V + 1] in F case forms; ``longest`` int64 [V]; ``masks`` likewise.
+    """``words`` uint8 and ``offsets`` int64 [F·V + 1] in F case forms; ``longest`` int32 [V]; ``masks`` as the words.
 
-    Both arrays of bytes end with ``WIDTH`` zeros, so that words can be copied so many bytes at a time.
+    ``records`` uint8 [16 (F·V + 256)] has each word again, and behind the words each byte: up to 15 bytes and their
+    number, which is `LONG` for a longer word. So most words are had by one read. ``words`` and ``masks`` end with
+    ``WIDTH`` zeros, so that they can be copied so many bytes at a time.
     """
 
     words: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
-    longest: npt.NDArray[np.int64]
+    records: npt.NDArray[np.uint8]
+    longest: npt.NDArray[np.int32]
     masks: npt.NDArray[np.uint8]
     mask_offsets: npt.NDArray[np.int64]
 
@@ -40,7 +46,15 @@ class Wording:
             plain = [raw[offsets[k] : offsets[k + 1]].decode() for k in range(count)]
             forms = plain + [word[:1].upper() + word[1:] for word in plain] + [word.upper() for word in plain]
             words, offsets = concatenate([word.encode() for word in forms])
-        lengths = np.diff(offsets).reshape(-1, count)
+        offsets = offsets.astype(np.int64)
+        lengths = np.diff(offsets)
         masks, mask_offsets = concatenate([mask.encode() for mask in MASKS])
         words, masks = (np.append(one, np.zeros(WIDTH, np.uint8)) for one in (words, masks))
-        return cls(words, offsets.astype(np.int64), lengths.max(axis=0).astype(np.int64), masks, mask_offsets)
+        records = np.zeros((lengths.size + 256, WIDTH), np.uint8)
+        for k in range(WIDTH - 1):
+            here = lengths > k
+            records[: lengths.size][here, k] = words[offsets[:-1][here] + k]
+        records[: lengths.size, -1] = np.where(lengths < WIDTH, lengths, LONG)
+        records[lengths.size :, 0], records[lengths.size :, -1] = np.arange(256), 1
+        longest = lengths.reshape(-1, count).max(axis=0).astype(np.int32)
+        return cls(words, offsets, records.reshape(-1), longest, masks, mask_offsets)

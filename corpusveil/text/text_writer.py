@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import called, compiled, inlined
+from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
+from corpusveil.text.output_words import LONG
 from corpusveil.text.utf8 import decode, kind_of, lower_into
 from corpusveil.wide import WIDTH, copy_sixteen, fetch
 
@@ -21,37 +22,41 @@ _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
     policy.KEEP,
     policy.SURROGATE,
 )
-_PUNCTUATION_CLASS = classes.PUNCTUATION
-_LETTER_CLASSES = (classes.WORD, classes.NUMBER, classes.CONTACT)
+_PUNCTUATION, _OTHER, _LONG = policy.PUNCTUATION, policy.OTHER, LONG
+_WORD, _CLASSES = classes.WORD, len(classes.CLASS_NAMES)
 
-_AHEAD = 6
-"""So many tokens before it is written a word is brought into the cache, and before that its place."""
+_AHEAD = 8
+"""So many tokens before it is written a word is brought into the cache."""
 
 LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 
+ROLES_OF_CLASSES = np.full(_CLASSES, policy.OTHER, dtype=np.uint8)
+"""The role of a token of each class, of a word one that is not known."""
+ROLES_OF_CLASSES[[classes.WORD, classes.NUMBER]] = policy.UNKNOWN_WORD, policy.NUMBER
+ROLES_OF_CLASSES[[classes.PUNCTUATION, classes.CONTACT]] = policy.PUNCTUATION, policy.CONTACT
+_PACKED, _MOST_PACKED = 8, 255
 
-_ROLES = np.full(256, policy.OTHER, dtype=np.uint8)
-_ROLES[[classes.NUMBER, classes.PUNCTUATION, classes.CONTACT]] = policy.NUMBER, policy.PUNCTUATION, policy.CONTACT
+
+def role_table(is_stop: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+    """Return the role of each class, and behind these that of each word, bool [V], stop words being apart."""
+    return np.append(ROLES_OF_CLASSES, np.where(is_stop, policy.STOP_WORD, policy.KNOWN_WORD).astype(np.uint8))
 
 
 @compiled
-def assign_roles(token_classes: Any, ids: Any, is_stop: Any, roles: Any, counts: Any) -> None:
+def assign_roles(token_classes: Any, ids: Any, table: Any, roles: Any, counts: Any) -> None:
     """Write the role of each token to ``roles`` uint8, and add to ``counts`` int64 [7] how many have each.
 
-    ``is_stop`` says which ids are stop words.
+    ``table`` is the ``role_table`` of the words that ids are of.
     """
-    for t in range(ids.size):
-        role = _ROLES[token_classes[t]]
-        if token_classes[t] == classes.WORD:
-            word = ids[t]
-            if word < 0:
-                role = policy.UNKNOWN_WORD
-            elif is_stop[word]:
-                role = policy.STOP_WORD
-            else:
-                role = policy.KNOWN_WORD
-        roles[t] = role
-        counts[role] += 1
+    for first in range(0, ids.size, _MOST_PACKED):
+        packed = np.uint64(0)  # a byte for each role
+        for t in range(first, min(first + _MOST_PACKED, ids.size)):
+            word, kind = np.int64(ids[u(t)]), np.int64(token_classes[u(t)])
+            role = table[u(_CLASSES + word if (kind == _WORD) & (word >= 0) else kind)]
+            roles[u(t)] = role
+            packed += np.uint64(1) << (np.uint64(_PACKED) * np.uint64(role))
+        for role in range(counts.size):
+            counts[role] += np.int64((packed >> np.uint64(_PACKED * role)) & np.uint64(_MOST_PACKED))
 
 
 @compiled
@@ -107,11 +112,16 @@ def _copy_cased(source: Any, start: int, end: int, out: Any, at: int, pattern: i
 
 
 @compiled
-def bytes_of(words: Any, longest: Any) -> Any:
-    """Return how many bytes words have at most; int32 [K], ``longest`` int64 [V] being that of each word."""
+def enter(words: Any, index: Any, longest: Any, drawn: Any) -> Any:
+    """Write ``words`` int32 [K] to ``drawn`` at ``index`` int32 [K]; return how many bytes they have at most.
+
+    ``longest`` int32 [V] is how many bytes each word has at most.
+    """
     total = np.int64(0)
     for k in range(words.size):
-        total += longest[words[k]]
+        word = words[u(k)]
+        drawn[u(index[u(k)])] = word
+        total += longest[u(word)]
     return total
 
 
@@ -131,21 +141,28 @@ def output_bound(
 
 @compiled
 def write_text(
-    data: Any, documents: Any, starts: Any, ends: Any, token_classes: Any, token_offsets: Any,
+    data: Any, documents: Any, starts: Any, ends: Any, token_offsets: Any,
     roles: Any, actions: Any, drawn: Any,
-    words: Any, word_offsets: Any, vocabulary: int, mask_bytes: Any, masks: Any,
+    words: Any, word_offsets: Any, records: Any, vocabulary: int, mask_bytes: Any, masks: Any,
     keep_layout: bool, lower_case: bool, kinds: Any, lower: Any,
     out: Any, out_offsets: Any, number_bytes: Any, numbers: Any,
 ) -> int:  # fmt: skip
     """Write the privatized documents to ``out`` uint8 and where each begins to ``out_offsets`` int64 [D + 1].
 
-    ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words`` and
-    ``word_offsets`` hold the vocabulary, once in lower case only, or three times (as it is, capitalised, all capitals)
-    when ``lower_case`` is off. Of a token that gets a surrogate it is the number of this in ``number_bytes``, from
-    ``numbers`` int64 [N + 1] on. Two words that would touch, since what stood between them is dropped or itself became
-    a word, get a blank between them. ``words`` and ``mask_bytes`` have ``WIDTH`` bytes more than they hold. Returns the
-    number of tokens written.
+    ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words``,
+    ``word_offsets``, ``records``, ``mask_bytes`` and ``masks`` are those of a `Wording`, which has the vocabulary once
+    in lower case only, or three times (as it is, capitalised, all capitals) when ``lower_case`` is off. Of a token that
+    gets a surrogate ``drawn`` is the number of this in ``number_bytes``, from ``numbers`` int64 [N + 1] on. Two words
+    that would touch, since what stood between them is dropped or itself became a word, get a blank between them.
+    Returns the number of tokens written.
     """
+    lettered = 0  # a bit for each role: what is written has letters
+    for one in range(actions.size):
+        itself = actions[one] == _KEEP or actions[one] == _SURROGATE
+        if actions[one] <= _RESAMPLE or (itself and one != _PUNCTUATION and one != _OTHER):
+            lettered |= 1 << one
+    single = word_offsets.size - 1
+    last = data.size - 1
     at = np.int64(0)
     written = 0
     for document in range(documents.size - 1):
@@ -158,51 +175,51 @@ def write_text(
         letters = False
         behind = token_offsets[document + 1]
         for t in range(token_offsets[document], behind):
-            if t + 2 * _AHEAD < behind:
-                fetch(word_offsets, np.int64(drawn[t + 2 * _AHEAD]))
-                fetch(words, word_offsets[min(np.int64(drawn[t + _AHEAD]), word_offsets.size - 1)])
-            start = np.int64(starts[t])
-            end = np.int64(ends[t])
-            if start > edge:
-                apart = True
-                if keep_layout:
-                    at = _copy(data, edge, start, out, at)
+            fetch(records, WIDTH * np.int64(drawn[u(min(t + _AHEAD, behind - 1))]))
+            start = np.int64(starts[u(t)])
+            end = np.int64(ends[u(t)])
+            if keep_layout and start > edge:
+                at = _copy(data, edge, start, out, at)
+            apart |= start > edge
             edge = end
-            action = actions[roles[t]]
+            role = np.int64(roles[u(t)])
+            action = actions[u(role)]
             if action == _DROP:
                 dropped = True
                 continue
-            is_word = token_classes[t] != _PUNCTUATION_CLASS
-            drawn_word = action == _PRIVATIZE or action == _RESAMPLE
-            as_itself = action == _KEEP or action == _SURROGATE
-            has_letters = drawn_word or (as_itself and token_classes[t] in _LETTER_CLASSES)
-            fused = (letters and has_letters) or (dropped and wordlike and is_word)  # but for a blank
+            is_word = role != _PUNCTUATION
+            has_letters = (lettered >> role) & 1 != 0
+            fused = (letters & has_letters) | (dropped & wordlike & is_word)  # but for a blank
+            out[u(at)] = 0x20
             if keep_layout:
-                if fused and not apart:
-                    out[at] = 0x20
-                    at += 1
-            elif at > begin and (apart or fused):
-                out[at] = 0x20
-                at += 1
+                at += fused & ~apart
+            else:
+                at += (at > begin) & (apart | fused)
             apart = False
             dropped = False
             wordlike = is_word
             letters = has_letters
             written += 1
-            if drawn_word:
-                form = np.int64(drawn[t])
-                if not lower_case:
+            is_drawn = action <= _RESAMPLE
+            if is_drawn | ((action == _KEEP) & (end - start == 1)):
+                byte = np.int64(data[u(min(start, last))]) if last >= 0 else 0
+                if lower_case & (byte >= 0x41) & (byte <= 0x5A):
+                    byte |= 0x20
+                form = np.int64(drawn[u(t)]) if is_drawn else single + byte
+                if is_drawn and not lower_case:
                     form += case_pattern(data, start, end, kinds) * vocabulary
-                at = _copy_wide(words, word_offsets[form], word_offsets[form + 1], out, at)
+                copy_sixteen(records, WIDTH * form, out, at)
+                size = np.int64(records[u(WIDTH * form + WIDTH - 1)])
+                if size == _LONG:
+                    at = _copy_wide(words, word_offsets[form], word_offsets[form + 1], out, at)
+                else:
+                    at += size
             elif action == _SURROGATE:
-                first, last = numbers[drawn[t]], numbers[drawn[t] + 1]
+                first, behind_it = numbers[drawn[t]], numbers[drawn[t] + 1]
                 pattern = LOWER_CASE if lower_case else case_pattern(data, start, end, kinds)
-                at = _copy_cased(number_bytes, first, last, out, at, pattern)
+                at = _copy_cased(number_bytes, first, behind_it, out, at, pattern)
             elif action == _MASK:
-                at = _copy_wide(mask_bytes, masks[roles[t]], masks[roles[t] + 1], out, at)
-            elif end - start == 1:
-                out[at] = lower[data[start]] if lower_case and data[start] < 0x80 else data[start]
-                at += 1
+                at = _copy_wide(mask_bytes, masks[role], masks[role + 1], out, at)
             elif lower_case:
                 at = lower_into(data, start, end, out, at, lower, kinds)
             else:

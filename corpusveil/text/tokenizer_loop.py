@@ -21,18 +21,19 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.compiled import called, compiled, inlined
+from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
 from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.text.word_table import fetch_head, find, found, hashed, place
-from corpusveil.wide import WIDTH, fetch, plain_run
+from corpusveil.text.word_table import fetch_head, find, found, hashed, head, place
+from corpusveil.wide import SPAN, blank_bits, fetch, plain_bits, zeros_below
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 _CONTACT, _OTHER = classes.CONTACT, classes.OTHER
-_PENDING = 255
-"""The class of a word that is still to be looked up: its hash stands for its id."""
+_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ROOM = 24
+"""What is known of the bytes ahead is found anew when it reaches less far: most words are shorter."""
 _BLANK = 0x20
 
 
@@ -114,7 +115,7 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
     while count - taken > first and ends[count - taken - 1] == edge:
         token = count - taken - 1
         kind = kinds[token]
-        local = kind in (_WORD, _PENDING, _NUMBER, _CONTACT)
+        local = kind in (_WORD, _NUMBER, _CONTACT)
         if not local:
             byte = data[starts[token]]
             if kind != _PUNCTUATION or byte not in (0x2E, 0x5F, 0x25, 0x2B, 0x2D):
@@ -128,24 +129,38 @@ def _local_part(data: Any, at: int, starts: Any, ends: Any, kinds: Any, first: i
     return useful
 
 
+@called
+def _ahead_at_the_end(data: Any, at: int, end: int, byte_kinds: Any) -> Any:
+    solid, plain = np.uint64(0), np.uint64(0)
+    for k in range(min(end - at, SPAN)):
+        kind = byte_kinds[data[at + k]]
+        bit = np.uint64(1) << np.uint64(k)
+        if kind != SPACE:
+            solid |= bit
+        if kind == LETTER or kind == DIGIT:
+            plain |= bit
+    return solid, plain
+
+
 @inlined
-def _plain_end(data: Any, at: int, end: int, byte_kinds: Any) -> int:
-    """Return the end of the ASCII letters and digits from ``at`` on."""
-    while at + WIDTH <= data.size:
-        run = plain_run(data, at)
-        at += run
-        if run < WIDTH or at >= end:
-            return min(at, end)
-    while at < end and (byte_kinds[data[at]] == LETTER or byte_kinds[data[at]] == DIGIT):
-        at += 1
-    return at
+def _ahead(data: Any, at: int, end: int, byte_kinds: Any) -> Any:
+    """Return which of the 64 bytes from ``at`` on are no blanks, and which are ASCII letters or digits.
+
+    The first byte's bit is the lowest; all are zero from ``end`` on.
+    """
+    if at + SPAN > data.size:
+        return _ahead_at_the_end(data, at, end, byte_kinds)
+    inside = _EVERY >> np.uint64(max(SPAN - (end - at), 0))
+    return ~blank_bits(data, at) & inside, plain_bits(data, at) & inside
 
 
 @called
-def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool) -> int:
-    """Return the end of the word that starts at ``at``; ``hyphens`` between two letters join."""
+def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool, letter: bool) -> int:
+    """Return the end of the word that starts at ``at``, or goes on there behind a ``letter`` or something else.
+
+    ``hyphens`` between two letters join.
+    """
     i = at
-    letter = False
     while i < end:
         code, length = decode(data, i, end)
         kind = kind_of(code, kinds)
@@ -200,7 +215,7 @@ def _number_end(data: Any, at: int, end: int, kinds: Any) -> int:
     return i
 
 
-@compiled
+@called
 def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
     """Return the end of the address whose first word is ``data[start:stop]``; ``stop`` when it starts none."""
     if stop + 3 < end and data[stop] == 0x3A and data[stop + 1] == 0x2F and data[stop + 2] == 0x2F:
@@ -213,6 +228,14 @@ def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
             return stop
     body = _address_end(data, stop + 1, end, kinds)
     return body if body > stop + 1 else stop
+
+
+@inlined
+def _without(pending: Any, asked: int, first: int) -> int:
+    """Return how many words are still to be looked up when the tokens from ``first`` on are none."""
+    while asked > 0 and pending[asked - 1] >= first:
+        asked -= 1
+    return asked
 
 
 @compiled
@@ -232,14 +255,15 @@ def scan(
     ids: Any,
     token_offsets: Any,
     scratch: Any,
+    pending: Any,
     hyphens: bool,
 ) -> Any:
     """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
     ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
-    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document. ``hyphens``
-    says whether a hyphen between two letters joins them to one word.
+    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document, ``pending``
+    int32, with room for the words of each. ``hyphens`` says whether a hyphen between two letters joins them to a word.
     """
     n = np.int64(0)
     for document in range(offsets.size - 1):
@@ -247,50 +271,81 @@ def scan(
         end = offsets[document + 1]
         token_offsets[document] = n
         first = n
+        asked = np.int64(0)
+        known, solid, plain = i - SPAN, np.uint64(0), np.uint64(0)
         while i < end:
-            byte = data[i]
-            kind = byte_kinds[byte]
-            if kind == SPACE:
-                i += 1
+            if i - known > SPAN - _ROOM:
+                known = i
+                solid, plain = _ahead(data, i, end, byte_kinds)
+            past = i - known
+            blanks = zeros_below(solid >> np.uint64(past))
+            if blanks > 0:
+                i += min(blanks, SPAN - past)
                 continue
-            starts[n] = i
-            ids[n] = -1
+            byte = data[u(i)]
+            kind = byte_kinds[byte]
+            starts[u(n)] = i
+            ids[u(n)] = -1
             if kind == LETTER:
-                stop = _plain_end(data, i, end, byte_kinds)
-                byte = data[stop] if stop < end else _BLANK
+                run = zeros_below(~(plain >> np.uint64(past)))
+                stop = i + run
+                if past + run == SPAN:
+                    while stop < end and (byte_kinds[data[stop]] == LETTER or byte_kinds[data[stop]] == DIGIT):
+                        stop += 1
+                token_classes[u(n)] = _WORD
+                byte = data[u(stop)] if stop < end else _BLANK
+                is_ascii = True
                 if byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D):
-                    stop = _word_end(data, i, end, kinds, hyphens)
-                    token_classes[n] = _WORD
-                    ids[n] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
-                else:
-                    code = hashed(data, i, stop)
+                    first_part = stop
+                    stop = _word_end(data, stop, end, kinds, hyphens, byte_kinds[data[stop - 1]] == LETTER)
+                    for k in range(first_part, stop):
+                        is_ascii &= data[k] < 0x80
+                    byte = data[u(stop)] if stop < end else _BLANK
+                if is_ascii:
+                    low, high = head(data, i, stop - i)
+                    code = hashed(low, high, data, i, stop)
                     fetch(slots, place(code, slots))
-                    token_classes[n] = _PENDING
-                    ids[n] = np.int32(code)
-                    if byte == _BLANK:
-                        ends[n] = stop
-                        n += 1
-                        i = stop + 1
-                        continue
-                if stop < end and (data[stop] == 0x3A or data[stop] == 0x2E):
-                    address = _address(data, i, stop, end, kinds)
-                    if address > stop:
-                        token_classes[n] = _CONTACT
-                        ids[n] = -1
-                        stop = address
+                    ids[u(n)] = np.int32(code)
+                    pending[u(asked)] = n
+                    asked += 1
+                else:
+                    ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
+                ends[u(n)] = stop
+                n += 1
+                i = stop + 1
+                if byte == _BLANK:
+                    continue
                 i = stop
-            elif kind == PUNCTUATION:
-                token_classes[n] = _PUNCTUATION
+                if (byte == 0x3A) | ((byte == 0x2E) & (stop - starts[u(n - 1)] == 3)):
+                    address = _address(data, np.int64(starts[u(n - 1)]), stop, end, kinds)
+                    if address > stop:
+                        asked = _without(pending, asked, n - 1)
+                        token_classes[u(n - 1)] = _CONTACT
+                        ids[u(n - 1)] = -1
+                        ends[u(n - 1)] = address
+                        i = address
+                        continue
+                if byte != 0x40 and byte_kinds[byte] == PUNCTUATION:  # a mark right behind a word
+                    token_classes[u(n)] = _PUNCTUATION
+                    ids[u(n)] = -1
+                    starts[u(n)] = i
+                    i += 1
+                    ends[u(n)] = i
+                    n += 1
+                continue
+            if kind == PUNCTUATION:
+                token_classes[u(n)] = _PUNCTUATION
                 i += 1
                 if byte == 0x40:
                     stop = _name_end(data, i, end, kinds)
                     if stop > i:
                         n -= _local_part(data, i - 1, starts, ends, token_classes, first, n)
-                        token_classes[n] = _CONTACT
-                        ids[n] = -1
+                        asked = _without(pending, asked, n)
+                        token_classes[u(n)] = _CONTACT
+                        ids[u(n)] = -1
                         i = stop
             elif kind == DIGIT:
-                token_classes[n] = _NUMBER
+                token_classes[u(n)] = _NUMBER
                 i = _number_end(data, i, end, kinds)
             else:
                 code, length = decode(data, i, end)
@@ -299,28 +354,26 @@ def scan(
                     i += length
                     continue
                 if kind == LETTER:
-                    token_classes[n] = _WORD
-                    stop = _word_end(data, i, end, kinds, hyphens)
-                    ids[n] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
+                    token_classes[u(n)] = _WORD
+                    stop = _word_end(data, i, end, kinds, hyphens, False)
+                    ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                     i = stop
                 elif kind == DIGIT:
-                    token_classes[n] = _NUMBER
+                    token_classes[u(n)] = _NUMBER
                     i = _number_end(data, i, end, kinds)
                 elif kind == PUNCTUATION:
-                    token_classes[n] = _PUNCTUATION
+                    token_classes[u(n)] = _PUNCTUATION
                     i += length
                 else:
-                    token_classes[n] = _OTHER
+                    token_classes[u(n)] = _OTHER
                     i = _other_end(data, i, end, kinds)
-            ends[n] = i
+            ends[u(n)] = i
             n += 1
-        for t in range(first, n):
-            if token_classes[t] == _PENDING:
-                fetch_head(np.uint32(ids[t]), slots, heads)
-        for t in range(first, n):
-            if token_classes[t] == _PENDING:
-                token_classes[t] = _WORD
-                code = np.uint32(ids[t])
-                ids[t] = found(code, data, np.int64(starts[t]), np.int64(ends[t]), slots, heads, words, word_offsets)
+        for k in range(asked):
+            fetch_head(np.uint32(ids[u(pending[u(k)])]), slots, heads)
+        for k in range(asked):
+            t = u(pending[u(k)])
+            code = np.uint32(ids[t])
+            ids[t] = found(code, data, np.int64(starts[t]), np.int64(ends[t]), slots, heads, words, word_offsets)
     token_offsets[offsets.size - 1] = n
     return n

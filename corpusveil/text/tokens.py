@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ColumnError, SizeError
+from corpusveil.scratch import Scratch
 from corpusveil.text.tokenizer_loop import scan
 from corpusveil.text.utf8 import BYTE_KINDS, KINDS, LOWER
 from corpusveil.text.word_table import WordTable
@@ -93,8 +94,13 @@ class Tokenizer:
         offsets = np.concatenate([[0], np.cumsum([len(word) for word in encoded], dtype=np.int64)])
         return cls(WordTable.build(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets.astype(np.int64)), hyphens)
 
-    def tokens(self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]) -> Tokens:
-        """Tokenise the documents ``data[documents[d]:documents[d + 1]]``; at most ``MAX_BYTES`` bytes."""
+    def tokens(
+        self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], scratch: Scratch | None = None
+    ) -> Tokens:
+        """Tokenise the documents ``data[documents[d]:documents[d + 1]]``; at most ``MAX_BYTES`` bytes.
+
+        With ``scratch`` the tokens hold until it is used for the next ones.
+        """
         base = int(documents[0])
         data = data[base : int(documents[-1])]
         documents = documents - base
@@ -102,16 +108,16 @@ class Tokenizer:
             raise SizeError(
                 f"A document or batch has {data.size:,} bytes of text, and {MAX_BYTES:,} is the most; split it."
             )
-        starts = np.empty(data.size, dtype=np.int32)
-        ends = np.empty(data.size, dtype=np.int32)
-        classes = np.empty(data.size, dtype=np.uint8)
-        ids = np.empty(data.size, dtype=np.int32)
+        scratch = scratch or Scratch()
+        starts, ends, ids = (scratch.array(name, data.size, np.int32) for name in ("starts", "ends", "ids"))
+        classes = scratch.array("classes", data.size, np.uint8)
         offsets = np.empty(documents.size, dtype=np.int64)
         longest = int(np.diff(documents).max(initial=0))
         table = self.table
         count = scan(
             data, documents, BYTE_KINDS, KINDS, LOWER, table.slots, table.heads, table.keys, table.offsets,
-            starts, ends, classes, ids, offsets, np.empty(2 * longest, dtype=np.uint8), self.hyphens == "join",
+            starts, ends, classes, ids, offsets, scratch.array("folded", 2 * longest, np.uint8),
+            scratch.array("pending", longest // 2 + 1, np.int32), self.hyphens == "join",
         )  # fmt: skip
         return Tokens(data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets)
 

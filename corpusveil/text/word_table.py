@@ -8,62 +8,58 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import called, compiled, inlined
+from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
-from corpusveil.wide import fetch, load_eight
+from corpusveil.wide import WIDTH, fetch, lower_sixteen
 
 SEED = np.uint64(0x243F6A8885A308D3)
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER, _OTHER_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _SHIFT = np.uint64(32)
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_LOW_BITS, _HIGH_BITS = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080808080)
-_UP_FROM_A = np.uint64(0x3F3F3F3F3F3F3F3F)
-_UP_BEHIND_Z = np.uint64(0x2525252525252525)
-"""Added to seven bits these reach the eighth one from ``A`` on, and behind ``Z``."""
 _EMPTY = np.uint32(0xFFFFFFFF)
-HEAD_BYTES = 16
-"""What the table holds of a word beside its slot: most words are no longer."""
-
-
-@inlined
-def _lower_eight(eight: Any) -> Any:
-    """Make small letters of the ASCII capitals among eight bytes; every other byte stays."""
-    low = eight & _LOW_BITS
-    from_a = low + _UP_FROM_A
-    behind_z = low + _UP_BEHIND_Z
-    return eight | (((from_a ^ behind_z) & ~eight & _HIGH_BITS) >> np.uint64(2))
 
 
 @called
-def _at_the_end(data: Any, at: int, size: int) -> Any:
-    eight = np.uint64(0)
-    for k in range(size):
-        eight |= np.uint64(data[at + k]) << np.uint64(8 * k)
-    return eight
+def _head_at_the_end(data: Any, at: int, size: int) -> Any:
+    first, second = np.uint64(0), np.uint64(0)
+    for k in range(min(size, WIDTH)):
+        byte = np.uint64(data[at + k])
+        if 0x41 <= byte <= 0x5A:
+            byte |= np.uint64(0x20)
+        if k < 8:
+            first |= byte << np.uint64(8 * k)
+        else:
+            second |= byte << np.uint64(8 * k - 64)
+    return first, second
 
 
 @inlined
-def _eight(data: Any, at: int, end: int) -> Any:
-    """Return the first eight bytes of ``data[at:end]``, ASCII in lower case, with zeros where there are fewer."""
-    size = max(min(end - at, 8), 0)
-    if at + 8 <= data.size:
-        used = _ALL >> np.uint64(64 - 8 * size) if size > 0 else np.uint64(0)
-        return _lower_eight(load_eight(data, at) & used)
-    return _lower_eight(_at_the_end(data, at, size))
+def head(data: Any, at: int, size: int) -> Any:
+    """Return the first sixteen bytes of ``data[at:at + size]`` as two uint64, ASCII in lower case, zeros behind."""
+    if at + WIDTH <= data.size:
+        return lower_sixteen(data, at, size)
+    return _head_at_the_end(data, at, size)
 
 
 @inlined
-def _step(state: Any, eight: Any) -> Any:
-    state = (state ^ eight) * _MULTIPLIER
+def _mixed(state: Any, first: Any, second: Any) -> Any:
+    state = ((state ^ first) * _MULTIPLIER) ^ ((second + _OTHER_MULTIPLIER) * _OTHER_MULTIPLIER)
     return state ^ (state >> _SHIFT)
 
 
+@called
+def _mixed_rest(state: Any, data: Any, start: int, end: int) -> Any:
+    for at in range(start, end, WIDTH):
+        first, second = head(data, at, end - at)
+        state = _mixed(state, first, second)
+    return state
+
+
 @inlined
-def hashed(data: Any, start: int, end: int) -> Any:
-    """Return the hash of ``data[start:end]`` in lower case, uint32; ``found`` wants it."""
-    state = _step(_step(SEED, _eight(data, start, end)), _eight(data, start + 8, end))
-    for at in range(start + HEAD_BYTES, end, 8):
-        state = _step(state, _eight(data, at, end))
+def hashed(first: Any, second: Any, data: Any, start: int, end: int) -> Any:
+    """Return the hash of ``data[start:end]``, uint32, whose ``head`` is these two."""
+    state = _mixed(SEED, first, second)
+    if end - start > WIDTH:
+        state = _mixed_rest(state, data, start + WIDTH, end)
     return np.uint32(state * _MULTIPLIER >> _SHIFT)
 
 
@@ -76,7 +72,7 @@ def place(code: Any, slots: Any) -> Any:
 @inlined
 def fetch_head(code: Any, slots: Any, heads: Any) -> None:
     """Have what ``found`` compares first brought into the cache; the slot should be there by now."""
-    fetch(heads, np.int64(slots[place(code, slots)] & np.uint32((slots.size - 1) >> 1)) * 2)
+    fetch(heads, np.int64(slots[u(place(code, slots))] & np.uint32((slots.size - 1) >> 1)) * 2)
 
 
 @inlined
@@ -85,16 +81,15 @@ def found(code: Any, data: Any, start: int, end: int, slots: Any, heads: Any, wo
 
     Capitals of ASCII are lowered here; others have to be already.
     """
-    first = _eight(data, start, end)
-    second = _eight(data, start + 8, end)
+    first, second = head(data, start, end - start)
     id_bits = np.uint32((slots.size - 1) >> 1)
     at = place(code, slots)
-    while slots[at] != _EMPTY:
-        slot = slots[at]
+    while slots[u(at)] != _EMPTY:
+        slot = slots[u(at)]
         if (slot ^ code) <= id_bits:  # equal above the bits of the id
             word = np.int64(slot & id_bits)
-            same = heads[word, 0] == first and heads[word, 1] == second
-            if same and (end - start < HEAD_BYTES or _same_rest(data, start, end, words, offsets, word)):
+            same = heads[u(word), u(0)] == first and heads[u(word), u(1)] == second
+            if same and (end - start < WIDTH or _same_rest(data, start, end, words, offsets, word)):
                 return word
         at = (at + 1) & (slots.size - 1)
     return np.int64(-1)
@@ -103,7 +98,8 @@ def found(code: Any, data: Any, start: int, end: int, slots: Any, heads: Any, wo
 @compiled
 def find(data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, offsets: Any) -> Any:
     """Return the id of the word ``data[start:end]``, or -1; of capitals only those of ASCII are lowered here."""
-    return found(hashed(data, start, end), data, start, end, slots, heads, words, offsets)
+    first, second = head(data, start, end - start)
+    return found(hashed(first, second, data, start, end), data, start, end, slots, heads, words, offsets)
 
 
 @called
@@ -112,8 +108,8 @@ def _same_rest(data: Any, start: int, end: int, words: Any, offsets: Any, word: 
     first, last = offsets[word], offsets[word + 1]
     if last - first != end - start:
         return False
-    for at in range(HEAD_BYTES, end - start, 8):
-        if _eight(data, start + at, end) != _eight(words, first + at, last):
+    for at in range(WIDTH, end - start, WIDTH):
+        if head(data, start + at, end - start - at) != head(words, first + at, last - first - at):
             return False
     return True
 
@@ -121,8 +117,7 @@ def _same_rest(data: Any, start: int, end: int, words: Any, offsets: Any, word: 
 @compiled
 def _fill_heads(keys: Any, key_offsets: Any, heads: Any) -> None:
     for word in range(key_offsets.size - 1):
-        for half in range(2):
-            heads[word, half] = _eight(keys, key_offsets[word] + 8 * half, key_offsets[word + 1])
+        heads[word, 0], heads[word, 1] = head(keys, key_offsets[word], key_offsets[word + 1] - key_offsets[word])
 
 
 @called
@@ -144,7 +139,7 @@ def _fill(keys: Any, key_offsets: Any, heads: Any, exact: Any, slots: Any, only_
             continue
         if find(keys, start, end, slots, heads, keys, key_offsets) >= 0:
             continue
-        code = hashed(keys, start, end)
+        code = hashed(heads[word, 0], heads[word, 1], keys, start, end)
         at = place(code, slots)
         while slots[at] != _EMPTY:
             at = (at + 1) & (slots.size - 1)
@@ -191,7 +186,8 @@ class WordTable:
         keys = np.empty(int(words.size) * 3 // 2 + 8, dtype=np.uint8)
         key_offsets = np.empty(count + 1, dtype=np.int64)
         exact = np.empty(count, dtype=np.bool_)
-        words = np.require(words, requirements="W")  # a read-only one would be compiled for once more
+        words = words.view()
+        words.flags.writeable = False  # as texts are: one that is not would be compiled for once more
         used = _lower_all(words, offsets.astype(np.int64), LOWER, KINDS, keys, key_offsets, exact)
         keys = keys[:used].copy()
         capacity = 1 << max(4, (2 * count).bit_length())

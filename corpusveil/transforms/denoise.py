@@ -27,7 +27,7 @@ from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.policy import MASKS, ROLE_NAMES, TextPolicy
 from corpusveil.text.sentences import ends_and_stops
-from corpusveil.text.text_writer import assign_roles, bytes_of, output_bound, write_text
+from corpusveil.text.text_writer import ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
@@ -201,21 +201,22 @@ class Denoiser:
         guessed = self.guesses(reader, tokens, replaced, kept)
         counts.privatized += int(replaced.sum())
         counts.unchanged += int((guessed == tokens.ids)[replaced].sum())
-        role = np.where(replaced, roles.KNOWN_WORD, roles.OTHER).astype(np.uint8)
+        role = np.where(replaced, roles.KNOWN_WORD, ROLES_OF_CLASSES[tokens.classes]).astype(np.uint8)
         actions = np.full(len(ROLE_NAMES), roles.KEEP, np.uint8)
         actions[roles.KNOWN_WORD] = roles.PRIVATIZE
         wording = reader.prepared.wording
         by_role = np.bincount(role, minlength=len(ROLE_NAMES))
-        guessed_bytes = bytes_of(guessed[replaced], wording.longest)
+        at = np.flatnonzero(replaced).astype(np.int32)
+        guessed_bytes = enter(guessed[at], at, wording.longest, guessed)
         out = np.empty(
             output_bound(tokens.data.size, by_role, actions, guessed_bytes, wording.mask_offsets, keep=True), np.uint8
         )
         offsets = np.empty(tokens.documents.size, np.int64)
         forms = len(self.mechanism.space) if self.policy.case == "restore" else 0  # words between case forms
         counts.tokens_written += write_text(
-            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets, role, actions,
-            guessed, wording.words, wording.offsets, forms, wording.masks, wording.mask_offsets, True, False, KINDS,
-            LOWER, out, offsets, NONE.text, NONE.offsets,
+            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, role, actions, guessed,
+            wording.words, wording.offsets, wording.records, forms, wording.masks, wording.mask_offsets, True, False,
+            KINDS, LOWER, out, offsets, NONE.text, NONE.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 
@@ -231,7 +232,7 @@ class Denoiser:
         if reader.prepared.joiner is not None:
             tokens = reader.prepared.joiner(tokens)
         role = np.empty(len(tokens), np.uint8)
-        assign_roles(tokens.classes, tokens.ids, reader.prepared.is_stop, role, np.zeros(len(ROLE_NAMES), np.int64))
+        assign_roles(tokens.classes, tokens.ids, reader.prepared.roles, role, np.zeros(len(ROLE_NAMES), np.int64))
         replaced = role == roles.KNOWN_WORD
         stops = role == roles.STOP_WORD
         replaced |= stops & (reader.prepared.actions[roles.STOP_WORD] == roles.PRIVATIZE)

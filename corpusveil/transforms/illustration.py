@@ -184,7 +184,7 @@ def _sentence(
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
         roles = np.empty(len(tokens), dtype=np.uint8)
-        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles, np.zeros(len(MASKS), dtype=np.int64))
+        assign_roles(tokens.classes, tokens.ids, prepared.roles, roles, np.zeros(len(MASKS), dtype=np.int64))
         listed = [
             _Token(tokens.text(at), int(prepared.actions[role]), MASKS[role], int(tokens.ids[at]))
             for at, role in enumerate(roles.tolist())

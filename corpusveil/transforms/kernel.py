@@ -16,25 +16,26 @@ from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
 from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.compiled import compiled
 from corpusveil.errors import ChangedError, VersionError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
-from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
+from corpusveil.sampling.draws import DrawKey, keyed_tags
 from corpusveil.sampling.weights import TOTAL, WeightTable, integer_weights
+from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, SURROGATE, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
-from corpusveil.text.text_writer import assign_roles, bytes_of, output_bound, write_text
+from corpusveil.text.text_writer import assign_roles, enter, output_bound, role_table, write_text
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.joined_tokens import Joiner
 from corpusveil.transforms.lengths import at_released_length, fillers_of, length_epsilon
+from corpusveil.transforms.picking import Picked, picked
 from corpusveil.transforms.surrogates import NONE, Surrogates, surrogates
 
 KERNEL_VERSION = 2
@@ -45,18 +46,7 @@ CHUNK_BYTES = 1 << 21
 table into the cache again."""
 
 
-@compiled
-def _pick(roles: Any, actions: Any, action: int, offsets: Any, index: Any, documents: Any, positions: Any) -> int:
-    """List the tokens with one action: which, of which document, at which position; return how many there are."""
-    n = 0
-    for document in range(offsets.size - 1):
-        first = offsets[document]
-        for t in range(first, offsets[document + 1]):
-            index[n] = t
-            documents[n] = document
-            positions[n] = t - first
-            n += actions[roles[t]] == action  # written over by the next unless it is one
-    return n
+_scratch = Scratch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +55,7 @@ class Prepared:
 
     tokenizer: Tokenizer
     wording: Wording
-    is_stop: npt.NDArray[np.bool_]
+    roles: npt.NDArray[np.uint8]
     public: WeightTable
     joiner: Joiner | None
     actions: npt.NDArray[np.uint8]
@@ -98,7 +88,7 @@ def prepare(space: Space, policy: TextPolicy, collocations: Collocations | None 
     return Prepared(
         Tokenizer(table, policy.hyphens),
         Wording.build(_spoken(space, table), table.offsets[: len(space) + 1], capitals=policy.case == "restore"),
-        is_stop,
+        role_table(is_stop),
         WeightTable(public_weights(space)),
         joiner,
         policy.actions(),
@@ -206,7 +196,7 @@ class Kernel:
             pieces.append(piece)
             lengths.append(sizes)
         offsets = np.cumsum(np.concatenate(lengths))
-        body = pa.py_buffer(np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint8))
+        body = pa.py_buffer(pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, np.uint8), *pieces]))
         valid = pa.py_buffer(np.packbits(present, bitorder="little"))
         array = pa.LargeStringArray.from_buffers(
             len(texts), pa.py_buffer(offsets), body, valid if texts.null_count else None, texts.null_count
@@ -219,9 +209,9 @@ class Kernel:
         """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1]."""
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
         tokens, roles, _, _ = self._parsed(prepared, data, documents)
-        known, at, _ = _picked(prepared, tokens, roles, PRIVATIZE)
-        sizes = np.bincount(at, minlength=documents.size - 1)
-        return tokens.ids[known], np.concatenate([[0], np.cumsum(sizes)])
+        known = picked(tokens, roles, prepared.actions, PRIVATIZE)
+        sizes = np.bincount(known.documents, minlength=documents.size - 1)
+        return known.ids.copy(), np.concatenate([[0], np.cumsum(sizes)])
 
     def noise_tags(
         self,
@@ -260,15 +250,14 @@ class Kernel:
             if self.length is not None:
                 tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], tokens.data, tokens.documents)
                 tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present[first:last])
-            known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
-            resampled, at_resampled, _ = _picked(prepared, tokens, roles, RESAMPLE)
-            epsilons = self._shares(tokens, known, at_known, resampled, at_resampled, words)
+            known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
+            epsilons = self._shares(tokens, known, resampled, words)
             different, at = np.unique(epsilons, return_inverse=True)
             public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
             unknown = self.mechanism.unknown_bound_at_most(public)
             bounds = np.array([_bound(self.mechanism, float(one), unknown) for one in different])
-            drawn = np.bincount(at_resampled, minlength=last - first).astype(np.float64) * unknown
-            found.append(readings(self.budget, at_known, epsilons, bounds[at], drawn, last - first))
+            drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64) * unknown
+            found.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
         whole = with_length(joined(found), length_epsilon(self.length))
         return fingerprints, whole if self.mechanism.private else unbounded(whole)
 
@@ -279,13 +268,13 @@ class Kernel:
 
         Words are counted where the budget asks for them.
         """
-        tokens = prepared.tokenizer.tokens(data, documents)
+        tokens = prepared.tokenizer.tokens(data, documents, _scratch)
         words = _words(tokens) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
-        roles = np.empty(len(tokens), dtype=np.uint8)
+        roles = _scratch.array("roles", len(tokens), np.uint8)
         by_role = np.zeros(len(ROLE_NAMES), dtype=np.int64)
-        assign_roles(tokens.classes, tokens.ids, prepared.is_stop, roles, by_role)
+        assign_roles(tokens.classes, tokens.ids, prepared.roles, roles, by_role)
         return tokens, roles, by_role, words
 
     def _chunk(
@@ -315,11 +304,10 @@ class Kernel:
         out = np.empty(bound, dtype=np.uint8)
         offsets = np.empty(tokens.documents.size, dtype=np.int64)
         counts.tokens_written += write_text(
-            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
-            roles, prepared.actions, drawn,
-            wording.words, wording.offsets, len(self.mechanism.space), wording.masks, wording.mask_offsets,
-            keep_layout, self.policy.case == "lower", KINDS, LOWER,
-            out, offsets, replaced.text, replaced.offsets,
+            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, prepared.actions, drawn,
+            wording.words, wording.offsets, wording.records, len(self.mechanism.space), wording.masks,
+            wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets,
+            replaced.text, replaced.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 
@@ -348,9 +336,11 @@ class Kernel:
         public = self.mechanism.space.numbers
         if self.numbers is None or public is None:
             return NONE
-        index, _, draws = self._select(prepared, tokens, roles, tags, SURROGATE)
-        drawn[index] = np.arange(index.size)
-        return surrogates(tokens, index, draws, public, join=self.policy.joins_numbers())
+        numbers = picked(tokens, roles, prepared.actions, SURROGATE)
+        drawn[numbers.index] = np.arange(numbers.index.size)
+        return surrogates(
+            tokens, numbers.index, numbers.draws(self.draw_key, tags), public, join=self.policy.joins_numbers()
+        )
 
     def _draw(
         self,
@@ -361,74 +351,51 @@ class Kernel:
         words: npt.NDArray[np.int64] | None,
         counts: Counts,
     ) -> tuple[npt.NDArray[np.int32], int]:
-        """Return the replacement of each token that gets one, int32 [T], 0 elsewhere, and the bytes of all at most."""
+        """Return the replacement of each token that gets one, int32 [T], and the bytes of all at most."""
         longest, size = prepared.wording.longest, 0
-        drawn = np.zeros(len(tokens), dtype=np.int32)
-        known, at_known, draws = self._select(prepared, tokens, roles, tags, PRIVATIZE)
-        resampled, _, public = self._select(prepared, tokens, roles, tags, RESAMPLE)
-        if resampled.size:
-            cells = prepared.public.cells(public.uint64(RESAMPLE_PURPOSE))
-            drawn[resampled] = cells
-            size += bytes_of(cells, longest)
-        if known.size:
-            ids = tokens.ids[known]
+        drawn = _scratch.array("drawn", len(tokens), np.int32)
+        known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
+        if resampled.index.size:
+            cells = prepared.public.cells(resampled.draws(self.draw_key, tags).uint64(RESAMPLE_PURPOSE))
+            size += enter(cells, resampled.index, longest, drawn)
+        if known.index.size:
             epsilon: float | npt.NDArray[np.float64] = self.budget.epsilon
             if self.budget.per == "document":
-                epsilon = self._shares(tokens, known, at_known, resampled, public.documents, words)
-            out = self.mechanism.privatize(ids, epsilon, draws)
-            drawn[known] = out
-            size += bytes_of(out, longest)
-            own = slice(None) if self.length is None else tokens.ends[known] > tokens.starts[known]  # no fillers
-            counts.privatized += ids[own].size
-            counts.fillers += ids.size - ids[own].size
-            counts.unchanged += int(np.count_nonzero((out == ids)[own]))
+                epsilon = self._shares(tokens, known, resampled, words)
+            out = self.mechanism.privatize(known.ids, epsilon, known.draws(self.draw_key, tags))
+            size += enter(out, known.index, longest, drawn)
+            same = out == known.ids
+            if self.length is not None:
+                same = same[tokens.ends[known.index] > tokens.starts[known.index]]  # no fillers
+            counts.privatized += same.size
+            counts.fillers += out.size - same.size
+            counts.unchanged += int(np.count_nonzero(same))
         return drawn, size
 
     def _shares(
         self,
         tokens: Tokens,
-        known: npt.NDArray[np.int64],
-        at_known: npt.NDArray[np.int64],
-        resampled: npt.NDArray[np.int64],
-        at_resampled: npt.NDArray[np.int64],
+        known: Picked,
+        resampled: Picked,
         words: npt.NDArray[np.int64] | None,
     ) -> npt.NDArray[np.float64]:
         """Return the epsilon of each privatized token, float64 [K], out of its document's budget."""
         budget, size = self.budget, tokens.offsets.size - 1
         if budget.per == "token":
-            return np.full(known.size, budget.epsilon)
-        replaced = np.bincount(at_known, minlength=size) + np.bincount(at_resampled, minlength=size)
+            return np.full(known.index.size, budget.epsilon)
+        at_known = known.documents
+        replaced = np.bincount(at_known, minlength=size) + np.bincount(resampled.documents, minlength=size)
         if budget.allocation == "per-word":
-            parts = words_of(self.mechanism.space)[tokens.ids[known]]
+            parts = words_of(self.mechanism.space)[known.ids]
             more = np.bincount(at_known, weights=parts - 1, minlength=size).astype(np.int64)
             return budget.shares((replaced + more)[at_known], parts)
         if budget.allocation == "position":
             taken = np.zeros(len(tokens) + 1, dtype=np.int64)
-            taken[known + 1] = taken[resampled + 1] = 1
+            taken[known.index + 1] = taken[resampled.index + 1] = 1
             before = np.cumsum(taken)
-            weights = budget.weight(before[known] - before[tokens.offsets[at_known]])
+            weights = budget.weight(before[known.index] - before[tokens.offsets[at_known]])
             return budget.shares(budget.weight_before(replaced)[at_known], weights)
         return budget.shares(replaced if words is None else words)[at_known]
-
-    def _select(
-        self,
-        prepared: Prepared,
-        tokens: Tokens,
-        roles: npt.NDArray[np.uint8],
-        tags: npt.NDArray[np.uint64],
-        action: int,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Draws]:
-        index, documents, positions = _picked(prepared, tokens, roles, action)
-        return index, documents, Draws(self.draw_key, tags, documents, positions)
-
-
-def _picked(
-    prepared: Prepared, tokens: Tokens, roles: npt.NDArray[np.uint8], action: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the tokens that an action is for, their documents and their places in these; int64 [K] each."""
-    index, documents, positions = (np.empty(len(tokens), dtype=np.int64) for _ in range(3))
-    size = _pick(roles, prepared.actions, action, tokens.offsets, index, documents, positions)
-    return index[:size], documents[:size], positions[:size]
 
 
 @functools.lru_cache(maxsize=4096)

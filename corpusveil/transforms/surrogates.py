@@ -170,9 +170,9 @@ def _lanes(draws: Draws, sizes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.u
 
 
 def surrogates(
-    tokens: Tokens, index: npt.NDArray[np.int64], draws: Draws, public: Numbers, *, join: bool
+    tokens: Tokens, index: npt.NDArray[np.int32], draws: Draws, public: Numbers, *, join: bool
 ) -> Surrogates:
-    """Return the surrogates of number tokens: those of ``index`` int64 [N], which are all that ``tokens`` has.
+    """Return the surrogates of number tokens: those of ``index`` int32 [N], which are all that ``tokens`` has.
 
     With ``join`` numbers that touch one mark between each two are one: a date is drawn as a whole.
     """

@@ -17,7 +17,7 @@ from corpusveil.storage.durable import Done, PartTask, Stage, run
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.copies import CopiesPass, find_drops
+from corpusveil.transforms.copies import TAGS, CopiesPass, find_drops
 
 CANARY = "a sentence of a document"
 TASKS = [PartTask(part, 4) for part in range(4)]
@@ -180,7 +180,7 @@ class TestAPass:
     def test_looks_again_at_what_changed(self, tmp_path: Path, tasks: list[ShardTask]) -> None:
         self.looked(tmp_path, tasks)
         Path(tasks[0].url).write_text('{"text": "another"}\n')
-        note = tmp_path / "records" / "part-00001-of-00003.tags"
+        note = tmp_path / "records" / f"part-00001-of-00003{TAGS}"
         note.write_bytes(note.read_bytes()[:-24])
         assert self.looked(tmp_path, tasks) == [0, 1]
 

@@ -11,19 +11,19 @@ import pytest
 
 OUTSIDE = """
 import numba, numpy as np
-from corpusveil.wide import load_eight, quoted_run
+from corpusveil.wide import blank_bits, lower_sixteen
 
 @numba.njit
-def eight(array, at):
-    return load_eight(array, at)
+def long(array, at):
+    return blank_bits(array, at)
 
 @numba.njit
 def run(array, at):
-    return quoted_run(array, at)
+    return lower_sixteen(array, at, 16)[0]
 
-array = np.full(20, 65, np.uint8)
-print(run(array, 4), eight(array, 12) > 0)
-for loop, at in ((run, 5), (run, -1), (eight, 13), (eight, -1)):
+array = np.full(70, 65, np.uint8)
+print(hex(run(array, 54)), long(array, 6) == 0)
+for loop, at in ((run, 55), (run, -1), (long, 7), (long, -1)):
     try:
         loop(array, at)
     except IndexError as error:
@@ -40,7 +40,7 @@ def _checked(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_wide_read_outside_of_its_array_is_refused_where_checks_are_on(tmp_path: Path) -> None:
     found = _checked(tmp_path, "-c", OUTSIDE)
-    assert found.stdout.splitlines() == ["16 True", *["outside of the array"] * 4], found.stderr
+    assert found.stdout.splitlines() == ["0x6161616161616161 True", *["outside of the array"] * 4], found.stderr
 
 
 @pytest.mark.nightly

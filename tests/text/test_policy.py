@@ -21,9 +21,10 @@ from corpusveil.text.text_writer import (
     TITLE_CASE,
     UPPER_CASE,
     assign_roles,
-    bytes_of,
     case_pattern,
+    enter,
     output_bound,
+    role_table,
     write_text,
 )
 from corpusveil.text.tokens import Tokenizer
@@ -43,20 +44,19 @@ def write(texts: list[str], **fields: Any) -> list[str]:
     tokens = TOKENIZER.tokenize(texts)
     roles = np.empty(len(tokens), dtype=np.uint8)
     counts = np.zeros(len(ROLE_NAMES), dtype=np.int64)
-    assign_roles(tokens.classes, tokens.ids, STOP, roles, counts)
+    assign_roles(tokens.classes, tokens.ids, role_table(STOP), roles, counts)
     assert counts.tolist() == np.bincount(roles, minlength=len(ROLE_NAMES)).tolist()
     drawn = np.full(len(tokens), DRAWN, dtype=np.int32)
     keep, lower, actions = policy.layout == "keep", policy.case == "lower", policy.actions()
     wording = Wording.build(*concatenate([word.encode() for word in VOCABULARY]), capitals=not lower)
-    replaced = drawn[actions[roles] <= POLICIES.index("resample")]
-    bound = output_bound(
-        tokens.data.size, counts, actions, bytes_of(replaced, wording.longest), wording.mask_offsets, keep
-    )
+    replaced = np.flatnonzero(actions[roles] <= POLICIES.index("resample")).astype(np.int32)
+    size = enter(drawn[replaced], replaced, wording.longest, drawn)
+    bound = output_bound(tokens.data.size, counts, actions, size, wording.mask_offsets, keep)
     out = np.zeros(bound + 1000, dtype=np.uint8)
     offsets = np.empty(len(texts) + 1, dtype=np.int64)
     written = write_text(
-        tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
-        roles, actions, drawn, wording.words, wording.offsets, len(VOCABULARY), wording.masks, wording.mask_offsets,
+        tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, actions, drawn,
+        wording.words, wording.offsets, wording.records, len(VOCABULARY), wording.masks, wording.mask_offsets,
         keep, lower, KINDS, LOWER, out, offsets, NONE.text, NONE.offsets,
     )  # fmt: skip
     assert offsets[-1] <= bound
@@ -159,7 +159,7 @@ def test_as_many_words_come_out_as_go_in(text: str, fields: dict[str, Any]) -> N
     """Under any policy: a replaced token is one word of the output, with no letter or digit beside it."""
     tokens = TOKENIZER.tokenize([text])
     roles = np.empty(len(tokens), dtype=np.uint8)
-    assign_roles(tokens.classes, tokens.ids, STOP, roles, np.zeros(len(ROLE_NAMES), dtype=np.int64))
+    assign_roles(tokens.classes, tokens.ids, role_table(STOP), roles, np.zeros(len(ROLE_NAMES), dtype=np.int64))
     actions = TextPolicy(**fields).actions()[roles]
     replaced = int((actions <= POLICIES.index("resample")).sum())
     (out,) = write([text], **fields)

@@ -30,7 +30,8 @@ from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.denoise import Denoiser, Search, reader_of
 from corpusveil.transforms.denoise_corpus import SPENDS, denoise
-from corpusveil.transforms.kernel import Kernel, _picked, prepare
+from corpusveil.transforms.kernel import Kernel, prepare
+from corpusveil.transforms.picking import picked
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
 
 VOCABULARY = WORDS[:40]
@@ -246,16 +247,15 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
     tokens, roles, _, words = kernel._parsed(prepared, data, documents)
-    known, at_known, _ = _picked(prepared, tokens, roles, PRIVATIZE)
-    drawn, at_drawn, _ = _picked(prepared, tokens, roles, RESAMPLE)
-    spent = kernel._shares(tokens, known, at_known, drawn, at_drawn, words)
+    known, drawn = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
+    spent = kernel._shares(tokens, known, drawn, words)
+    order = np.argsort(np.concatenate([known.index, drawn.index]), kind="stable")
+    of_known = (order < known.index.size).nonzero()[0]
     made = denoiser(space, model, budget, policy=text_policy)
     written = kernel.privatize(pa.array(texts, pa.large_string()), list(range(len(texts))), "text")[0]
     found, replaced, _ = made.read(reader_of(made), *string_buffers(written))
     computed = made.epsilons(found, replaced)
-    assert replaced.sum() == known.size + drawn.size
-    order = np.argsort(np.concatenate([known, drawn]), kind="stable")
-    of_known = (order < known.size).nonzero()[0]
+    assert replaced.sum() == order.size
     np.testing.assert_array_equal(computed[of_known], spent)
 
 
