@@ -135,7 +135,8 @@ def perform(arguments: list[str], *, alone: bool = False) -> Any:
     root: Any = typer.main.get_command(app)
     for one in root.params:
         one.default = False if one.default is None else one.default  # as the option of help
-    return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug, "alone": alone})
+    told = {"passed": passed, "debug": debug, "alone": alone}
+    return root.main(own, prog_name="corpusveil", standalone_mode=False, obj=told)
 
 
 def run(arguments: list[str], *, alone: bool = False) -> int:
