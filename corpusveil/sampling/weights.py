@@ -64,7 +64,7 @@ def integer_weights(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
         cells, total = [1] * len(cells), len(cells)
     scale = TOTAL - len(cells) * FLOOR
     weights = [scale * cell // total + FLOOR for cell in cells]
-    weights[weights.index(max(weights))] += TOTAL - sum(weights)
+    weights[cells.index(max(cells))] += TOTAL - sum(weights)
     return np.array(weights, dtype=np.uint64)
 
 
