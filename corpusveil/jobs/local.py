@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import fsspec
+
 from corpusveil.errors import BadValueError, worker_killed
 from corpusveil.jobs import forked
 from corpusveil.storage.engine import Measured, total
@@ -23,10 +25,12 @@ _AHEAD = 3
 """Tasks that wait for each process, so that none waits for a task."""
 
 
-def _begin(environment: dict[str, str]) -> None:
-    """Take the environment that the run has now: what this worker was forked from may be older."""
+def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
+    """Take the environment and fsspec's settings that the run has now: what this worker was forked from may be older."""
     os.environ.clear()
     os.environ.update(environment)
+    fsspec.config.conf.clear()
+    fsspec.config.conf.update(stores)
     importlib.import_module("corpusveil.jobs.no_pandas")
     _follow_parent()
 
@@ -76,7 +80,7 @@ class Local:
         if self.workers == 1:
             return total(function(task) for task in tasks)
         if self._pool is None:
-            given = (forked.environment(self.workers),)
+            given = (forked.environment(self.workers), fsspec.config.conf)
             self._pool = ProcessPoolExecutor(self.workers, forked.context(self.workers), _begin, given)
         try:
             return total(self._results(self._pool, function, tasks))

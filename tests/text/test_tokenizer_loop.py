@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from corpusveil.errors import ColumnError
-from corpusveil.text.characters import _SEPARATOR_CONTROLS
 from corpusveil.text.classes import CLASS_NAMES, CONTACT, NUMBER, OTHER, PUNCTUATION, UNKNOWN, WORD
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
 
@@ -23,7 +22,7 @@ MIXED = st.one_of(st.text(), st.text(st.sampled_from(TRICKY)), st.text(st.sample
 
 
 def is_blank(character: str) -> bool:
-    return character.isspace() and ord(character) not in _SEPARATOR_CONTROLS
+    return character.isspace() and ord(character) not in range(0x1C, 0x20)
 
 
 def assert_lossless(texts: list[str], tokens: Tokens) -> None:

@@ -83,7 +83,12 @@ class Case:
     def drawn(self, patch: pytest.MonkeyPatch) -> frozenset[int]:
         """Return all that the kernel draws for the document."""
         found: set[int] = set()
-        pair, lanes = Draws.pair, Draws.lanes
+        uint64, pair, lanes = Draws.uint64, Draws.pair, Draws.lanes
+
+        def noted_lane(draws: Draws, *arguments: int) -> Any:
+            out = uint64(draws, *arguments)
+            found.update(out.tolist())
+            return out
 
         def noted(draws: Draws, *arguments: int) -> Any:
             out = pair(draws, *arguments)
@@ -96,6 +101,7 @@ class Case:
             return out
 
         with patch.context() as patched:
+            patched.setattr(Draws, "uint64", noted_lane)
             patched.setattr(Draws, "pair", noted)
             patched.setattr(Draws, "lanes", noted_lanes)
             kernel = self.release.kernel(whole_corpus=True)

@@ -253,7 +253,7 @@ def test_the_guarantee_says_what_holds_and_what_is_disclosed() -> None:
     assert "numbers of the same shapes in the same places" in words
     assert "A month in words is a word like any other" in words
     assert "2024-05-17" in words
-    assert "by itself" in " ".join(release_of(punctuation="drop").guarantee().notes)
+    assert "each number counts separately" in " ".join(release_of(punctuation="drop").guarantee().notes)
     assert NUMBER_SHAPES in guarantee.disclosed
     assert "numbers" not in next(line for line in guarantee.notes if "'resample'" in line)
     assert NUMBER_SHAPES not in release_of(numbers="resample").guarantee().disclosed

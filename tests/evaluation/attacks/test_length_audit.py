@@ -85,7 +85,7 @@ def test_shares_of_the_text_s_own_words_are_caught(monkeypatch: pytest.MonkeyPat
     """A budget of a document that its own words divide makes the noise tell how many these are."""
     honest = cv.Budget.shares
     monkeypatch.setattr(kernel_module.Kernel, "_shares", lambda kernel, _, known, *__: honest(
-        kernel.budget, np.full(known.size, 3)))  # fmt: skip
+        kernel.budget, np.full(known.ids.size, 3)))  # fmt: skip
     assert "replaced at the stated epsilon" in reasons(GRID, cv.Budget(20.0, "document"))
 
 
