@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations, find_entry
-from corpusveil.compiled import called, compiled
+from corpusveil.compiled import called, compiled, njit
 from corpusveil.errors import not_a_choice
 from corpusveil.text.sentences import ends_and_stops
 from corpusveil.text.tokens import Tokens
@@ -65,7 +64,7 @@ def _gst(
         t += taken
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _rank(values: Any, order: Any, n: int) -> None:
     """Write the numbers 0 .. n - 1 into ``order`` by rising value; the sort is stable."""
     if n > 64:
@@ -79,7 +78,7 @@ def _rank(values: Any, order: Any, n: int) -> None:
         order[at] = k
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _mst(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
     starts: Any, found: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
@@ -106,7 +105,7 @@ def _mst(
             lengths[start + 1 : start + length] = 0
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _optimal(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
     units: Any, found: Any, sizes: Any, best: Any, lengths: Any, entries: Any,
@@ -131,7 +130,7 @@ def _optimal(
         end = start
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _segment(
     ids: Any, ends: Any, method: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
     lengths: Any, entries: Any,

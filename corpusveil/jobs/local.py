@@ -26,7 +26,7 @@ _AHEAD = 3
 
 
 def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
-    """Take the environment and fsspec's settings that the run has now: what this worker was forked from may be older."""
+    """Take the environment and fsspec's settings of the run, which this worker's fork server may not have."""
     os.environ.clear()
     os.environ.update(environment)
     fsspec.config.conf.clear()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import njit
 from corpusveil.spaces import Space
 from corpusveil.spaces.nominations import squared_distance
 
@@ -20,7 +20,7 @@ def euclidean(space: Space, word: int) -> npt.NDArray[np.float64]:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _euclidean(vectors: Any, word: int, out: Any) -> None:
     for u in range(out.size):
         out[u] = math.sqrt(squared_distance(vectors, word, u))

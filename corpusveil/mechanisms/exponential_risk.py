@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import njit
 from corpusveil.mechanisms.vector_blocks import exponential
 from corpusveil.sampling import weights
 
@@ -103,7 +103,7 @@ def _best(squares: _Squares, logs: Floats, s: float, gamma: float, squared: bool
     return best
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _add(
     tile: Any, s: float, gamma: float, squared: bool, both: bool, factors: Any, others: Any, sums: Any, across: Any
 ) -> None:
@@ -123,7 +123,7 @@ def _add(
         sums[row] += total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _raise(tile: Any, s: float, gamma: float, squared: bool, logs: Any, best: Any) -> None:
     """Update the best explanation of a tile's columns, if a row explains them better."""
     for row in range(tile.shape[0]):

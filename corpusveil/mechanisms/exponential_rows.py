@@ -25,10 +25,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import njit
 from corpusveil.errors import BadTypeError
 from corpusveil.mechanisms import table_cache
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
@@ -46,7 +46,7 @@ _LOWEST = -46.0
 _FLOOR = np.uint64(weights.FLOOR)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _kernel(chunk: Any, point: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any) -> None:
     """Write ``c_u exp(-s min(d, gamma))`` of a chunk's words, d the distance or its square."""
     squared_distances(chunk, point, out)
@@ -56,19 +56,19 @@ def _kernel(chunk: Any, point: Any, s: float, gamma: float, squared: bool, facto
         out[lane] = factors[lane] * exponential(exponent if exponent > _LOWEST else _LOWEST)  # noqa: FURB136
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _point(vectors: Any, word: int, out: Any) -> None:
     out[:] = 0.0
     for j in range(vectors.shape[1]):
         out[j] = vectors[word, j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _weight(value: float, scale: float) -> Any:
     return np.uint64(np.int64(scale * value)) + _FLOOR  # below 2^63: two weights of a row may be 2^64 together
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _build(
     ids: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float, squared: bool, factors: Any, own: Any,
     scales: Any, totals: Any, low: int, high: int,
@@ -105,7 +105,7 @@ def _build(
             own[word] = np.uint64(0) - running
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _sums(
     vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any, low: int, high: int
 ) -> None:
@@ -137,7 +137,7 @@ def kernel_sums(
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _steepest(vectors: Any, chunks: Any, values: Any, slack: float, out: Any, low: int, high: int) -> None:
     n = vectors.shape[0]
     squared = np.empty(LANES)
@@ -168,7 +168,7 @@ def _padded(blocks: VectorBlocks, factors: npt.NDArray[np.float64] | None) -> np
     return padded.reshape(-1, LANES)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, out: Any, low: int, high: int) -> None:
     """Write the output and block -1 for draws that select the word itself.
 
@@ -195,7 +195,7 @@ def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, 
         out[t] = -1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _by_block(blocks: Any, count: int) -> Any:
     """Return the tokens that have a block, grouped by block; int64."""
     starts = np.zeros(count + 1, dtype=np.int64)
@@ -212,7 +212,7 @@ def _by_block(blocks: Any, count: int) -> Any:
     return order
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _scan(
     order: Any, ids: Any, blocks: Any, rests: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float,
     squared: bool, factors: Any, scales: Any, out: Any, low: int, high: int,
@@ -239,7 +239,7 @@ def _scan(
                 break
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _row(
     word: int,
     vectors: Any,
@@ -262,7 +262,7 @@ def _row(
             out[u] = own if u == word else _weight(values[u - k * LANES], scale)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _rows(
     words: Any, vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, own: Any, scales: Any,
     out: Any, low: int, high: int,

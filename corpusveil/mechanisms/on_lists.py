@@ -13,17 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Mechanism, levels
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def choose(draws: Any, lists: int) -> Any:
     """Return a uniform list number for each 64-bit draw; uint16 [T]."""
     out = np.empty(draws.size, dtype=np.uint16)

@@ -17,10 +17,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import Mechanism, check_whole, levels
 from corpusveil.mechanisms.exponential_rows import TOGETHER
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
@@ -93,7 +93,7 @@ def group_sets(space: Space, size: int) -> Sets:
     return Sets(members, sizes.astype(np.int64))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> Any:
     """Insert a word into a list of at most ``ids.size``, sorted by distance; return its new length."""
     if count == ids.size and not distance < distances[count - 1]:
@@ -108,7 +108,7 @@ def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> 
     return min(count + 1, ids.size)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: Any) -> None:
     """Write the words nearest to a word, itself left out, among those whose group is -1."""
     n = vectors.shape[0]
@@ -124,7 +124,7 @@ def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: A
                 count = _offer(kept, ids, count, squares[u - k * LANES], u)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _nearest(vectors: Any, chunks: Any, members: Any, low: int, high: int) -> None:
     n = vectors.shape[0]
     kept = np.empty((TOGETHER, members.shape[1] - 1))
@@ -145,7 +145,7 @@ def _nearest(vectors: Any, chunks: Any, members: Any, low: int, high: int) -> No
                         counts[r] = _offer(kept[r], members[start + r, 1:], counts[r], squares[u - k * LANES], u)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _divide(vectors: Any, chunks: Any, size: int, groups: Any) -> None:
     left = groups.size
     kept = np.empty(size - 1)
@@ -167,7 +167,7 @@ def _divide(vectors: Any, chunks: Any, size: int, groups: Any) -> None:
         group += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _weigh(vectors: Any, members: Any, sizes: Any, half: float, added: Any, bounds: Any, low: int, high: int) -> None:
     room = np.uint64(0) - added * np.uint64(vectors.shape[0])  # mod 2^64: 0 is 2^64, nothing being added
     whole = 2.0**64 - np.float64(added) * vectors.shape[0]
@@ -195,7 +195,7 @@ def _weigh(vectors: Any, members: Any, sizes: Any, half: float, added: Any, boun
             bounds[word, i] = running
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _choose(ids: Any, draws: Any, members: Any, sizes: Any, bounds: Any, added: Any, out: Any) -> None:
     uniform = added * np.uint64(members.shape[0])
     for t in range(ids.size):

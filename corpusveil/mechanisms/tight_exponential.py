@@ -22,11 +22,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
+from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, rows_of, steepest
@@ -55,7 +55,7 @@ class Solution:
     realised: float
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _dot(a: Any, b: Any) -> float:
     total = 0.0
     for i in range(a.size):

@@ -20,10 +20,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, nothing_holds
 from corpusveil.mechanisms.distances import euclidean
@@ -59,7 +59,7 @@ def extent(space: Space) -> tuple[float, float]:
     return math.sqrt(least.min()), math.sqrt(most.max())
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _extent(vectors: Any, chunks: Any, least: Any, most: Any, low: int, high: int) -> None:
     n = vectors.shape[0]
     point = np.zeros(chunks.shape[1])
@@ -104,7 +104,7 @@ def _uniform(lanes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     return ((lanes >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _pick(vectors: Any, ids: Any, members: Any, noise: Any) -> Any:
     """Return the word of the least noisy distance for each token; ids int32 [T], noise float64 [T, K] -> int32 [T]."""
     out = np.empty(ids.size, dtype=np.int32)

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Guarantee, nothing_holds
 from corpusveil.mechanisms.on_vectors import OnVectors

@@ -7,10 +7,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.compiled import njit
 from corpusveil.spaces import Space
 
 LANES = 32
@@ -57,7 +57,7 @@ def unit_vectors(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _normalise(vectors: Any, out: Any) -> None:
     for v in range(vectors.shape[0]):
         largest = 0.0
@@ -72,7 +72,7 @@ def _normalise(vectors: Any, out: Any) -> None:
             out[v, j] = np.float32(np.float64(vectors[v, j]) / largest / length)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def exponential(x: float) -> float:
     """Return exp(x) for -46 <= x <= 0, to 2^-44: a Taylor polynomial at x / 128, squared seven times."""
     y = x * 0.0078125
@@ -94,7 +94,7 @@ def exponential(x: float) -> float:
     return p
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def squared_distances(chunk: Any, point: Any, out: Any) -> None:
     """Write the squared distances of a chunk's 32 words from a point, each summed dimension by dimension."""
     for lane in range(LANES):

@@ -19,12 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from corpusveil.compiled import compiled, u
+from corpusveil.compiled import compiled, njit, u
 from corpusveil.errors import BadTypeError
 from corpusveil.sampling.keys import Key
 from corpusveil.scratch import Scratch
@@ -131,7 +130,7 @@ def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) 
         out[u(2 * t + 1)] = tags[document, u(1)] + np.uint64(positions[u(t)]) + carry
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _counter_runs(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
     for t in range(positions.size):
         document = documents[t]

@@ -20,11 +20,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, njit
 from corpusveil.sampling.draws import NOISE, Draws
 
 _DROPPED = np.uint64(12)
@@ -36,7 +35,7 @@ def _uniform(lane: Any) -> float:
     return (np.float64(lane >> _DROPPED) + 0.5) * _STEP
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _fill(lanes: Any, scales: Any, out: Any) -> None:
     tokens, k = out.shape
     m = (k + 1) // 2

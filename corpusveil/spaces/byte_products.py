@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from corpusveil.compiled import called
+from corpusveil.compiled import called, njit
 
 Float32 = npt.NDArray[np.float32]
 Int8 = npt.NDArray[np.int8]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpusveil.compiled import njit
 from corpusveil.spaces.nearest_words import TILE_COLUMNS, in_slices, search_of
 from corpusveil.spaces.space import Space
 

@@ -12,8 +12,8 @@ Sums are float64, in a fixed order, so cells are the same everywhere.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from corpusveil.compiled import njit
 from corpusveil.spaces.byte_products import Float32, Int64
 from corpusveil.spaces.nominations import Float64, squared_distance
 

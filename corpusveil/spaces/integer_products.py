@@ -24,8 +24,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpusveil.compiled import njit
 from corpusveil.errors import InstallationError
 from corpusveil.spaces import byte_products
 

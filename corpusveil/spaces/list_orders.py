@@ -15,8 +15,8 @@ from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpusveil.compiled import njit
 from corpusveil.spaces.byte_products import Float32, Int32, Int64
 from corpusveil.spaces.cells import cells_of, nearest_of
 from corpusveil.spaces.nominations import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpusveil.compiled import njit
 from corpusveil.spaces.byte_products import COLUMNS, ROWS, SHIFT, multiply
 
 LANES = 64

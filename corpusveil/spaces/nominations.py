@@ -38,8 +38,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpusveil.compiled import njit
 from corpusveil.spaces import byte_products
 from corpusveil.spaces.byte_products import TOGETHER, Float32, Int8, Int32, Int64, enter, offer_pair, settle
 from corpusveil.spaces.byte_products import bounds as byte_bounds

@@ -13,9 +13,8 @@ At most ``FARTHEST`` words are reversed or moved past, so that 400,000 words tak
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from corpusveil.compiled import called
+from corpusveil.compiled import called, njit
 from corpusveil.spaces.byte_products import Float32, Int32, Int64
 from corpusveil.spaces.nominations import (
     Bool,
