@@ -12,7 +12,7 @@ def main() -> None:
 
     signals.work_begins()
     try:
-        status = run(sys.argv[1:], alone=True)
+        status = run(sys.argv[1:])
     finally:
         signals.work_ends()
     sys.exit(status)

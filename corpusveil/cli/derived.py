@@ -87,10 +87,8 @@ def derived(
 
         def called(context: typer.Context, **given: Any) -> None:
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
-            of_process = context.obj or {}
-            settings = settings_of(command, explicit, of_process.get("passed", []))
-            if of_process.get("alone") and settings.value("engine.name") in {None, "local"}:
-                importlib.import_module("corpusveil.jobs.no_pandas")
+            passed = (context.obj or {}).get("passed", [])
+            settings = settings_of(command, explicit, passed)
             if command in USES_DEMO and DEMO in map(settings.value, DEMOS):
                 settings = _with_demo(settings, str(given.get("progress")))
             function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
@@ -124,6 +122,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     """Return the settings of a call. Raises UserError in the words of its options."""
     if signals.is_own_process():
         importlib.import_module("corpusveil.jobs.no_pandas")
+        importlib.import_module("corpusveil.jobs.forked").own_process()
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     if command == "privatize":  # where the missing option can be either of two

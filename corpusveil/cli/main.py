@@ -129,20 +129,19 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
-def perform(arguments: list[str], *, alone: bool = False) -> Any:
-    """Run one command line, in a process of its own or not; return its exit status, None for 0. Errors are raised."""
+def perform(arguments: list[str]) -> Any:
+    """Run one command line; return its exit status, None for 0. Errors are raised."""
     own, passed, debug = split_arguments(arguments)
     root: Any = typer.main.get_command(app)
     for one in root.params:
         one.default = False if one.default is None else one.default  # as the option of help
-    told = {"passed": passed, "debug": debug, "alone": alone}
-    return root.main(own, prog_name="corpusveil", standalone_mode=False, obj=told)
+    return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
 
 
-def run(arguments: list[str], *, alone: bool = False) -> int:
-    """Run one command line, in a process of its own or not; return its exit status."""
+def run(arguments: list[str]) -> int:
+    """Run one command line; return its exit status."""
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    return ended(lambda: perform(arguments, alone=alone), debug=split_arguments(arguments)[2])
+    return ended(lambda: perform(arguments), debug=split_arguments(arguments)[2])
 
 
 def ended(work: Callable[[], Any], *, debug: bool = False) -> int:

@@ -24,10 +24,18 @@ _began_with: list[tuple[str | None, ...]] = []
 """How the cores were parted when the fork server was started, if it was."""
 
 
+_own: list[bool] = []
+
+
+def own_process() -> None:
+    """Let workers of this process be forked: no other code in it uses Python's fork server, of which there is one."""
+    _own.append(True)
+
+
 def context(workers: int) -> BaseContext:
     """Return what to start so many worker processes with."""
     sound = sys.platform == "linux" and sys.version_info >= (3, 11, 1)
-    if not sound or len(os.fsencode(tempfile.gettempdir())) > _LONGEST_FOLDER:
+    if not (_own and sound) or len(os.fsencode(tempfile.gettempdir())) > _LONGEST_FOLDER:
         return multiprocessing.get_context("spawn")
     with _threads_shared_by(workers):
         parted = tuple(os.environ.get(name) for name in _THREADS)

@@ -24,7 +24,7 @@ from corpusveil.ownership import refuse_others
 from corpusveil.storage.home import cache_folder
 
 OLDEST = 17
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = "-XX:TieredStopAtLevel=1"
 """Options for a Java that only hands tasks to Python: its code is compiled once, lightly, which halves a short job."""
 MISSING = (
     f"Spark needs Java {OLDEST} or newer: set JAVA_HOME to it, put its java on the PATH, or run pip install "

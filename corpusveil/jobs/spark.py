@@ -38,12 +38,14 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         return Connect(master).session()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false").config(*DAEMON)
+    builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
         settings = Path(__file__).with_name("log4j2.properties")
         options = f"{QUICK} -Dlog4j2.configurationFile={settings.as_uri()}"
         builder = builder.config("spark.driver.extraJavaOptions", options)
-    if "PYSPARK_GATEWAY_PORT" in os.environ and not _submitted().contains(EXECUTORS):
+        if master is None or master.startswith("local"):  # elsewhere workers may get corpusveil after their daemon
+            builder = builder.config(*DAEMON)
+    elif not _submitted().contains(EXECUTORS):
         builder = builder.config(EXECUTORS, QUICK)
     if master is not None:
         builder = builder.master(master)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import os
 import tempfile
@@ -14,9 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage import files
 from corpusveil.storage.durable import stem
 from corpusveil.storage.engine import Engine
@@ -30,9 +28,8 @@ AT_ONCE = 1 << 22
 """The number of documents whose tags are in memory together."""
 COUNTED_BYTES = 4 << 30
 """Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
-TAGS = ".tags2"
-"""The ending of files with the tags of a task's documents; earlier ones, which are of another kind, had another."""
-_NONCE = bytes(12)
+TAGS = ".tags"
+"""The ending of files with the tags of a task's documents."""
 _TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])
 _PLACED = np.dtype([*_TAG.descr, ("shard", "<i4")])
 
@@ -40,32 +37,15 @@ Tags = npt.NDArray[np.void]
 
 
 def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> Tags:
-    """Return tag and row of every document that is not null: strings [D] and their rows [D]; ``_TAG`` [at most D].
-
-    A tag is AES of the document's GMAC, each under a key from ``secret``: a universal hash and a pseudorandom function
-    over it (Wegman and Carter 1981; GHASH in NIST SP 800-38D). Two documents of at most b bytes that were chosen
-    without the secret have one tag with a probability of at most (b + 32)/2^132. Without the secret, tags look random,
-    but for that equal documents have equal ones.
-    """
+    """Return tag and row of every document that is not null: strings [D] and their rows [D]; ``_TAG`` [at most D]."""
     if texts.null_count:
         valid = texts.is_valid().to_numpy(zero_copy_only=False)
         texts, rows = texts.drop_null(), [row for row, there in zip(rows, valid, strict=True) if there]
     data, documents = string_buffers(texts)
-    material = hashlib.blake2b(b"copies", key=secret, digest_size=32).digest()
-    view, tag = memoryview(data.data), AESGCM(material[:16]).encrypt
-    hashes = b"".join([
-        tag(_NONCE, b"", _short(view[start:end])) for start, end in itertools.pairwise(documents.tolist())
-    ])  # fmt: skip
-    cipher = Cipher(algorithms.AES(material[16:]), modes.ECB()).encryptor()  # noqa: S305 - a PRF over hashes
-    tags = np.frombuffer(cipher.update(hashes), dtype="<u8").reshape(-1, 2)
+    tags = keyed_tags(secret, "content", [b""] * len(texts), data[documents[0] :], documents - documents[0])
     found = np.empty(len(texts), dtype=_TAG)
     found["low"], found["high"], found["row"] = tags[:, 0], tags[:, 1], rows
     return found
-
-
-def _short(text: memoryview) -> memoryview | bytes:
-    """Return what a text is tagged by: itself, or its digest where it is longer than the cipher takes."""
-    return text if len(text) < 1 << 31 else hashlib.blake2b(text).digest()
 
 
 @dataclass(slots=True)

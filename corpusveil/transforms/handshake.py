@@ -101,7 +101,7 @@ def python_fault(told: str) -> str | None:
         return (
             f"A worker does not have the program {found[1]}, which PYSPARK_PYTHON or spark.pyspark.python names; {way}."
         )
-    if "No module named 'corpusveil" in told:
+    if re.search("No module named '?corpusveil", told):  # without quotes, where it is the daemon that is missing
         return "The workers do not have corpusveil; send them an environment with it ('corpusveil package spark')."
     if "Error from python worker" in told:
         found = re.search(r"lib/python(\d+\.\d+)/", told)
