@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from multiprocessing.context import BaseContext
 
-LOADED = ("corpusveil.jobs.no_pandas", "corpusveil.jobs.preload")
+LOADED = ("corpusveil.jobs.quiet_start", "corpusveil.jobs.no_pandas", "corpusveil.jobs.preload")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LONGEST_FOLDER = 64
 """A socket's name has at most 107 bytes, of which the fork server's own part takes some 35."""
