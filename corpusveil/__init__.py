@@ -40,7 +40,7 @@ _PUBLIC = {
     "corpusveil.transforms.denoise_corpus": ("denoise",),
     "corpusveil.transforms.document_figures": ("DocumentFigure",),
     "corpusveil.transforms.identities": ("RowNumbers",),
-    "corpusveil.transforms.ledger": ("DocumentHistory", "Ledger", "LedgerCheck", "LedgerSummary"),
+    "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary", "UnitHistory"),
     "corpusveil.transforms.planning": ("Forecast",),
     "corpusveil.transforms.profiles": ("find as profile",),
     "corpusveil.transforms.release": ("Release",),

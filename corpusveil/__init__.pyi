@@ -29,6 +29,10 @@ from corpusveil.evaluation.report.release_page import write_report as write_repo
 from corpusveil.jobs.beam import Beam as Beam
 from corpusveil.jobs.local import Local as Local
 from corpusveil.jobs.spark import Spark as Spark
+from corpusveil.ledger.summary import Ledger as Ledger
+from corpusveil.ledger.summary import LedgerCheck as LedgerCheck
+from corpusveil.ledger.summary import LedgerSummary as LedgerSummary
+from corpusveil.ledger.summary import UnitHistory as UnitHistory
 from corpusveil.mechanisms import Guarantee as Guarantee
 from corpusveil.mechanisms import Mechanism as Mechanism
 from corpusveil.mechanisms import make as mechanism
@@ -68,10 +72,6 @@ from corpusveil.transforms.corpus import Outcome as Outcome
 from corpusveil.transforms.denoise_corpus import denoise as denoise
 from corpusveil.transforms.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
-from corpusveil.transforms.ledger import DocumentHistory as DocumentHistory
-from corpusveil.transforms.ledger import Ledger as Ledger
-from corpusveil.transforms.ledger import LedgerCheck as LedgerCheck
-from corpusveil.transforms.ledger import LedgerSummary as LedgerSummary
 from corpusveil.transforms.planning import Forecast as Forecast
 from corpusveil.transforms.profiles import find as profile
 from corpusveil.transforms.release import Release as Release
@@ -97,7 +97,6 @@ __all__ = [
     "DiffractorGeometric",
     "DocumentAudit",
     "DocumentFigure",
-    "DocumentHistory",
     "EpsilonAtRisk",
     "Findings",
     "Forecast",
@@ -127,6 +126,7 @@ __all__ = [
     "TightExponential",
     "Training",
     "TruncatedGumbel",
+    "UnitHistory",
     "UserError",
     "Vectors",
     "VickreyCmp",

@@ -122,3 +122,8 @@ def rounded_up(bound: float | None) -> str:
 def figure(spent: float) -> str:
     """Write spending for a reader: three digits, rounded up, without a power of ten."""
     return "inf" if math.isinf(spent) else f"{decimal.Decimal(repr(round_up(spent, 3))).normalize():,f}"
+
+
+def several(number: int, what: str, many: str = "") -> str:
+    """Write a number of things: 1 shard, 2 shards."""
+    return f"{number:,} {what if number == 1 else many or what + 's'}"

@@ -94,7 +94,7 @@ class DataError(UserError, code="unsuitable-data"):
 class SizeError(UserError, code="too-large"):
     """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
-    """A document would have spent more than the ledger's cap; nothing was released."""
+    """A privacy unit would have spent more than the ledger's cap; nothing was released."""
 # Work that failed.
 class OtherRunError(WorkError, code="other-run"):
     """Another run is in progress in this folder; nothing was done."""

@@ -11,7 +11,7 @@ import typer
 from corpusveil.errors import ConflictError, LedgerDiffersError
 
 app = typer.Typer(
-    help="Show what was spent on each document, by release.",
+    help="Show what privacy units have spent, by release.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -21,50 +21,50 @@ app = typer.Typer(
 @app.command("show")
 def show(
     url: Annotated[str, typer.Argument(help="The ledger, or a release.", metavar="URL")],
-    document: Annotated[
+    unit: Annotated[
         str | None,
         typer.Option(
+            "--unit",
+            "--document",
             help=(
-                "Show one document: its text, its id, or PATH:ROW. '-' reads the text from standard input, out of "
-                "shell history."
+                "Show one unit: a value of the ledger's unit, NAME=VALUE if it has several, or the text of a document "
+                "if the unit is content. '-' reads it from standard input, out of shell history."
             ),
-            metavar="TEXT|ID",
+            metavar="VALUE",
         ),
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Also show (epsilon, delta) at this delta, such as 1e-6.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
-    workers: Annotated[int, typer.Option(help="Processes that look at many documents, about 600 MiB each.")] = 1,
+    memory: Annotated[str, typer.Option(help="The memory for the question; more is spilled to disk.")] = "1GB",
 ) -> None:
-    """Show what releases spent on each corpus, and the most that a document has spent in each metric.
+    """Show what each release spent, and the most that any unit has spent in each metric.
 
-    With --document, show the spending of this document, recognized by its text or id.
+    With --unit, show the spending of one unit, such as one customer.
 
     For the folder of a release, show its name in ledgers; for a denoised release, which spends nothing, show its
     source.
 
     Example: corpusveil ledger show s3://bucket/ledger
 
-    Example: corpusveil ledger show s3://bucket/ledger --document review-1742 --delta 1e-6
+    Example: corpusveil ledger show s3://bucket/ledger --unit 1742 --delta 1e-6
     """
-    from corpusveil.jobs.local import Local
-    from corpusveil.transforms.ledger import Ledger
+    from corpusveil.ledger.summary import Ledger
     from corpusveil.transforms.released import spends_of
 
     of_release = spends_of(url)
     if of_release is not None:
-        if document is not None or delta is not None or as_json:
+        if unit is not None or delta is not None or as_json:
             raise ConflictError(
-                f"{url}: this is a release, and --document, --delta and --json are for a ledger; leave them out."
+                f"{url}: this is a release, and --unit, --delta and --json are for a ledger; leave them out."
             )
         print(of_release)
         return
-    if document == "-":
-        document = sys.stdin.read().removesuffix("\n")
-    ledger = Ledger(url)
-    if document is None:
-        spent = ledger.spent(delta=delta, engine=Local(workers))
+    ledger = Ledger(url, memory=memory)
+    if unit is None:
+        spent = ledger.spent(delta=delta)
     else:
-        spent = ledger.spent_on(document, delta=delta)
+        value = sys.stdin.read().removesuffix("\n") if unit == "-" else unit
+        spent = ledger.spent_on(value, delta=delta)
     print(json.dumps(spent.as_dict(), indent=1, ensure_ascii=False) if as_json else spent)
 
 
@@ -79,11 +79,11 @@ def verify(
 
     Example: corpusveil ledger verify s3://bucket/ledger --records s3://private/2026-11.records
     """
-    from corpusveil.transforms.ledger import Ledger
+    from corpusveil.ledger.summary import Ledger
 
-    found = Ledger(url).verify(records or ())
-    for difference in found.differences:
-        print(difference.sentence)
-    if found.too_low:
-        raise LedgerDiffersError(f"{url}: in {found.too_low} differences, more was spent than the ledger says.")
-    print(found.verdict)
+    check = Ledger(url).verify(records or ())
+    for sentence in check.differences:
+        print(sentence)
+    if check.differences:
+        raise LedgerDiffersError(check.verdict)
+    print(check.verdict)

@@ -26,7 +26,7 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.spending import name_of_corpus
+from corpusveil.transforms.corpus import name_of_corpus
 
 TEXTS = 5
 ROWS = 200
@@ -89,7 +89,7 @@ def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
     (corpus,) = settings.needed("corpus")
     columns = Columns(corpus.text, corpus.id)
     shards = find_shards(corpus.input, corpus.root)
-    name = name_of_corpus(corpus.name, shards, columns, None)
+    name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
     found: list[tuple[str, object]] = []
     with reading(task, columns, aside=refuse) as (batches, _):

@@ -11,6 +11,8 @@ from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.model import load_model
 from corpusveil.errors import MismatchError
+from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import key_of
@@ -27,7 +29,6 @@ from corpusveil.transforms.corpus import Outcome
 from corpusveil.transforms.profiles import PROFILES
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.risk import EpsilonAtRisk, epsilon_for_risk
-from corpusveil.transforms.spending import Caps, Spending
 from corpusveil.transforms.statement import NOT_PRIVATE, documents_in_words, in_brief
 
 NEARLY_ALL = 0.9
@@ -105,7 +106,9 @@ def _spending(settings: Settings) -> Spending | None:
     ledger = settings.ledger
     if ledger is None:
         return None
-    return Spending(ledger.path, Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta))
+    caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta)
+    namespace = settings.value("corpus.name") or ""
+    return Spending(ledger.path, caps, units_of(ledger.unit), namespace, ledger.memory, ledger.spill)
 
 
 def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
@@ -137,6 +140,8 @@ def run(
         )
     announce(release, later, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
+    for line in () if prepared.spending is None else prepared.spending.promises():
+        later.say(line)
     if caps.ldp is None and caps != Caps():
         later.warn(
             "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."

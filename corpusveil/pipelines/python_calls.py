@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from corpusveil.choices import CsvFormulas, OnBadRows
 from corpusveil.errors import BadTypeError, of_other_type
+from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.jobs.local import Local
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
@@ -14,9 +16,11 @@ from corpusveil.storage.inputs import Address, addresses, find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms import corpus as shards
 from corpusveil.transforms.corpus import Outcome
-from corpusveil.transforms.ledger import Ledger, require_ledger
 from corpusveil.transforms.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release import Release, require_release
+
+Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
+"""The units of a ledger: a column or ``content``, several, or columns by name."""
 
 
 def privatize_corpus(
@@ -32,6 +36,7 @@ def privatize_corpus(
     root: Address | None = None,
     records: Address | None = None,
     ledger: Ledger | None = None,
+    unit: Units = None,
     format: str = "same",
     csv_formulas: CsvFormulas = "keep",
     on_bad_rows: OnBadRows = "fail",
@@ -47,8 +52,9 @@ def privatize_corpus(
     things identify a document: the name ``corpus`` (default: its folder), the file's path below ``root`` (default: the
     lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear.
 
-    A ``ledger`` checks its caps, and records what documents spend, before anything is drawn; with an ``id`` it needs
-    the corpus' name. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
+    A ``ledger`` checks its caps, and records what units spend, before anything is drawn. ``unit`` names their column
+    (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
+    the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
@@ -57,7 +63,7 @@ def privatize_corpus(
         require_release(release), addresses(inputs), files.as_text(output), _engine(engine),
         columns=_columns(text, id, keep, csv_formulas), root=None if root is None else files.as_text(root),
         corpus=corpus, records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
-        format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger),
+        format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
     )  # fmt: skip
 
 
@@ -71,6 +77,7 @@ def plan(
     corpus: str | None = None,
     root: Address | None = None,
     ledger: Ledger | None = None,
+    unit: Units = None,
     format: str = "same",
     csv_formulas: CsvFormulas = "keep",
     on_bad_rows: OnBadRows = "fail",
@@ -84,7 +91,7 @@ def plan(
     named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas)
     found = forecast(
         require_release(release), named, columns=columns, root=None if root is None else files.as_text(root),
-        corpus=corpus, format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger),
+        corpus=corpus, format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
     )  # fmt: skip
     return dataclasses.replace(found, copies=count_duplicates(find_shards(named), columns)) if duplicates else found
 

@@ -1,21 +1,32 @@
 """A release on a Beam collection of documents, bounded or not: the batch kernel in a DoFn that batches in its bundle.
 
-Nothing is held longer than a bundle, so there is no state, timer or delay. A runner commits a bundle's input and output
-together, and a replayed bundle has the same output, byte for byte.
+Without caps nothing is held longer than a bundle, so there is no state, timer or delay. A runner commits a bundle's
+input and output together, and a replayed bundle has the same output, byte for byte. A ledger admits a whole bounded
+collection before any document is drawn; an unbounded one has a budget in state.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.coders import BytesCoder, VarIntCoder
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, SetStateSpec
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, UnsetError
+from corpusveil.budget.accounting import SCALE
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, UnsetError
+from corpusveil.ledger.account import Account, packed
+from corpusveil.ledger.caps import Caps, Spending, reserve_table
+from corpusveil.ledger.summary import Ledger, require_ledger
+from corpusveil.ledger.units import canonical, units_of
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.kernel import Kernel
@@ -31,16 +42,35 @@ class PrivatizeDocuments(beam.PTransform):
 
     A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
-    text get the same output, in any bundle, window or run under the same release. No ledger counts the spending of
-    these documents, and no cap applies: if you need a ledger, write the documents and run ``corpusveil privatize
-    --ledger``.
+    text get the same output, in any bundle, window or run under the same release.
+
+    A *bounded* collection takes a ``ledger``, as ``cv.privatize`` does: documents are accounted for, one worker asks
+    the ledger and enters what their ``unit`` spends, and only then is anything drawn. That worker needs access to the
+    ledger. The collection is read twice, so it has to give the same documents again.
+
+    An *unbounded* collection takes a ``cap`` (epsilon in the metric of this release) on one ``unit``, and the transform
+    returns two collections: private documents, and unchanged, still private ones of units that the document would have
+    taken above the cap. What units have spent is in the state of the pipeline alone. A pipeline that is updated, or
+    restarted from a snapshot or savepoint, remembers it; one that was drained or cancelled and started anew begins at
+    zero, and no ledger knows of it. Equal noise (a repeated document) is spent once.
 
     Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
-    worker, for a document without these fields or without an id, or whose text is not a string. A streaming runner
-    retries such a bundle forever, so filter out such documents first.
+    worker, for a document without these fields, an id or a unit, or whose text is not a string, and if a unit would
+    spend more than a cap of the ledger. A streaming runner retries such a bundle forever, so filter out such documents
+    first.
     """
 
-    def __init__(self, release: Release, text: str = "text", id: str | None = None) -> None:
+    def __init__(
+        self,
+        release: Release,
+        text: str = "text",
+        id: str | None = None,
+        *,
+        ledger: Ledger | None = None,
+        unit: str | Sequence[str] | Mapping[str, str] | None = None,
+        corpus: str | None = None,
+        cap: float | None = None,
+    ) -> None:
         super().__init__()
         if id is None:
             raise UnsetError(
@@ -49,16 +79,62 @@ class PrivatizeDocuments(beam.PTransform):
             )
         self._kernel = require_release(release).kernel()
         self._fields = (text, id)
+        self._account = release.account(text)
+        self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
+        self._cap = cap
+        if cap is not None:
+            units = units_of(unit)
+            if ledger is not None or len(units) != 1:
+                raise ConflictError(
+                    "cap: a budget in state is about one unit, without a ledger; name it, as in unit='customer_id', and "
+                    "give either cap or ledger."
+                )
+            Caps(cap)
+            self._account = dataclasses.replace(self._account, units=units, secret=self._kernel.draw_key.tag)
+        elif unit is not None and ledger is None:
+            raise UnsetError("unit: give a ledger (or, for an unbounded collection, a cap) that is about this unit.")
 
     def expand(self, documents: Any) -> Any:
         """Privatize in batches and give documents out one by one, each in its own window."""
         kind = documents.element_type
+        units = self._account.units if self._spending is None else self._spending.units
         if isinstance(kind, RowTypeConstraint):
             there = [name for name, _ in kind._fields]
-            for name in self._fields:
+            for name in (*self._fields, *(unit.column for unit in units if unit.column is not None)):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
-        return documents | "Privatize" >> beam.ParDo(_Privatize(self._kernel, *self._fields)).with_output_types(kind)
+        if self._cap is None and self._spending is not None and not documents.is_bounded:
+            raise ConflictError(
+                "ledger: an unbounded collection cannot be admitted as a whole; give cap and unit instead, for a budget "
+                "in the state of the pipeline."
+            )
+        over = None
+        drawing = beam.ParDo(_Privatize(self._kernel, *self._fields))
+        if self._spending is not None:
+            account = self._spending.accounting(self._account)
+            entered = (
+                documents
+                | "Whole" >> beam.WindowInto(GlobalWindows())
+                | "Account" >> beam.ParDo(_Accounts(account, *self._fields)).with_output_types(tuple[bytes, bytes])
+                | "Together" >> beam.GroupByKey()
+                | "Reserve" >> beam.ParDo(_Reserve(self._spending, account))
+            )
+            # a side input is complete before the first document is drawn
+            drawing = beam.ParDo(_PrivatizeAdmitted(self._kernel, *self._fields), beam.pvalue.AsList(entered))
+        elif self._cap is not None:
+            windows = documents.windowing
+            both = (
+                documents
+                | "Whole" >> beam.WindowInto(GlobalWindows())  # state is of a key and window: this one never ends
+                | "Account" >> beam.ParDo(_Keyed(self._account, *self._fields)).with_output_types(tuple[bytes, Any])
+                | "Budget" >> beam.ParDo(_Budget(math.floor(self._cap * SCALE))).with_outputs("over", main="within")
+            )
+            documents, over = (
+                some | name >> beam.WindowInto(windows).with_output_types(kind)
+                for some, name in ((both.within, "Within"), (both.over, "Over"))
+            )
+        private = documents | "Privatize" >> drawing.with_output_types(kind)
+        return private if over is None else (private, over)
 
 
 class _Privatize(beam.DoFn):
@@ -101,11 +177,7 @@ class _Privatize(beam.DoFn):
 
     def _read(self, document: Any) -> tuple[str | None, Any]:
         """Return a document's text and id. Raises UserError when there are none."""
-        fields = _fields(document)
-        for name in (self._text, self._id):
-            if name not in fields:
-                raise BadRowError(f"{name}: a document lacks this field; add it or leave the document out.")
-        text, identity = fields[self._text], fields[self._id]
+        text, identity = (_field(document, name) for name in (self._text, self._id))
         if text is not None and not isinstance(text, str):
             raise BadRowError(f"{self._text}: the text of a document is not a string; convert it first.")
         return text, identity
@@ -114,6 +186,93 @@ class _Privatize(beam.DoFn):
         column: pa.Array = large_strings(texts, self._text)
         out, _ = self._kernel.privatize(column, checked_identities(identities, self._id), self._text)
         return [_with(document, self._text, text) for document, text in zip(documents, out.to_pylist(), strict=True)]
+
+
+class _PrivatizeAdmitted(_Privatize):
+    """Privatizes documents that a ledger has admitted."""
+
+    def process(self, element: Any, _: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
+        return super().process(element, windowed)
+
+
+class _Accounts(_Privatize):
+    """Accounts for documents in batches; the rows travel as streams of Arrow's format, since elements are costly."""
+
+    def __init__(self, account: Account, text: str, identity: str) -> None:
+        super().__init__(account.kernel, text, identity)
+        self._account = account
+
+    def finish_bundle(self) -> Iterator[Any]:
+        if self._documents:
+            yield WindowedValue((b"", packed([self._rows()])), MIN_TIMESTAMP, (GlobalWindow(),))
+
+    def _rows(self, **filled: str) -> pa.Table:
+        texts = large_strings([filled.get("missing") if text is None else text for text in self._texts], self._text)
+        values = {
+            unit.column: pa.array([canonical(_field(one, unit.column)) for one in self._documents], pa.large_string())
+            for unit in self._account.units
+            if unit.column is not None
+        }
+        identities = checked_identities(self._identities, self._id)
+        return self._account.rows(texts, identities, values, range(len(texts)), "a bundle")
+
+
+class _Keyed(_Accounts):
+    """Gives documents the fingerprint of their unit as key, with those of their noise, and what they spend."""
+
+    def finish_bundle(self) -> Iterator[Any]:
+        if self._documents:
+            rows = self._rows(missing="")
+            tags = (rows[name].chunk(0).storage.to_pylist() for name in ("unit_0", "noise"))
+            together = zip(*tags, rows["total"].to_pylist(), self._documents, self._where, strict=True)
+            for unit, noise, total, document, where in together:
+                yield WindowedValue((unit, (noise, total, document)), *where)
+
+
+class _Budget(beam.DoFn):
+    """Sends documents with which their unit would exceed the cap to the output ``over``."""
+
+    SPENT = ReadModifyWriteStateSpec("spent", VarIntCoder())
+    NOISES = SetStateSpec("noises", BytesCoder())
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+
+    def process(
+        self,
+        element: tuple[bytes, tuple[bytes, int, Any]],
+        spent: Any = beam.DoFn.StateParam(SPENT),
+        noises: Any = beam.DoFn.StateParam(NOISES),
+    ) -> Iterator[Any]:
+        noise, total, document = element[1]
+        before = spent.read() or 0
+        if noise in set(noises.read()):  # equal noise is drawn again, and spent once
+            yield document
+        elif before + total > self._cap:
+            yield beam.pvalue.TaggedOutput("over", document)
+        else:
+            spent.write(before + total)
+            noises.add(noise)
+            yield document
+
+
+class _Reserve(beam.DoFn):
+    """Enters all accounts of a bounded collection in the ledger. A retry enters nothing more: entries are equal."""
+
+    def __init__(self, spending: Spending, account: Account) -> None:
+        self._spending = spending
+        self._account = account
+
+    def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[bool]:
+        reserve_table(self._spending, self._account, (pa.ipc.open_stream(rows).read_all() for rows in element[1]))
+        yield True
+
+
+def _field(document: Any, name: str) -> Any:
+    fields = _fields(document)
+    if name not in fields:
+        raise BadRowError(f"{name}: a document lacks this field; add it or leave the document out.")
+    return fields[name]
 
 
 def _fields(document: Any) -> Mapping[str, Any]:

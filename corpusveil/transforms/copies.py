@@ -22,7 +22,7 @@ from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.shard_notes import Pass, look
+from corpusveil.storage.shard_notes import Pass, look
 
 AT_ONCE = 1 << 22
 """The number of documents whose tags are in memory together."""
@@ -80,12 +80,11 @@ class CopiesPass(Pass):
 
     secret: bytes = field(default=b"", repr=False)
 
-    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:  # noqa: ARG002 - equal wherever they lie
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:  # noqa: ARG002 - equal wherever they lie
         noting = Noting(self.secret)
         for batch in batches:
             noting.add(batch)
         files.write_bytes(address, noting.data(), private=True)
-        return {}
 
     def decides(self) -> Mapping[str, Any]:
         return {"secret": self.secret.hex()}

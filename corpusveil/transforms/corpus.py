@@ -15,6 +15,7 @@ from corpusveil.errors import (
     ChangedError,
     ConflictError,
     InUseError,
+    UnsetError,
     UserError,
     VersionError,
     changed_during_run,
@@ -23,10 +24,13 @@ from corpusveil.errors import (
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
-from corpusveil.storage.inputs import find_shards, refuse_overlap
+from corpusveil.ledger.account import AccountPass
+from corpusveil.ledger.caps import Spending, reserve
+from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
@@ -36,7 +40,6 @@ from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.released import refuse_denoised
-from corpusveil.transforms.spending import Spending, name_of_corpus, reserve
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
 _FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
@@ -170,7 +173,8 @@ def privatize_corpus(
     refuse_overlap(inputs, shards, output, folder.url)
     if spending is not None:
         refuse_denoised(shards)
-    corpus = name_of_corpus(corpus, shards, columns, spending)
+        formats.find(formats.form_of(shards[0].url)).check(spending.reading(columns))
+    corpus = name_of_corpus(corpus, shards)
     for url in (output, folder.url):
         if (there := files.info(url)) is not None and there["type"] != "directory":
             raise file_in_the_way(url)
@@ -261,13 +265,15 @@ def _prepare(
             drops, seen = find_drops(finding, tasks, engine)
             job = dataclasses.replace(job, drops=drops, seen=seen)
         if spending is not None:
-            notes = Records(job.records.address(SPENDING))
-            found = reserve(
-                spending, release, job.columns, notes, tasks, engine,
-                corpus=job.corpus, skip_bad=skip_bad, drops=job.drops,
+            accounting = AccountPass(
+                spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
+                account=spending.accounting(release.account(job.columns.text, whole_corpus=True)),
+                corpus=job.corpus, drops=job.drops,
             )  # fmt: skip
-            agreed = _agreed(job.seen or found.inputs, found.inputs, tasks)
-            job = dataclasses.replace(job, seen=agreed, entries=found.entries)
+            inputs = {name: record.input for name, record in look(accounting, tasks, engine).items()}
+            entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+            agreed = _agreed(job.seen or inputs, inputs, tasks)
+            job = dataclasses.replace(job, seen=agreed, entries=entries)
     except UserError:
         if fresh and held.is_last():
             for part in ("failed", DROPS):
@@ -278,6 +284,16 @@ def _prepare(
         if held.is_last():
             files.remove_folder(job.records.address(SPENDING))
     return job
+
+
+def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
+    """Return the name of a corpus, by default its folder, as in the identities of documents without an id.
+
+    Raises UserError for an empty name.
+    """
+    if name == "":
+        raise UnsetError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
+    return name or folder_of(shards)
 
 
 def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence[ShardTask]) -> Mapping[str, str]:

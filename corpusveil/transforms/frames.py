@@ -19,15 +19,14 @@ from corpusveil.errors import (
     ShapeError,
     UserError,
     column_twice,
-    missing_ids,
     no_column,
 )
-from corpusveil.transforms.identities import checked_identities, identities_of
+from corpusveil.transforms.identities import values_of
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One text column: ``texts``, the ids that another ``column`` has, and ``back`` from private texts, in parts.
+    """One text column: ``texts``, the values of another ``column``, and ``back`` from private texts, in parts.
 
     ``column`` is None for texts that have no columns beside them.
     """
@@ -134,7 +133,7 @@ def _arrow_table(data: Any, text: str) -> Frame:
     return Frame(
         one.texts,
         lambda parts: data.set_column(place, data.schema.field(place), one.back(parts)),
-        lambda name: identities_of(data.column(_place(names, name)), name),
+        lambda name: values_of(data.column(_place(names, name))),
     )
 
 
@@ -169,12 +168,10 @@ def _pandas_frame(data: Any, text: str) -> Frame:
         return made
 
     def column(name: str) -> list[Any]:
-        ids = data.iloc[:, _place(names, name)]
-        if ids.dtype != "object":
-            return identities_of(pa.array(ids, from_pandas=True), name)
-        if ids.isna().any():
-            raise missing_ids(name)
-        return checked_identities(ids.tolist(), name)
+        values = data.iloc[:, _place(names, name)]
+        if values.dtype != "object":
+            return values_of(pa.array(values, from_pandas=True))
+        return [None if gone else value for value, gone in zip(values.tolist(), values.isna(), strict=True)]
 
     return Frame(one.texts, back, column)
 
@@ -194,7 +191,7 @@ def _polars_frame(data: Any, text: str) -> Frame:
     return Frame(
         one.texts,
         lambda parts: data.with_columns(one.back(parts)),
-        lambda name: identities_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow(), name),
+        lambda name: values_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow()),
     )
 
 

@@ -43,7 +43,7 @@ Ids: TypeAlias = str | RowNumbers | Iterable[Any]
 def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], list[Any]] | None = None) -> list[Any]:
     """Return the identities of this many documents.
 
-    ``ids`` is a sequence of the same length, ``RowNumbers``, or the name of a column, whose ids ``column`` returns
+    ``ids`` is a sequence of the same length, ``RowNumbers``, or the name of a column, whose values ``column`` returns
     (None for texts without columns). Raises UserError without ids, and for ids that are missing or too few.
     """
     if ids is None:
@@ -60,7 +60,10 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
                 f"ids = {ids!r} names a column, and these texts have no columns; give an id for each text, or "
                 f"cv.RowNumbers({ids!r}) for row numbers under that name."
             )
-        return column(ids)
+        values = column(ids)
+        if None in values:
+            raise missing_ids(ids)
+        return checked_identities(values, ids)
     given: Any = ids
     for method in ("to_pylist", "tolist", "to_list"):  # Arrow; NumPy and pandas; Polars
         if hasattr(given, method):
@@ -81,10 +84,16 @@ def identities_of(column: Any, name: str) -> list[Any]:
     """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
     if column.null_count:
         raise missing_ids(name)
+    return checked_identities(values_of(column), name)
+
+
+def values_of(column: Any) -> list[Any]:
+    """Return the values of an Arrow column as Python's, instants in UTC."""
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
         column = column.cast(pa.timestamp(kind.unit, "UTC"))
-    return checked_identities(column.to_pylist(), name)
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def checked_identities(values: Sequence[Any], name: str) -> list[Any]:

@@ -56,8 +56,8 @@ class ShardJob(Work[Shard]):
     """The name of the run in its events."""
     corpus: str = field(kw_only=True)
     """The name of the corpus, which is part of the identity of documents without an id."""
-    entries: Mapping[str, str] | None = None
-    """The digest of the ledger's entry for each task, by its record's name; None without a ledger."""
+    entries: tuple[str, ...] | None = None
+    """The digests of the ledger's entries for this run; None without a ledger."""
 
     def place(self) -> Records:
         return self.records
@@ -147,9 +147,8 @@ class ShardJob(Work[Shard]):
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise changed_during_run(task.url)
         files.write_bytes(self.tags(task), noting.data(), private=True)
-        covering = None if self.entries is None else [self.entries[task.record_name]]
         seconds = time.monotonic() - began
-        return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds, covering)
+        return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
 
     def _beat(self, task: ShardTask, counts: Counts) -> None:
         if files.is_local(self.records.url):
@@ -163,7 +162,6 @@ class ShardJob(Work[Shard]):
         output: str,
         source: str,
         seconds: float,
-        covering: list[str] | None,
     ) -> Shard:
         size = files.size(self.target(task))
         return Shard(
@@ -174,7 +172,7 @@ class ShardJob(Work[Shard]):
             output=Made(name=task.shard_name, sha256=content, blake2b=output, bytes=size),
             counts=counts.private(),
             seconds=round(seconds, 3),
-            ledger=covering,
+            ledger=None if self.entries is None else list(self.entries),
         )
 
     def assemble(self, pieces: Sequence[ShardTask]) -> None:
@@ -186,7 +184,6 @@ class ShardJob(Work[Shard]):
             self._drop(pieces)
             return
         counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
-        covering: list[str] | None = None if self.entries is None else []
         for piece in pieces:
             record = self.records.read(f"shards/{piece.record_name}", Shard)
             if record is None or record.task != self._mark(piece):
@@ -197,8 +194,6 @@ class ShardJob(Work[Shard]):
             counts += Counts.of(record.counts, self.records.url)
             seconds += record.seconds
             sources.add(record.input.digest)
-            if covering is not None:
-                covering += record.ledger or []
         if len(sources) > 1:
             raise ChangedError(f"{whole.url}: the input changed while it was read; run again.")
         _refuse_nothing(whole, counts, "Check the names of the columns.")
@@ -210,9 +205,7 @@ class ShardJob(Work[Shard]):
         tags = b"".join(files.read_bytes(self.tags(piece)) for piece in pieces)
         files.write_bytes(self.tags(whole), tags, private=True)
         Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
-        self.note(
-            self._record(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds, covering), whole
-        )
+        self.note(self._record(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds), whole)
         self._drop(pieces)
 
     def _drop(self, pieces: Sequence[ShardTask]) -> None:

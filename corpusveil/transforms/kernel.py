@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -133,19 +132,6 @@ def _joined(
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprints:
-    """What a ledger knows D documents by, under its secret; uint64 [D, 2] each.
-
-    ``noise`` covers all that makes the noise of a release fresh: column, identity and content, or what the release
-    draws by instead. ``content`` covers the text alone, and ``identity`` the identity and the name of the corpus.
-    """
-
-    noise: npt.NDArray[np.uint64]
-    content: npt.NDArray[np.uint64]
-    identity: npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True)
 class Kernel:
     """Privatizes batches of documents. Pickles small: a saved space goes by address.
 
@@ -231,18 +217,15 @@ class Kernel:
         return keyed_tags(key, column, identities, data, documents)
 
     def account(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, corpus: str, secret: bytes
-    ) -> tuple[Fingerprints, Readings]:
-        """Return what documents would spend, without drawing: their fingerprints under ``secret``, and readings."""
+        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes
+    ) -> tuple[npt.NDArray[np.uint64], Readings]:
+        """Return what D documents would spend, without drawing: their readings.
+
+        The tags, uint64 [D, 2], distinguish under ``key`` the noise of different documents of this release.
+        """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
         data, documents = string_buffers(texts)
-        size = documents.size - 1
-        nothing = np.zeros(size + 1, dtype=np.int64)
-        fingerprints = Fingerprints(
-            self.noise_tags(_part(secret, b"noise"), column, identities, data, documents),
-            keyed_tags(_part(secret, b"content"), "", [b""] * size, data, documents),
-            keyed_tags(_part(secret, b"identity"), corpus, identities, data[:0], nothing),
-        )
+        noise = self.noise_tags(key, column, identities, data, documents)
         present = texts.is_valid().to_numpy(zero_copy_only=False)
         found: list[Readings] = []
         for first, last in chunks(documents):
@@ -259,7 +242,7 @@ class Kernel:
             drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64) * unknown
             found.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
         whole = with_length(joined(found), length_epsilon(self.length))
-        return fingerprints, whole if self.mechanism.private else unbounded(whole)
+        return noise, whole if self.mechanism.private else unbounded(whole)
 
     def _parsed(
         self, prepared: Prepared, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
@@ -403,11 +386,6 @@ def _bound(mechanism: Mechanism, epsilon: float, unknown: float) -> float:
     """Return the plain-LDP bound of one token, known or not; 0 where none holds and ``unbounded`` says so."""
     plain = mechanism.guarantee(epsilon).plain_ldp
     return unknown if plain is None else max(plain, unknown)
-
-
-def _part(secret: bytes, purpose: bytes) -> bytes:
-    """Return a key for one kind of fingerprint."""
-    return hashlib.blake2b(purpose, key=secret, digest_size=32).digest()
 
 
 def _words(tokens: Tokens) -> npt.NDArray[np.int64]:

@@ -17,7 +17,6 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.spending import metric_of
 from corpusveil.transforms.statement import NOT_PRIVATE, statement
 
 MANIFEST = "manifest.json"
@@ -128,7 +127,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
         },
         **statement(release),
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
-        "spends": {"name": release.name, "metric": metric_of(release)},
+        "spends": {"name": release.name, "metric": release.metric},
         "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keep else "none",
     }
 

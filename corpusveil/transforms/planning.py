@@ -6,6 +6,7 @@ Sampled shards go through the real work, under a throwaway key, into a folder th
 from __future__ import annotations
 
 import dataclasses
+import math
 import resource
 import tempfile
 import time
@@ -16,33 +17,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, figure
-from corpusveil.errors import UserError
+from corpusveil.errors import CapError, NotMadeError
+from corpusveil.ledger.account import Account, AccountPass
+from corpusveil.ledger.caps import Spending, metric_names, refuse_over
+from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, Store
+from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard, find_shards
-from corpusveil.storage.ledger import READINGS, Entry, Held, Ledger, read_entry
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.policy import DROP
 from corpusveil.transforms.copies import Copies, content_tags, count
+from corpusveil.transforms.corpus import name_of_corpus
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.document_figures import DocumentFigure, figure_of, sentences
 from corpusveil.transforms.job import ShardJob
-from corpusveil.transforms.ledger_summary import Names
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.released import refuse_denoised
-from corpusveil.transforms.spending import (
-    Spending,
-    SpendingPass,
-    name_of_corpus,
-    refuse_over,
-    worst,
-)
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -57,7 +56,7 @@ class Forecast(Shown):
     """The cost of a release. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
 
     ``readings`` has the mean and the largest value of each reading among the sampled documents. ``refused`` says why
-    the ledger's caps refuse the release. ``spent`` is the most that a document in the ledger has spent, by metric.
+    the ledger's caps refuse the release. ``spent`` is the most that a unit in the ledger has spent, by metric.
     ``copies`` is known if all documents were compared.
     """
 
@@ -94,9 +93,9 @@ class Forecast(Shown):
         if self.composed is not None:
             told += sentences([self.composed], "of the costliest document in the sample")
         for place, value in self.spent.items():
-            told.append(f"the most that a document in the ledger has spent: {figure(value)} {place}")
+            told.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
         if self.refused is not None:
-            told.append(f"the ledger would refuse this release: {self.refused}")
+            told.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
         if self.copies is not None:
             told.append(self.copies.sentence())
         return told
@@ -130,13 +129,13 @@ def forecast(
         formats.find(form).check(columns)
     if spending is not None:
         refuse_denoised(shards)
-    corpus = name_of_corpus(corpus, shards, columns, spending)
+    corpus = name_of_corpus(corpus, shards)
+    asked = spending or Spending("")
     tasks = plan(shards, suffix, None)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
-    secret = b"\0" * 32 if spending is None else _secret(spending)
     passing = dataclasses.replace(release, key=Key.generate())
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
-    entries: list[Entry] = []
+    notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="corpusveil-plan-") as folder:
         records = Records(f"{folder}/records")
         record_key = passing.key.derive("records")
@@ -144,7 +143,10 @@ def forecast(
             passing.kernel(whole_corpus=True), columns, f"{folder}/out", records, passing.digest,
             passing.key.fingerprint(), record_key, on_bad_rows, corpus=corpus,
         )  # fmt: skip
-        noting = SpendingPass.of(release, columns, records, corpus, secret, skip_bad=on_bad_rows == "quarantine")
+        account = asked.with_secret(release.account(columns.text, whole_corpus=True), _secret(spending))
+        noting = AccountPass(
+            asked.reading(columns), records, record_key, on_bad_rows == "quarantine", account=account, corpus=corpus
+        )
         _warm(job)
         for number in chosen:
             task, share = _part(tasks[number])
@@ -155,18 +157,19 @@ def forecast(
             began = time.process_time()
             noting(task)
             seconds += (time.process_time() - began) if spending is not None else 0.0
-            entries.append(read_entry(noting.note_of(task)))
+            notes.append(noting.note_of(task))
             record = records.read(f"shards/{task.record_name}", Shard)
             counts += Counts.of(record.counts, records.url) if record is not None else Counts()
             written += files.size(job.target(task)) or 0
             taken += task.size * share
+        readings = pa.concat_tables([pq.read_table(note, columns=list(NUMBERS)) for note in notes])
+        refused, spent = (None, {}) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
-    refused, spent = _told(spending, entries)
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(entries), refused, spent,
-        composed=_dearest(release, entries),
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
+        composed=_dearest(release, readings),
         own_words=None if release.length is None else round(_own_words(release, counts) * scale),
     )  # fmt: skip
 
@@ -190,57 +193,59 @@ def _part(task: ShardTask) -> tuple[ShardTask, float]:
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 
-def _secret(spending: Spending) -> bytes:
+def _secret(spending: Spending | None) -> bytes:
     """Return the secret of an existing ledger; no secret is made."""
     try:
-        return Ledger.existing(spending.ledger).secret
-    except UserError:
-        return b"\0" * 32
+        return bytes(32) if spending is None else Store.existing(spending.ledger).secret
+    except NotMadeError:
+        return bytes(32)
 
 
-def _readings(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
+def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
     found = {}
     for name in READINGS:
-        values: npt.NDArray[np.float64] = np.concatenate([entry.table[name].to_numpy() for entry in entries])
-        found[name] = (float(values.mean()), float(values.max())) if values.size else (0.0, 0.0)
+        values = accounts[name].to_numpy()
+        mean = (
+            math.inf if values.size and values.max() == INFINITE else float(values.mean()) / SCALE if values.size else 0
+        )
+        found[name] = (mean, as_float(int(values.max(initial=0))))
     return found
 
 
-def _dearest(release: Release, entries: Sequence[Entry]) -> DocumentFigure | None:
+def _dearest(release: Release, accounts: pa.Table) -> DocumentFigure | None:
     """Return the largest spending of a document at the release's delta; None without a delta."""
     if release.delta is None or not release.mechanism.private:
         return None
     tokens: dict[float, int] = {}  # of equal shares more tokens spend more
-    for entry in entries:
-        spent = (entry.table[name].to_pylist() for name in ("largest", "tokens"))
-        for largest, words in zip(*spent, strict=True):
-            tokens[largest] = max(tokens.get(largest, 0), words)
+    for reading, words in zip(accounts["largest"].to_pylist(), accounts["tokens"].to_pylist(), strict=True):
+        largest = as_float(reading)
+        tokens[largest] = max(tokens.get(largest, 0), words)
     figures = [
         figure_of(release.mechanism, {largest: words}, release.delta, release.distance, release.length)
         for largest, words in tokens.items()
         if words
     ]
-    return max(figures, key=lambda one: one.epsilon, default=None)
+    return max(figures, key=lambda figure: figure.epsilon, default=None)
 
 
-def _told(spending: Spending | None, planned: Sequence[Entry]) -> tuple[str | None, dict[str, float]]:
-    """Return why the sample would be refused, and the most that a document in the ledger has spent, by metric."""
-    if spending is None:
-        return None, {}
-    before: list[Held] = []
-    if files.exists(files.join(spending.ledger, "secret.key")):
-        before = list(Ledger.existing(spending.ledger).entries())
+def _decided(spending: Spending, account: Account, notes: Sequence[str]) -> tuple[str | None, dict[str, float]]:
+    """Return why the sample would be refused, and the most that a unit in the ledger has spent, by metric."""
     refused = None
-    try:
-        refuse_over(spending.caps, before, planned)
-    except UserError as error:
-        refused = str(error)
-    spent: dict[str, Any] = {}
-    called = Names(before)
-    for one in worst(before, ["total"]):
-        place = f"in {called.metric(one.metric)}"
-        spent[place] = max(spent.get(place, 0.0), one.value)
-    return refused, spent
+    with spending.folder() as folder, connected(folder, spending.memory) as connection:
+        before = []
+        if files.exists(files.join(spending.ledger, SECRET)):
+            before = list(Store.open(spending.ledger, spending.units).entries(folder))
+        planned = [
+            write_entry(connection, notes, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
+            for number, unit in enumerate(spending.units)
+        ]
+        try:
+            refuse_over(spending, Books(connection, before, planned, notes))
+        except CapError as error:
+            refused = str(error)
+        most, _ = Books(connection, before).worst({"total": INFINITE})
+        names = metric_names([entry.about for entry in before])
+        return refused, {f"in {names[worst.metric]}": as_float(worst.value) for worst in most}
 
 
 def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:

@@ -25,6 +25,8 @@ from corpusveil.errors import (
     not_a_choice,
     of_other_type,
 )
+from corpusveil.ledger.account import Account
+from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
@@ -32,7 +34,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
 from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
-from corpusveil.transforms.lengths import disclosed, refuse_unsound
+from corpusveil.transforms.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.transforms.risk import EpsilonAtRisk
 from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
 
@@ -198,6 +200,29 @@ class Release(Shown):
     def name(self) -> str:
         """The name of the release in a ledger: half of each digest, of configuration and key."""
         return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
+
+    def account(self, column: str, *, whole_corpus: bool = False) -> Account:
+        """Return what accounts in a ledger for documents of this release and text column."""
+        mechanism, space = self.mechanism, self.mechanism.space
+        about = {
+            "version": LEDGER_VERSION,
+            "column": column,
+            "release": self.name,
+            "metric": self.metric,
+            "mechanism": mechanism.name,
+            "space": space.digest,
+            "ranged": mechanism.ranged,
+            "budget": self.budget.as_dict(),
+            "length_epsilon": length_epsilon(self.length),
+        }
+        both = f"{self.digest} {self.key.fingerprint()}"
+        return Account(self.kernel(whole_corpus=whole_corpus), about, both, column)
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric within which readings of releases add up."""
+        what = [self.mechanism.name, self.mechanism.parameters(), self.mechanism.space.digest]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear, without ``guarantee``, which may take long."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import BadTypeError, ColumnError, SizeError, UnsetError, column_twice, no_column
+from corpusveil.errors import BadTypeError, ColumnError, ConflictError, SizeError, UnsetError, column_twice, no_column
+from corpusveil.ledger.account import Account, packed
+from corpusveil.ledger.caps import reserve_table
+from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release, require_release
-from corpusveil.transforms.table import privatized_parts
+from corpusveil.transforms.table import plain_texts, privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
 
@@ -20,17 +23,35 @@ CONNECT_BYTES = 100 << 20
 """The largest message of a Connect client is 128 MiB, unless the server is configured otherwise."""
 
 
-def privatize_frame(df: Any, release: Release, text: str = "text", id: str | None = None) -> Any:
+ACCOUNT_ROWS = 1 << 16
+"""Rows of an account that travel to the driver together."""
+
+
+def privatize_frame(
+    df: Any,
+    release: Release,
+    text: str = "text",
+    id: str | None = None,
+    *,
+    ledger: Ledger | None = None,
+    unit: str | Sequence[str] | Mapping[str, str] | None = None,
+    corpus: str | None = None,
+) -> Any:
     """Privatize the string column ``text`` of a DataFrame; schema, nullability and the other columns stay.
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
     rows with the same id and the same text get the same output. Works on classic DataFrames and on those of Spark
     Connect. A saved space is sent to the workers as its URL, which each worker must be able to reach; a space that was
-    never saved is sent whole. No ledger counts the spending of these documents, and no cap applies: if you need a
-    ledger, write the frame and run ``corpusveil privatize --ledger``.
+    never saved is sent whole.
+
+    With a ``ledger``, Spark runs the frame's plan once to account for its documents, and the frame is returned only
+    after the ledger has admitted and recorded what their units spend. ``unit`` and ``corpus`` are those of
+    ``cv.privatize``. The result is computed when Spark runs it, so the frame has to give the same documents again:
+    write it first if its source can change. Documents that only appear later are not accounted for.
 
     Raises UserError if a column is missing, is not text, or has a type that cannot be an id; if an unsaved space is too
-    large for Spark Connect; and if workers on this machine run another Python. A row without an id is found when Spark
+    large for Spark Connect; if workers on this machine run another Python; if a unit would spend more than a cap; and
+    if the plan of a frame with a ledger is random. A row without an id is found when Spark
     runs the plan. Spark then raises its PythonException, whose text has a traceback of our code followed by the
     UserError's sentence, and no text of a document.
     """
@@ -46,7 +67,9 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
         )
     require_release(release)
     schema = df.schema
-    for name in (text, id):
+    spending = require_ledger(ledger, unit, corpus)
+    columns = () if spending is None else spending.columns
+    for name in dict.fromkeys((text, id, *columns)):
         if name not in schema.names:
             raise no_column(name, schema.names)
         if schema.names.count(name) > 1:
@@ -67,12 +90,48 @@ def privatize_frame(df: Any, release: Release, text: str = "text", id: str | Non
             "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
         )
     numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow interprets dots in names as paths
+    if spending is not None:
+        if not _is_connect(df) and not df._jdf.queryExecution().analyzed().deterministic():
+            raise ConflictError(
+                "ledger: the plan of this frame is random, so it would not give the documents that the ledger counted; "
+                "write the frame first, and read it again."
+            )
+        account = spending.accounting(release.account(text))
+        names = list(dict.fromkeys((text, id, *columns)))
+        needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
+        chunks = needed.mapInArrow(_accounts(account, names, id), "chunk binary").toLocalIterator()
+        reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
     run = _batches(release.kernel(), schema.names, schema.names.index(text), schema.names.index(id))
     return numbered.mapInArrow(run, schema)
 
 
 def _is_connect(df: Any) -> bool:
     return type(df).__module__.startswith("pyspark.sql.connect.")
+
+
+def _accounts(
+    account: Account, names: list[str], identity: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that accounts on workers; the rows of an account travel as streams of Arrow's format.
+
+    All of them go to the driver, which writes them to the ledger; so there is nothing that Spark should group before.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: list[pa.Table] = []
+        for batch in batches:
+            named = batch.rename_columns(names)
+            identities = identities_of(named.column(identity), identity)
+            values = {unit.column: named.column(unit.column) for unit in account.units if unit.column is not None}
+            texts = plain_texts(named.column(account.column), account.column)
+            waiting.append(account.rows(texts, identities, values, range(len(named)), "a batch of the frame"))
+            if sum(table.num_rows for table in waiting) >= ACCOUNT_ROWS:
+                yield pa.record_batch({"chunk": [packed(waiting)]})
+                waiting = []
+        if waiting:
+            yield pa.record_batch({"chunk": [packed(waiting)]})
+
+    return run
 
 
 def _batches(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, ConflictError, UnsetError
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, ShapeError, UnsetError
+from corpusveil.ledger.account import Account
+from corpusveil.ledger.caps import Spending, reserve_table
+from corpusveil.ledger.summary import Ledger, require_ledger
+from corpusveil.ledger.units import canonical
 from corpusveil.transforms.frames import Frame, cannot_hold, frame_of
-from corpusveil.transforms.identities import Ids, RowNumbers, identities_of_documents
+from corpusveil.transforms.identities import Ids, identities_of_documents
 from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.ledger import Ledger, require_ledger
 from corpusveil.transforms.release import Release, require_release
-from corpusveil.transforms.spending import Spending, reserve_table
 
 T = TypeVar("T")
 
@@ -21,16 +23,25 @@ COMBINED_BYTES = 1 << 30
 """Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
 
-@overload  # for type checkers, which require ids, and a corpus with a ledger
+UnitValues: TypeAlias = str | Sequence[str] | Mapping[str, Any]
+"""The units of a ledger: the name of a column or ``content``, several, or columns or values by name."""
+
+
+@overload  # for type checkers, which require ids
 def privatize(texts: T, release: Release, ids: Ids, text: str = ...) -> T: ...
 
 
 @overload
-def privatize(texts: T, release: Release, ids: Ids, text: str = ..., *, ledger: Ledger, corpus: str) -> T: ...
-
-
-@overload
-def privatize(texts: T, release: Release, ids: RowNumbers, text: str = ..., *, ledger: Ledger) -> T: ...
+def privatize(
+    texts: T,
+    release: Release,
+    ids: Ids,
+    text: str = ...,
+    *,
+    ledger: Ledger,
+    unit: UnitValues | None = ...,
+    corpus: str | None = ...,
+) -> T: ...
 
 
 def privatize(
@@ -40,6 +51,7 @@ def privatize(
     text: str = "text",
     *,
     ledger: Ledger | None = None,
+    unit: UnitValues | None = None,
     corpus: str | None = None,
 ) -> Any:
     """Privatize texts, and return them as the type that was given.
@@ -54,15 +66,18 @@ def privatize(
     function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
     three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
-    With a ``ledger``, the documents' spending is written there before anything is drawn. The ledger recognizes a
-    document by its content, and by its id in the ``corpus``, a name of the data set (by default that of
-    ``RowNumbers``). One release of one document, here or from a file, is spent once.
+    With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
+    column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
+    caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or
+    gives its values, one per text. ``corpus`` is a name space, for values that are unique in one data set only. Equal
+    noise, here or from a file, is spent once.
 
     Raises UserError for texts of any other type; for a column that is missing, is not text or can't hold the private
-    text; for ids that are missing or too few; and if a document would spend more than a cap (the ledger stays as it
-    was).
+    text; for ids that are missing or too few; and if a unit would spend more than a cap (the ledger stays as it was).
     """
-    return _privatized(frame_of(texts, text), release, ids, text, require_ledger(ledger), corpus)
+    frame = frame_of(texts, text)
+    names, values = _units(unit, frame)
+    return _privatized(frame, release, ids, text, require_ledger(ledger, names, corpus), values)
 
 
 def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None, ids: Ids | None = None) -> T:
@@ -79,19 +94,28 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
             f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
             "cv.privatize."
         )
-    private: T = _privatized(frame, release, ids if id is None else id, text, None, None)
+    private: T = _privatized(frame, release, ids if id is None else id, text, None, {})
     return private
 
 
 def _privatized(
-    frame: Frame, release: Release, ids: Ids | None, text: str, spending: Spending | None, corpus: str | None
+    frame: Frame,
+    release: Release,
+    ids: Ids | None,
+    text: str,
+    spending: Spending | None,
+    values: Mapping[str, pa.Array],
 ) -> Any:
     kernel = require_release(release).kernel()
     identities = identities_of_documents(ids, len(frame.texts), frame.column)
     chunks = _chunks(frame.texts)
-    name = _corpus(corpus, ids, spending)
     if spending is not None:
-        reserve_table(spending, release, text, [_plain(validated(chunk, text)) for chunk in chunks], identities, name)
+        account = spending.accounting(release.account(text))
+        columns = {
+            column: values[column] if column in values else pa.array(_column(frame, column))
+            for column in spending.columns
+        }
+        reserve_table(spending, account, _accounted(account, chunks, identities, columns, text))
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
@@ -100,18 +124,41 @@ def _privatized(
     return frame.back(parts)
 
 
-def _corpus(corpus: str | None, ids: Ids | None, spending: Spending | None) -> str:
-    """Return the corpus' name for a ledger. Raises UserError if only one of the two is given."""
-    if spending is None:
-        if corpus is not None:
-            raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
-        return ""
-    name = ids.name if corpus is None and isinstance(ids, RowNumbers) else corpus
-    if not isinstance(name, str) or not name:
-        raise UnsetError(
-            "ledger: a ledger identifies documents by their ids in a corpus; name the data set, as in corpus='reviews'."
+def _accounted(
+    account: Account, chunks: Sequence[pa.Array], identities: Sequence[Any], values: Mapping[str, pa.Array], text: str
+) -> Iterator[pa.Table]:
+    """Yield the rows of an account for texts in chunks, with the values of units [D]."""
+    first = 0
+    for chunk in chunks:
+        last = first + len(chunk)
+        here = {name: column.slice(first, len(chunk)) for name, column in values.items()}
+        yield account.rows(plain_texts(chunk, text), identities[first:last], here, range(first, last), "the texts")
+        first = last
+
+
+def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, pa.Array]]:
+    """Return units as names and columns, and the values that the caller gave for some instead of a column."""
+    if not isinstance(given, Mapping):
+        return given, {}
+    values = {name: value for name, value in given.items() if not isinstance(value, str)}
+    for name, value in values.items():
+        if len(value) != len(frame.texts):
+            raise ShapeError(
+                f"unit {name}: {len(value):,} values for {len(frame.texts):,} texts; give one for each text."
+            )
+    names = {name: name if name in values else column for name, column in given.items()}
+    return names, {
+        name: pa.array([canonical(one) for one in value], pa.large_string()) for name, value in values.items()
+    }
+
+
+def _column(frame: Frame, name: str) -> list[Any]:
+    """Return the values of a column as text. Raises UserError for texts without columns."""
+    if frame.column is None:
+        raise ColumnError(
+            f"unit {name}: these texts have no columns; give a value for each text, as in unit={{{name!r}: [...]}}."
         )
-    return name
+    return [canonical(value) for value in frame.column(name)]
 
 
 def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any], name: str) -> list[pa.Array]:
@@ -119,7 +166,7 @@ def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any]
 
     Raises UserError for invalid UTF-8, and if the type cannot hold them.
     """
-    out, _ = kernel.privatize(_plain(validated(column, name)), identities, name)
+    out, _ = kernel.privatize(plain_texts(column, name), identities, name)
     try:
         return [_cast(out, column.type)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # whose text would quote the column
@@ -132,8 +179,9 @@ def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any]
     ]
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """Return a column of strings without a dictionary."""
+def plain_texts(column: pa.Array, name: str) -> pa.Array:
+    """Return a column of strings without a dictionary. Raises UserError for text that is not UTF-8."""
+    column = validated(column, name)
     coded = pa.types.is_dictionary(column.type)
     return column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
 

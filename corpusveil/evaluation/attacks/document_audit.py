@@ -22,7 +22,7 @@ import pyarrow as pa
 from scipy import stats
 
 from corpusveil.budget import Budget
-from corpusveil.budget.accounting import Readings
+from corpusveil.budget.accounting import Readings, as_float
 from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.display import Card, Shown, Table, figure
@@ -204,7 +204,7 @@ def _shown(
         text = " ".join([space.word(word)] * words)
         texts = pa.array([text] * (2 * count), pa.large_string())
         ids = [f"{word} {number}" for number in range(2 * count)]
-        _, found = kernel.account(texts[:1], ids[:1], "text", "audit", bytes(32))
+        _, found = kernel.account(texts[:1], ids[:1], "text", bytes(32))
         epsilon = min(epsilon, _counted(release.mechanism, found, delta, distance))
         out, _ = kernel.privatize(texts, ids, "text")
         sums.append(np.array([sum(scores.get(one, 0.0) for one in told.split()) for told in out.to_pylist()]))
@@ -221,7 +221,7 @@ def _shown(
 
 def _counted(mechanism: Mechanism, found: Readings, delta: float, distance: float) -> float:
     """Return the ε at δ of a document by its readings, as in a ledger."""
-    largest, total = float(found.largest[0]), float(found.total[0])
+    largest, total = as_float(int(found.largest[0])), as_float(int(found.total[0]))
     loss = mechanism.privacy_loss(largest, None if math.isinf(distance) else distance) if largest else None
     if loss is None:
         return 0.0

@@ -143,8 +143,17 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
-    if ledger is not None and ledger.cap_delta is not None and ledger.cap is None:
+    if ledger is None:
+        return
+    if ledger.cap_delta is not None and ledger.cap is None:
         yield "ledger.cap_delta", _needs("{ledger.cap}")
+    for name in ("cap", "cap_token", "cap_ldp"):
+        if getattr(ledger, name) is not None and not ledger.unit:
+            yield (
+                f"ledger.{name}",
+                "a cap limits what a privacy unit spends; add {ledger.unit}: a column such as customer_id, or content",
+            )
+            break
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -209,8 +209,8 @@ class CorpusSettings(Section):
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL")
     name: str | None = key(
-        "Name of the corpus: in the ledger and, without an id, in document identities. Default: the name of its "
-        "folder. Required with both an id and a ledger.", None, commands=dict.fromkeys(SHOWING, "corpus"),
+        "Name of the corpus. Without an id, it is in document identities; by default it is the name of the folder. In a "
+        "ledger it is a name space, for values of {ledger.unit} that are unique in this corpus only.", None, commands=dict.fromkeys(SHOWING, "corpus"),
         metavar="NAME",
         form=WORD,
         group="Records")
@@ -362,25 +362,37 @@ class KeySettings(Section):
 
 
 class LedgerSettings(Section):
-    """The spending of documents, and its limits."""
+    """The spending of privacy units, and its limits."""
 
     GROUP: ClassVar[Group] = "Records"
 
     path: str = key(
         "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL",
         often=True)
+    unit: list[str] = key(
+        "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, where "
+        "an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for "
+        "each.", [], often=True, metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
     cap: float | None = key(
-        "The most that a document may spend over tokens and releases in one metric. Another mechanism, parameter or "
-        "space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
+        "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, parameter "
+        "or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_delta: float | None = key(
-        "Make {ledger.cap} the epsilon of a document at this delta, composed over tokens, releases and metrics, "
+        "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and metrics, "
         "between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.", None,
         ge=1e-10,
         lt=1)
     cap_token: float | None = key(
-        "The most that a token may spend in one metric; set {ledger.cap_ldp} as well.", None, gt=0)
+        "The most that the costliest tokens of a unit's documents may spend in one metric; set {ledger.cap_ldp} as "
+        "well.", None, gt=0)
     cap_ldp: float | None = key(
-        "The most that a document may spend in nats of plain LDP, over all metrics and tokens.", None, gt=0)
+        "The most that a unit may spend in nats of plain LDP, over all metrics, documents and tokens.", None, gt=0)
+    memory: str = key(
+        "The memory for a decision, such as 1GB; more is spilled to disk.", "1GB", metavar="SIZE",
+        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", form="[0-9]+(?:[.][0-9]+)? ?[KMGT]i?B",
+        commands={"privatize": "ledger_memory"})
+    spill: str | None = key(
+        "A local folder for what a decision spills. Default: the temporary folder.", None, path=True, metavar="PATH",
+        commands={"privatize": "ledger_spill"})
 
 
 class EngineSettings(Section):

@@ -19,16 +19,11 @@ from corpusveil.storage.tasks import ShardTask, keyed_digest, plain_digest
 
 
 class Seen(Record):
-    """``seen/*``: a task that a pass has read, with a mark of the pass, and the digests of its input and its note.
-
-    If the note is an entry for a ledger: its digest under the ledger's secret, and its number of documents.
-    """
+    """``seen/*``: a task that a pass has read, with a mark of the pass, and the digests of its input and its note."""
 
     mark: str = ""
     input: str
     note: str = ""
-    entry: str = ""
-    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +40,8 @@ class Pass(Work[Seen]):
     skip_bad: bool = False
 
     @abc.abstractmethod
-    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> dict[str, Any]:
-        """Read all batches of one task, and write private notes on them to an address.
-
-        Returns the other fields of its record.
-        """
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
+        """Read all batches of one task, and write private notes on them to an address."""
 
     @abc.abstractmethod
     def decides(self) -> Mapping[str, Any]:
@@ -68,9 +60,9 @@ class Pass(Work[Seen]):
     def do(self, task: ShardTask) -> Seen:
         with reading(task, self.columns, self.record_key, skip if self.skip_bad else refuse) as (batches, read):
             address = self.note_of(task)
-            told = self.write_note(task, (batch for batch in batches if batch.numbers), address)
+            self.write_note(task, (batch for batch in batches if batch.numbers), address)
             digest = read()
-        return Seen(mark=self._mark(task), input=digest, note=plain_digest(address), **told)
+        return Seen(mark=self._mark(task), input=digest, note=plain_digest(address))
 
     def is_mine(self, record: Seen, task: ShardTask) -> bool:
         return record.mark == self._mark(task)

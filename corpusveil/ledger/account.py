@@ -1,0 +1,151 @@
+"""What documents would spend: a row for each document, for the ledger's entries, computed on the engine of a run.
+
+The noise of a document is fresh if the release, its key, the text column, the document's id or its text differs. Its
+fingerprint covers exactly these (``Kernel.noise_tags``), so equal noise is recognized wherever the document lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusveil.budget.accounting import Readings
+from corpusveil.ledger.entries import NUMBERS
+from corpusveil.ledger.units import CONTENT, Unit, fingerprints, part, texts_of
+from corpusveil.storage import files
+from corpusveil.storage.rows import Batch
+from corpusveil.storage.shard_notes import Pass
+from corpusveil.storage.tasks import ShardTask
+
+TEXT = Unit(CONTENT, None)
+
+
+class Accounts(Protocol):
+    """Accounts for documents without drawing: the kernel of a release."""
+
+    def account(
+        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes
+    ) -> tuple[npt.NDArray[np.uint64], Readings]:
+        """Return tags of the noise of D documents under a key, uint64 [D, 2], and their readings."""
+
+
+class Drops(Protocol):
+    """The rows that a run leaves out as copies of others."""
+
+    @property
+    def digests(self) -> Mapping[int, str]:
+        """The digest of the rows of each shard."""
+
+    def rows(self, task: ShardTask) -> npt.NDArray[np.int64]:
+        """Return the rows that a task's shard leaves out, ascending."""
+
+
+def schema(units: Sequence[Unit]) -> pa.Schema:
+    """Return the columns of an account: the units' fingerprints, those of noise and text, and readings."""
+    tags = [*(f"unit_{number}" for number in range(len(units))), "noise", "text"]
+    return pa.schema([*((name, pa.uuid()) for name in tags), *((name, pa.int64()) for name in NUMBERS)])
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Accounts for the documents of one release and text column, by its units; for a ledger with this secret.
+
+    ``about`` are the fields of an entry that the release decides.
+    """
+
+    kernel: Accounts
+    about: Mapping[str, Any]
+    release: str
+    """The digests of the release's configuration and key: noise is fresh if either differs."""
+    column: str
+    units: tuple[Unit, ...] = ()
+    namespace: str = ""
+    secret: bytes = field(default=b"", repr=False)
+
+    def rows(
+        self,
+        texts: pa.Array,
+        identities: Sequence[Any],
+        values: Mapping[str, pa.Array],
+        rows: Sequence[int],
+        place: str,
+    ) -> pa.Table:
+        """Return what D documents spend: a row for each that has a text (``schema``).
+
+        ``values`` are the columns of units, [D] each, and ``rows`` [D] the documents' row numbers in their ``place``, a
+        file or frame. Raises BadRowError for a document without a unit.
+        """
+        if texts.null_count:
+            there = texts.is_valid()
+            values = {name: column.filter(there) for name, column in values.items()}
+            at = np.flatnonzero(there.to_numpy(zero_copy_only=False)).tolist()
+            texts, rows, identities = texts.filter(there), [rows[k] for k in at], [identities[k] for k in at]
+        noise, readings = self.kernel.account(
+            texts, identities, self.column, part(self.secret, b"noise " + self.release.encode())
+        )
+        of_text = fingerprints(self.secret, TEXT, "", texts)
+        tags = [
+            of_text
+            if unit.column is None
+            else fingerprints(self.secret, unit, self.namespace, texts_of(values[unit.column], unit, rows, place))
+            for unit in self.units
+        ]
+        columns = [*map(_uuids, (*tags, noise, of_text)), *(getattr(readings, name) for name in NUMBERS)]
+        return pa.table(columns, schema=schema(self.units))
+
+
+def packed(tables: Sequence[pa.Table]) -> bytes:
+    """Return rows of an account as a stream of Arrow's format, to travel to where the ledger is written."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, tables[0].schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        for table in tables:
+            writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _uuids(tags: npt.NDArray[np.uint64]) -> pa.Array:
+    data = pa.py_buffer(np.ascontiguousarray(tags).tobytes())
+    return pa.ExtensionArray.from_storage(
+        pa.uuid(), pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(tags), [None, data])
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPass(Pass):
+    """Records the account of each task's documents; ``columns`` keep the units' columns."""
+
+    name: ClassVar[str] = "spending"
+    suffix: ClassVar[str] = ".parquet"
+
+    account: Account = field(kw_only=True)
+    corpus: str = field(kw_only=True)
+    drops: Drops | None = None
+
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
+        left_out = None if self.drops is None else self.drops.rows(task)
+        kind = schema(self.account.units)
+        with (
+            files.open_write(address, private=True) as file,
+            pq.ParquetWriter(file, kind, compression="zstd") as writer,
+        ):
+            for batch in batches:
+                if left_out is not None:
+                    batch.leave_out(left_out)
+                if batch.numbers:
+                    ids = batch.identities(self.corpus, task.relative)
+                    values = dict(zip(self.columns.keep, batch.kept, strict=True))
+                    writer.write_table(self.account.rows(batch.texts, ids, values, batch.numbers, task.url))
+
+    def decides(self) -> Mapping[str, Any]:
+        drops = None if self.drops is None else {str(shard): rows for shard, rows in self.drops.digests.items()}
+        account = self.account
+        units = [[unit.name, unit.column] for unit in account.units]
+        what = [account.release, account.column, units, account.namespace, account.secret.hex()]
+        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 3}

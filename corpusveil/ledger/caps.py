@@ -1,0 +1,229 @@
+"""Caps on units, and a run's reservation: account, decide, enter, and only then draw.
+
+Everything is entered before anything is drawn, so whatever a crash leaves behind counts as spent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusveil.budget.accounting import SCALE, as_float
+from corpusveil.budget.budget import written
+from corpusveil.budget.composition import check_delta
+from corpusveil.display import figure, several
+from corpusveil.errors import BadValueError, CapError, ConflictError, UnsetError
+from corpusveil.ledger.account import Account
+from corpusveil.ledger.composed import composed_epsilon
+from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
+from corpusveil.ledger.protocol import Refuse
+from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, write_entry
+from corpusveil.ledger.units import CONTENT, Unit
+from corpusveil.storage.rows import Columns
+
+CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The most that a unit may have spent: ``total`` and ``largest`` in one metric, ``ldp`` over all metrics.
+
+    With ``delta`` the ``total`` is an epsilon at this delta, over all metrics (``composed.py``).
+    """
+
+    total: float | None = None
+    largest: float | None = None
+    ldp: float | None = None
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, option in CAPS.items():
+            cap = getattr(self, name)
+            if cap is not None and not cap > 0:
+                raise BadValueError(f"{option} {cap}: give a number above 0.")
+        if self.delta is not None:
+            check_delta(self.delta, "cap_delta")
+            if self.total is None:
+                raise UnsetError("cap_delta: this is the delta at which the cap holds; give a cap, too.")
+
+    def sums(self) -> dict[str, int]:
+        """Return the caps that sums must not exceed, in parts of 1e-9; no infinite ones."""
+        wanted = {name: getattr(self, name) for name in CAPS if not (name == "total" and self.delta is not None)}
+        return {name: math.floor(cap * SCALE) for name, cap in wanted.items() if cap is not None and cap < math.inf}
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The ledger of a run, its caps, and the units that they are about.
+
+    Values of units are unique within a ``namespace``. ``memory`` bounds that of a decision, which spills into a folder
+    in ``spill`` (by default, the machine's temporary one).
+    """
+
+    ledger: str
+    caps: Caps = field(default_factory=Caps)
+    units: tuple[Unit, ...] = ()
+    namespace: str = ""
+    memory: str = MEMORY
+    spill: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.units:
+            if self.caps != Caps():
+                raise UnsetError(
+                    "unit: a cap needs the unit whose spending it limits; name a column, such as unit = customer_id, or "
+                    "content, for which an edited text is another unit."
+                )
+            object.__setattr__(self, "units", (Unit(CONTENT, None),))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the units, each once."""
+        return tuple(dict.fromkeys(unit.column for unit in self.units if unit.column is not None))
+
+    def reading(self, columns: Columns) -> Columns:
+        """Return the columns that an account reads: text, id, and the units'. Raises UserError if a unit is the text."""
+        if columns.text in self.columns:
+            raise ConflictError(
+                f"unit {columns.text}: this column has the text; for a unit of its own a text, use content."
+            )
+        return dataclasses.replace(columns, keep=self.columns, formulas="keep")
+
+    def promises(self) -> list[str]:
+        """Say what the caps promise about units, once the ledger has admitted a run."""
+        caps, inside = self.caps, f" in {self.namespace}" if self.namespace else ""
+        what = {"total": "in one metric", "largest": "on a token, in one metric", "ldp": "nats of plain LDP"}
+        if caps.delta is not None:
+            what["total"] = f"at delta = {caps.delta:g}, between words that differ by a distance of at most 1"
+        return [
+            f"Cap: {unit.of_each}{inside if unit.column else ''} in this release has spent more than "
+            f"{written(getattr(caps, name))} {words} over all releases in this ledger."
+            for unit in self.units
+            for name, words in what.items()
+            if getattr(caps, name) is not None
+        ]
+
+    def accounting(self, account: Account) -> Account:
+        """Return an account of the ledger, which is made if it does not exist, from that of a release."""
+        secret = Store.open(self.ledger, self.units).secret
+        return self.with_secret(account, secret)
+
+    def with_secret(self, account: Account, secret: bytes) -> Account:
+        """Return an account of a ledger with this secret, from that of a release."""
+        about = {**account.about, "namespace": self.namespace}
+        return dataclasses.replace(account, about=about, units=self.units, namespace=self.namespace, secret=secret)
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[str]:
+        """Provide a local folder for entries and spilled rows, which is removed at the end."""
+        with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-", dir=self.spill) as folder:
+            yield folder
+
+
+def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple[str, ...]:
+    """Enter what documents would spend, and return the digests of the entries; then they may be drawn.
+
+    ``notes`` are the addresses of their accounts. Raises CapError if a unit would have spent more than a cap; then the
+    ledger stays as it was.
+    """
+    ledger = Store.open(spending.ledger, spending.units)
+    with spending.folder() as folder, connected(folder, spending.memory) as connection:
+        held = list(_fetched(notes, folder))
+        planned = [
+            write_entry(connection, held, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
+            for number, unit in enumerate(spending.units)
+        ]
+        refuse: Refuse | None = None
+        if spending.caps != Caps():
+
+            def refuse(entries: Sequence[Entry]) -> None:
+                refuse_over(spending, Books(connection, entries, planned, held))
+
+        digests = {digest_of(entry.path, account.secret): entry.path for entry in planned}
+        ledger.enter(digests, refuse, folder)
+    return tuple(digests)
+
+
+def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:
+    """Enter what documents would spend by the rows of their accounts, as ``reserve``."""
+    with spending.folder() as folder:
+        path = f"{folder}/rows.parquet"
+        writer = None
+        for table in tables:
+            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+            writer.write_table(table)
+        if writer is None:
+            return ()
+        writer.close()
+        return reserve(spending, account, [path])
+
+
+def _fetched(notes: Iterable[str], folder: str) -> Iterator[str]:
+    for number, url in enumerate(notes):
+        path = os.path.join(folder, f"note-{number}.parquet")
+        snapshot(url, path)
+        yield path
+
+
+def refuse_over(spending: Spending, books: Books) -> None:
+    """Raise CapError if a unit with planned noise would have spent more than a cap."""
+    caps = spending.caps
+    composing = caps.delta is not None and caps.total is not None and caps.total < math.inf
+    sums = caps.sums()
+    found, composed = books.worst(sums, caps.delta if composing else None, caps.total or 0.0, of_planned=True)
+    names = metric_names([about for about, _ in books.kinds])
+    for worst in found:
+        if worst.over:
+            unit = "nats of plain LDP" if worst.reading == "ldp" else f"in {names[worst.metric]}"
+            parts = [part for part in books.make_up([worst.unit]) if worst.metric in ("", part.about.metric)]
+            told = [(part, as_float(part.sums[worst.reading])) for part in parts]
+            raise _over(CAPS[worst.reading], caps, worst.reading, as_float(worst.value), unit, told, worst.over)
+    if composed is not None and caps.delta is not None:
+        parts = books.make_up([composed[1]])
+        told = [(part, composed_epsilon(part.spent, caps.delta)) for part in parts]
+        raise _over("cap", caps, "total", composed[0], f"at delta = {caps.delta:g}", told, 0)
+
+
+def _over(
+    option: str, caps: Caps, reading: str, value: float, unit: str, told: Sequence[tuple[MakeUp, float]], over: int
+) -> CapError:
+    """Return the refusal: what the worst unit spent, of what that consists, and what would help."""
+    before = "; ".join(
+        f"{figure(spent)} by release {part.about.release} ({several(part.noises, 'document')})"
+        for part, spent in told
+        if not part.planned
+    )
+    now = [(part, spent) for part, spent in told if part.planned]
+    documents = sum(part.noises for part, _ in now)
+    copies = documents - min(documents, sum(part.texts for part, _ in now)) if now and now[0][0].texts else 0
+    of = several(documents, "document") + (
+        f", {several(copies, 'copy', 'copies')} of its other texts" if copies else ""
+    )
+    name = now[0][0].about.unit if now else CONTENT
+    who = "one text" if name == CONTENT else f"one value of {name}"
+    many = f" {over:,} exceed the cap." if over > 1 else ""
+    advice = ["raise the cap", "lower epsilon"]
+    if copies:
+        advice.insert(0, "let copies have the same noise (duplicates = same-noise) or drop them (duplicates = drop)")
+    return CapError(
+        f"{option} {written(getattr(caps, reading))}: {who} would have spent {figure(value)} {unit}. Spent so far: "
+        f"{before or 'nothing'}; this run: {figure(sum(spent for _, spent in now))} ({of}).{many} Nothing was drawn or "
+        f"entered; {', '.join(advice)}, or leave documents out."
+    )
+
+
+def metric_names(entries: Iterable[About]) -> dict[str, str]:
+    """Return readable names of metrics: a mechanism and its space, and a number if two have the same name."""
+    names = {about.metric: f"{about.mechanism} on space {about.space[:8]}" for about in entries}
+    times = Counter(names.values())
+    return {metric: name if times[name] == 1 else f"{name}, metric {metric[:8]}" for metric, name in names.items()}

@@ -1,0 +1,310 @@
+"""The ledger's files: an entry is an immutable Parquet file, named by a keyed digest that is checked when it is read.
+
+An entry holds what one release of one corpus spends, for one kind of unit: a row for each unit and noise, sorted, so
+that equal spending makes equal files, whatever the engine, its workers and the shards of the input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from pydantic import Field
+
+from corpusveil.errors import (
+    AddressError,
+    BadRecordError,
+    CorpusveilError,
+    InUseError,
+    MismatchError,
+    NotMadeError,
+    SecretError,
+    UserError,
+    VersionError,
+)
+from corpusveil.ledger.protocol import Refuse, Step, Steps, entering, entries_of, kept_of
+from corpusveil.ledger.units import Unit, part
+from corpusveil.storage import files
+from corpusveil.storage.parquet import opened, sound
+from corpusveil.storage.records import Line, Record
+
+VERSION = 4
+"""The format of a ledger; earlier ones summed spending by text and by id."""
+SECRET = "secret.key"  # noqa: S105 - a file name
+SECRET_BYTES = 32
+UNITS = "ledger.json"
+ENTRIES = "entries"
+ABOUT = b"corpusveil.ledger"
+READINGS = ("total", "largest", "ldp")
+NUMBERS = ("tokens", *READINGS)
+ROWS = pa.schema([("unit", pa.uuid()), ("noise", pa.uuid()), *((name, pa.int64()) for name in NUMBERS)])
+"""A row for each unit and noise; fingerprints are keyed, and readings are in parts of 1e-9 (``budget.accounting``)."""
+
+
+class Header(Record):
+    """``ledger.json``: the format, and the names of the units that every entry accounts for."""
+
+    version: int
+    units: list[Line]
+
+
+class Versioned(Record):
+    """The field that identifies an entry of any version."""
+
+    version: int = 1
+
+
+class About(Versioned):
+    """The origin of an entry. Readings add up within a ``metric``, which a mechanism, its parameters and a space fix.
+
+    ``ranged`` says that its tokens have bounded range; ``length_epsilon`` is the part of each total for the noise of a
+    document's length; ``documents`` and ``tokens`` count all documents that were accounted, copies too.
+    """
+
+    unit: Line
+    namespace: Line
+    column: Line
+    release: Line
+    metric: Line
+    mechanism: Line
+    space: Line
+    ranged: bool
+    budget: dict[str, Any]
+    length_epsilon: float = Field(0.0, ge=0)
+    documents: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry in a local file: ``path``, what it is about, its number of rows, and its name in the ledger, if any."""
+
+    path: str
+    about: About = field(repr=False)
+    rows: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A ledger at an address. Its secret and units are set at the first use; parallel first uses agree on them."""
+
+    url: str
+
+    @classmethod
+    def open(cls, url: str, units: Sequence[Unit]) -> Store:
+        """Return the ledger at an address, which is made if it does not exist.
+
+        Raises UserError where nothing persists, and for a ledger that accounts for other units.
+        """
+        ledger = cls(files.absolute(url))
+        if not files.persists(ledger.url):
+            raise AddressError(f"{url}: nothing persists here, and a ledger has to; choose a folder or a store.")
+        if files.exists(ledger.address("manifest.json")):
+            raise InUseError(
+                f"{ledger.url}: this folder has a release, and a ledger needs a separate folder; choose another folder."
+            )
+        for folder in ("", ENTRIES):
+            files.sweep(ledger.address(folder))
+        if not files.exists(ledger.address(SECRET)):
+            if files.listing(ledger.address(ENTRIES)):
+                raise NotMadeError(
+                    f"{ledger.url}: the {SECRET} of the ledger is missing, and units cannot be recognized without it; "
+                    "restore it."
+                )
+            files.create_bytes(ledger.address(SECRET), secrets.token_bytes(SECRET_BYTES), private=True)
+        names = [unit.name for unit in units]
+        if not files.exists(ledger.address(UNITS)):
+            if names_there := ledger.names():
+                ledger.read_about(names_there[0])  # of an earlier version, which refuses it
+            files.create_bytes(ledger.address(UNITS), Header(version=VERSION, units=names).data(), private=True)
+        if (there := ledger.units()) != names:
+            raise MismatchError(
+                f"{ledger.url}: this ledger accounts for the unit {' and '.join(there)}, and this release names "
+                f"{' and '.join(names)}; name {'them' if len(there) > 1 else 'it'} ({there[0]}=COLUMN if the column "
+                "has another name), or start another ledger."
+            )
+        return ledger
+
+    @classmethod
+    def existing(cls, url: str) -> Store:
+        """Return the ledger at an address. Raises UserError if there is none."""
+        ledger = cls(files.absolute(url))
+        if not files.exists(ledger.address(SECRET)):
+            raise NotMadeError(f"{url}: there is no ledger here (no {SECRET}); check the address.")
+        return ledger
+
+    def address(self, *parts: str) -> str:
+        """Return an address in the ledger."""
+        return files.join(self.url, *parts)
+
+    @property
+    def secret(self) -> bytes:
+        """The key of fingerprints and digests."""
+        secret = files.read_bytes(self.address(SECRET))
+        if len(secret) != SECRET_BYTES:
+            raise SecretError(
+                f"{self.address(SECRET)}: this secret has {len(secret)} bytes instead of {SECRET_BYTES}; restore it "
+                "from a copy."
+            )
+        return secret
+
+    def units(self) -> list[str]:
+        """Return the names of the units that all entries account for. Raises UserError if they are damaged."""
+        address = self.address(UNITS)
+        if not files.exists(address) and (names := self.names()):
+            self.read_about(names[0])  # says so if it is of an earlier version
+        header = Header.of(files.read_bytes(address))
+        if header is None or not header.units:
+            raise BadRecordError(f"{address}: this file is damaged; restore it from a copy.")
+        if header.version != VERSION:
+            raise _of_other_version(address, header.version)
+        return header.units
+
+    def names(self) -> list[str]:
+        """Return the names of all entries."""
+        return entries_of(files.listing(self.address(ENTRIES)))
+
+    def kept(self) -> list[str]:
+        """Return the names of the entries that nobody removes any more."""
+        return kept_of(files.listing(self.address(ENTRIES)))
+
+    def read_about(self, name: str) -> tuple[About, int]:
+        """Return what an entry is about, and its number of rows, unchecked. Raises UserError if visibly damaged."""
+        return _about_of(self.address(ENTRIES, name))
+
+    def fetched(self, name: str, folder: str, secret: bytes) -> Entry | None:
+        """Return an entry as a file in a local folder, None if it was withdrawn.
+
+        Raises UserError if the entry is not the one that its name says.
+        """
+        address, path = self.address(ENTRIES, name), os.path.join(folder, name)
+        try:
+            if not os.path.exists(path):
+                snapshot(address, path)
+            damaged = _damaged(address)
+            if not name.startswith(f"{digest_of(path, secret)}."):
+                _about_of(path, address)  # says so if it is of an earlier version
+                raise BadRecordError(damaged)
+            about, rows = _about_of(path, address)
+        except (CorpusveilError, OSError):
+            if files.exists(address):
+                raise
+            return None
+        return Entry(path, about, rows, name)
+
+    def entries(self, folder: str) -> Iterator[Entry]:
+        """Yield all entries as files in a local folder; entries withdrawn meanwhile are left out."""
+        secret = self.secret
+        for name in self.names():
+            if (entry := self.fetched(name, folder, secret)) is not None:
+                yield entry
+
+    def enter(self, planned: Mapping[str, str], refuse: Refuse | None, folder: str) -> None:
+        """Enter the spending of a run, under a name of its own: local files of entries, by their digests.
+
+        Entries are fetched into the local ``folder``. Raises UserError, after removing the run's entries, if ``refuse``
+        does.
+        """
+        secret = self.secret
+        self._do(entering(planned, secrets.token_hex(8), refuse), folder, secret)
+
+    def _do(self, steps: Steps[None], folder: str, secret: bytes) -> None:
+        with contextlib.suppress(StopIteration):
+            step = next(steps)
+            while True:
+                try:
+                    outcome = self._step(step, folder, secret)
+                except UserError as error:  # a damaged entry
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(outcome)
+
+    def _step(self, step: Step, folder: str, secret: bytes) -> Any:
+        address = self.address(ENTRIES, step.name)
+        if step.what == "list":
+            return files.listing(self.address(ENTRIES))
+        if step.what == "read":
+            return self.fetched(step.name, folder, secret)
+        if step.what == "remove":
+            return files.remove(address)
+        if step.data is None:
+            return files.create_bytes(address, b"", private=True)
+        return files.copy_file(step.data, address, private=True)
+
+    def written_on(self, name: str) -> str:
+        """Return the day on which an entry was written, by its store, in UTC, as 2026-11-22; empty if unknown."""
+        written = files.info(self.address(ENTRIES, name)) or {}
+        for key in ("mtime", "LastModified", "last_modified", "updated", "modified", "created"):
+            try:
+                when = written[key]
+                when = datetime.fromtimestamp(when, UTC) if isinstance(when, (int, float)) else when
+                when = datetime.fromisoformat(when) if isinstance(when, str) else when
+                return when.astimezone(UTC).date().isoformat()
+            except (LookupError, ValueError, TypeError, AttributeError, OSError, OverflowError):
+                continue
+        return ""
+
+
+def snapshot(url: str, path: str) -> None:
+    """Bring a file to a local path, where its removal at the address does not reach it."""
+    if files.is_local(url):
+        with contextlib.suppress(OSError):  # another disk, or a file system without links
+            os.link(files.resolve(url)[1], path)
+            return
+    files.copy_file(url, path, private=True)
+
+
+def digest_of(path: str, secret: bytes) -> str:
+    """Return the keyed digest of a local file, which names an entry; only a holder of the secret can compute it."""
+    state = hashlib.blake2b(digest_size=16, key=part(secret, b"entry"))
+    with open(path, "rb") as file:
+        while data := file.read(1 << 20):
+            state.update(data)
+    return state.hexdigest()
+
+
+def header_of(about: About) -> str:
+    """Return what an entry is about as the text in its file."""
+    return json.dumps(about.model_dump(mode="json"), sort_keys=True)
+
+
+def _about_of(path: str, address: str = "") -> tuple[About, int]:
+    """Return what the entry in a file is about, and its number of rows. Raises UserError if it is not sound."""
+    address = address or path
+    damaged = _damaged(address)
+    with files.open_read(path) as file, sound(damaged):
+        parquet = opened(file)
+        data = (parquet.metadata.metadata or {})[ABOUT]
+        version = Versioned.of(data)
+        if version is not None and version.version != VERSION:
+            raise _of_other_version(address, version.version)
+        about = About.of(data)
+        groups = [parquet.metadata.row_group(number) for number in range(parquet.num_row_groups)]
+        columns = [group.column(number).statistics for group in groups for number in range(group.num_columns)]
+        wrong = [shown.null_count or (shown.physical_type == "INT64" and shown.min < 0) for shown in columns if shown]
+        if about is None or not parquet.schema_arrow.equals(ROWS) or any(wrong):
+            raise BadRecordError(damaged)
+        return about, int(parquet.metadata.num_rows)
+
+
+def _damaged(address: str) -> str:
+    return (
+        f"{address}: this entry of the ledger is damaged or belongs to another ledger, and spending would be counted "
+        "too low without it; restore it from a copy."
+    )
+
+
+def _of_other_version(address: str, version: int) -> VersionError:
+    return VersionError(
+        f"{address}: this ledger has version {version}, and this corpusveil reads version {VERSION}. Start another "
+        "ledger, and lower its caps by the spending that 'ledger show' reports with the corpusveil that wrote this one."
+    )

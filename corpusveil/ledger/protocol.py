@@ -1,0 +1,87 @@
+"""How runs enter what they will spend, on any store that lists, reads and removes files, and creates one only once.
+
+A run writes its entries under names that contain the run, looks at all entries, and withdraws its own if a cap refuses
+them. If two runs do not fit together, the later to look sees the entries of both, since an admitted run never withdraws
+its entries. So no cap is exceeded; runs that start at the same moment may all be refused. A run relies on another run's
+entry only if it was *kept* (``RUN.kept`` beside the entries); nobody removes it after that.
+
+The steps are separate from the store, so a test goes through all their interleavings and crashes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from corpusveil.errors import UserError
+
+_ENTRY = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
+_MARK = re.compile(r"([0-9a-f]{16})\.kept")
+
+T = TypeVar("T")
+Refuse = Callable[[Sequence[Any]], None]
+"""Raises UserError if these entries leave no room for the planned spending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a run on the ledger's store: to ``list`` all names, or on one file."""
+
+    what: Literal["list", "read", "create", "remove"]
+    name: str = ""
+    data: Any = None
+
+
+Steps = Generator[Step, Any, T]
+"""Yields steps and receives their outcomes: names, an entry or None, nothing."""
+
+
+def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Steps[None]:
+    """Yield the steps by which a run enters its spending: entries by their digests.
+
+    ``refuse`` is None for a run without caps, which never withdraws an entry. It is called again only if the second
+    look finds an entry of another run that the first did not, since fewer entries mean less spending. Raises UserError
+    if a cap refuses the run; then its entries are removed.
+    """
+    seen: dict[str, Any] = {}
+    if refuse is not None:
+        refuse((yield from _look(seen, ())))
+    kept = kept_of((yield Step("list")))
+    there = {name[:32] for name in kept}
+    mine = {f"{digest}.{run}.parquet": entry for digest, entry in planned.items() if digest not in there}
+    for name, entry in mine.items():
+        yield Step("create", name, entry)
+    if refuse is not None:
+        before = len(seen)
+        try:
+            entries = yield from _look(seen, mine)
+            if len(seen) > before:
+                refuse(entries)
+        except UserError:
+            for name in mine:
+                yield Step("remove", name)
+            raise
+    if mine:
+        yield Step("create", f"{run}.kept")
+
+
+def entries_of(names: Collection[str]) -> list[str]:
+    """Return the names of entries."""
+    return [name for name in names if _ENTRY.fullmatch(name)]
+
+
+def kept_of(names: Collection[str]) -> list[str]:
+    """Return the names of the entries that their runs keep."""
+    runs = {mark[1] for name in names if (mark := _MARK.fullmatch(name))}
+    return [name for name in entries_of(names) if name.split(".")[1] in runs]
+
+
+def _look(seen: dict[str, Any], mine: Container[str]) -> Steps[list[Any]]:
+    """Return all entries except ``mine``, and read those not ``seen``; entries withdrawn meanwhile are left out."""
+    names = [name for name in entries_of((yield Step("list"))) if name not in mine]
+    for name in names:
+        if name not in seen and (entry := (yield Step("read", name))) is not None:
+            seen[name] = entry
+    return [seen[name] for name in names if name in seen]

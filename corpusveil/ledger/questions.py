@@ -1,0 +1,279 @@
+"""Questions to a ledger: SQL over its entries, in bounded memory, with exact sums.
+
+The one rule: rows of equal noise are one row (``spent``), and what a unit has spent is the sum of its rows. DuckDB adds
+whole numbers of 1e-9 in 128 bits. Entries are sorted by unit, so a range of units is read from a part of each file; a
+question goes through the ranges one after the other, and holds the units of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from corpusveil.budget.accounting import SCALE
+from corpusveil.errors import BadValueError
+from corpusveil.ledger.composed import RANGED, Spent, composed_epsilon
+from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
+from corpusveil.storage import files
+
+if TYPE_CHECKING:
+    import duckdb
+
+RANGE_ROWS = 1 << 21
+"""About the number of rows whose units are looked at together."""
+MEMORY = "1GB"
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The unit that has spent most by one ``reading`` (in its metric, "" for all): how much, in parts of 1e-9.
+
+    ``over`` is the number of units above the cap in question.
+    """
+
+    reading: str
+    metric: str
+    value: int
+    unit: uuid.UUID
+    over: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MakeUp:
+    """What one unit has spent by one release: its noises, their readings summed, and what they come from.
+
+    ``texts`` is the number of different texts of planned noises, 0 for others.
+    """
+
+    about: About = field(repr=False)
+    planned: bool
+    noises: int
+    sums: dict[str, int]
+    spent: tuple[Spent, ...] = field(repr=False)
+    texts: int
+
+
+@contextlib.contextmanager
+def connected(folder: str, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open DuckDB, which spills into a local folder beyond this much ``memory``. It never asks a network."""
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": memory, "temp_directory": os.path.join(folder, "spill"), "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+    }  # fmt: skip
+    try:
+        connection = duckdb.connect(":memory:", config=config)
+    except duckdb.Error:
+        raise BadValueError(f"memory {memory}: write a size, such as 1GB or 800MB.") from None
+    with connection:
+        yield connection
+
+
+def write_entry(
+    connection: duckdb.DuckDBPyConnection, notes: Sequence[str], number: int, about: dict[str, Any], path: str
+) -> Entry:
+    """Write the entry of one unit from the accounts of all documents in local files (``account.schema``)."""
+    source, sums = _read(notes), "count(*), coalesce(sum(tokens), 0)"
+    documents, tokens = connection.execute(f"SELECT {sums} FROM {source}").fetchall()[0]
+    whole = About(**about, documents=documents, tokens=tokens)
+    largest = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
+    # what DuckDB knows of the source (one file or many, nulls) would reach the schema of the entry, and so its bytes
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    connection.execute(
+        f"COPY (SELECT unit_{number} AS unit, noise, {largest} FROM {source} GROUP BY ALL ORDER BY unit, noise) "
+        f"TO {_quoted(path)} (FORMAT parquet, COMPRESSION zstd, "
+        f"KV_METADATA {{{_quoted(ABOUT.decode())}: {_quoted(header_of(whole))}}})"
+    )
+    connection.execute("RESET disabled_optimizers")
+    os.chmod(path, files.PRIVATE_MODE)
+    rows = connection.execute(f"SELECT count(*) FROM {_read([path])}").fetchall()[0][0]
+    return Entry(path, whole, rows)
+
+
+class Books:
+    """The entries of a ledger, and perhaps those that a run plans, in one connection."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        entries: Sequence[Entry],
+        planned: Sequence[Entry] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        """``notes`` are the accounts of the planned documents, which tell copies of a text."""
+        self._db = connection
+        self._notes = notes
+        self.kinds: list[tuple[About, bool]] = []
+        paths: dict[tuple[Any, ...], list[str]] = {}
+        for group, flag in ((entries, False), (planned, True)):
+            for entry in group:
+                about = entry.about
+                kind = (about.unit, about.namespace, about.release, about.column, about.metric, flag)
+                if kind not in paths:
+                    self.kinds.append((about, flag))
+                paths.setdefault(kind, []).append(entry.path)
+        self._sources = list(paths.values())
+        self._rows = sum(entry.rows for entry in (*entries, *planned))
+        self._metrics = len({about.metric for about, _ in self.kinds})
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE kinds (kind INT, metric VARCHAR, planned BOOL, ranged DOUBLE, length DOUBLE)"
+        )
+        connection.executemany(
+            "INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",
+            [
+                (kind, about.metric, flag, RANGED if about.ranged else 1.0, about.length_epsilon)
+                for kind, (about, flag) in enumerate(self.kinds)
+            ],
+        )
+
+    def _spent(self, where: str, *, of_planned: bool = False) -> str:
+        """Return the query of all noise of the units ``where``: equal noise is one row, and planned if it is planned.
+
+        With ``of_planned``, only of units that have planned noise.
+        """
+        planned = [kind for kind, (_, flag) in enumerate(self.kinds) if flag]
+        units = " UNION ALL ".join(f"SELECT unit FROM {_read(self._sources[kind])} WHERE {where}" for kind in planned)
+        parts = []
+        for kind, sources in enumerate(self._sources):
+            among = f" AND unit IN ({units})" if of_planned and kind not in planned else ""
+            parts.append(f"SELECT {kind} AS kind, * FROM {_read(sources)} WHERE {where}{among}")
+        largest = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
+        return f"(SELECT unit, noise, max(kind) AS kind, {largest} FROM ({' UNION ALL '.join(parts)}) GROUP BY unit, noise)"
+
+    def _ranges(self, *, of_planned: bool, delta: float) -> Iterator[str]:
+        """Go through ranges of units; for each, fill the table ``sums`` (a row for each unit and metric).
+
+        ``rho`` bounds zero-concentrated privacy, and ``history`` is equal where the rows of two units are. Yields the
+        condition of the range.
+        """
+        count = -(-self._rows // RANGE_ROWS)
+        sums = ", ".join(f"sum({name}) AS {name}" for name in READINGS)
+        for number in range(count):
+            first, after = ((number + more << 128) // count for more in (0, 1))
+            where = f"unit BETWEEN '{uuid.UUID(int=first)}'::UUID AND '{uuid.UUID(int=after - 1)}'::UUID"
+            self._db.execute(
+                f"CREATE OR REPLACE TEMP TABLE sums AS SELECT unit, metric, {sums}, "
+                f"sum((greatest(total / {SCALE}e0 - length, 0) * (largest / {SCALE}e0) / ranged + length * length) / 2) AS rho, "
+                "sum(hash(metric, ranged, length, tokens, total, largest)::HUGEINT) AS history, "
+                "sum(hash(largest, total, tokens, length, ranged, metric)::HUGEINT) AS history_too "
+                f"FROM {self._spent(where, of_planned=of_planned)} JOIN kinds USING (kind) GROUP BY unit, metric"
+            )
+            # the bound of concentrated privacy, with the most metrics that a unit can have
+            log = math.log(max(self._metrics, 1) / delta) * (1 + 1e-9)
+            self._db.execute(
+                "CREATE OR REPLACE TEMP TABLE units AS SELECT unit, sum(ldp) AS ldp, sum(history) AS history, "
+                "sum(history_too) AS history_too, "
+                f"sum(least(total / {SCALE}e0, rho + 2 * sqrt(rho * {log!r}))) * (1 + 1e-9) AS bound "
+                "FROM sums GROUP BY unit"
+            )
+            yield where
+
+    def worst(
+        self, caps: dict[str, int], delta: float | None = None, above: float = 0.0, *, of_planned: bool = False
+    ) -> tuple[list[Worst], tuple[float, uuid.UUID] | None]:
+        """Return the units that have spent most: by each reading of ``caps`` and metric; and in (ε, δ).
+
+        Values of ``caps`` are in parts of 1e-9. With ``delta``, also return the largest ε ``above`` a value, None if
+        there is none; with ``of_planned``, the first that is found, since one is enough to refuse.
+        """
+        most: dict[tuple[str, str], Worst] = {}
+        composed: tuple[float, uuid.UUID] | None = None
+        for _ in self._ranges(of_planned=of_planned, delta=delta or 0.5):
+            for reading, cap in caps.items():
+                source = "(SELECT unit, '' AS metric, ldp FROM units)" if reading == "ldp" else "sums"
+                rows = self._db.execute(
+                    f"SELECT metric, max({reading}), arg_max(unit, ({reading}, unit)), "
+                    f"count(*) FILTER ({reading} > {cap}::HUGEINT) FROM {source} GROUP BY metric"
+                ).fetchall()
+                for metric, value, unit, over in rows:
+                    found = Worst(reading, metric, int(value), unit, over)
+                    before = most.get((reading, metric), found)
+                    both = over if before is found else over + before.over
+                    larger = max(before, found, key=lambda worst: (worst.value, worst.unit))
+                    most[reading, metric] = Worst(reading, metric, larger.value, larger.unit, both)
+            if delta is not None and not (of_planned and composed):
+                composed = self._composed(delta, above if composed is None else composed[0], of_planned) or composed
+        return [most[place] for place in sorted(most, key=lambda at: (READINGS.index(at[0]), at[1]))], composed
+
+    def _composed(self, delta: float, above: float, first: bool) -> tuple[float, uuid.UUID] | None:
+        """Return the largest ε at δ above a value in the range at hand, or the ``first``.
+
+        Units are composed in falling order of their bounds, and of those with equal rows only one, until no bound is
+        above the largest result.
+        """
+        best: tuple[float, uuid.UUID] | None = None
+        for offset in itertools.count(0, _AT_ONCE):
+            rows = self._db.execute(
+                "SELECT max(bound) AS most, arg_max(unit, (bound, unit)) AS unit FROM units "
+                f"GROUP BY history, history_too ORDER BY most DESC, unit LIMIT {_AT_ONCE} OFFSET {offset}"
+            ).fetchall()
+            for bound, unit in rows:
+                if bound <= above or (first and best):
+                    return best
+                epsilon = composed_epsilon([noise for part in self.make_up([unit]) for noise in part.spent], delta)
+                if epsilon > above:
+                    above, best = epsilon, (epsilon, unit)
+            if len(rows) < _AT_ONCE:
+                break
+        return best
+
+    def make_up(self, units: Sequence[uuid.UUID]) -> list[MakeUp]:
+        """Return what units have spent, release by release, planned noise apart."""
+        if not self._sources:
+            return []
+        among = f"IN ({', '.join(_quoted(str(unit)) + '::UUID' for unit in units)})"
+        rows = self._db.execute(
+            "SELECT kind, tokens, total, largest, ldp, count(*) "
+            f"FROM {self._spent(f'unit {among}')} GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+        found = []
+        for kind in sorted({row[0] for row in rows}):
+            about, planned = self.kinds[kind]
+            mine = [row for row in rows if row[0] == kind]
+            spent = [
+                Spent(about.metric, about.ranged, about.length_epsilon, tokens, total, largest, times)
+                for _, tokens, total, largest, _, times in mine
+            ]
+            sums = {name: sum(row[2 + at] * row[5] for row in mine) for at, name in enumerate(READINGS)}
+            texts = 0
+            if planned and self._notes:
+                number = [other.unit for other, flag in self.kinds if flag].index(about.unit)
+                texts = self._db.execute(
+                    f"SELECT count(DISTINCT text) FROM {_read(self._notes)} WHERE unit_{number} {among}"
+                ).fetchall()[0][0]
+            found.append(MakeUp(about, planned, sum(row[5] for row in mine), sums, tuple(spent), texts))
+        return found
+
+    def lines(self) -> list[tuple[About, int, int, tuple[int, ...]]]:
+        """Return the number, tokens and largest readings of the documents of each line of a listing.
+
+        A line is a namespace, release and text column; its documents are counted by the first unit of the ledger.
+        """
+        first = min((about.unit for about, _ in self.kinds), default="")
+        found = []
+        for (about, _), sources in zip(self.kinds, self._sources, strict=True):
+            if about.unit == first:
+                largest = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
+                sums = ", ".join(f"coalesce(max({name}), 0)" for name in READINGS)
+                documents, tokens, *most = self._db.execute(
+                    f"SELECT count(*), coalesce(sum(tokens), 0), {sums} FROM "
+                    f"(SELECT noise, {largest} FROM {_read(sources)} GROUP BY noise)"
+                ).fetchall()[0]
+                found.append((about, documents, int(tokens), tuple(most)))
+        return found
+
+
+def _read(paths: Sequence[str]) -> str:
+    return f"read_parquet([{', '.join(map(_quoted, paths))}])"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,322 @@
+"""A ledger for callers: its address and caps, what units have spent, and a check of its entries."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from corpusveil.budget.accounting import INFINITE, as_float
+from corpusveil.budget.composition import check_delta
+from corpusveil.display import Card, Shown, Table, figure, several
+from corpusveil.errors import (
+    BadValueError,
+    NotMadeError,
+    UnknownError,
+    UnsetError,
+    UserError,
+    VersionError,
+    either,
+    of_other_type,
+)
+from corpusveil.ledger.caps import Caps, Spending, metric_names
+from corpusveil.ledger.composed import composed_epsilon
+from corpusveil.ledger.entries import READINGS, About, Entry, Store
+from corpusveil.ledger.questions import MEMORY, Books, connected
+from corpusveil.ledger.units import Unit, canonical, fingerprints, units_of
+from corpusveil.storage import files
+from corpusveil.storage.inputs import Address, addresses
+from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
+
+READING_NAMES = {"total": "sum of epsilons", "largest": "epsilons of costliest tokens", "ldp": "nats of plain LDP"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger at ``url`` (any fsspec URL that persists), confidential like the input; made by its first release.
+
+    Caps limit each *unit*, which the release names (``unit="customer_id"``). ``cap`` is the most that a unit may spend,
+    summed over tokens, documents and releases, within one metric; another mechanism, parameter or space has another
+    metric. ``cap_token`` is the same for the costliest token of each document. ``cap_ldp`` holds over all metrics, in
+    nats of plain LDP. With ``cap_delta`` the ``cap`` is an epsilon at this delta, composed over everything, between
+    documents whose words differ by a distance of at most 1.
+
+    A release that would exceed a cap for any unit is refused before anything is drawn. ``memory`` bounds that of a
+    decision, and ``spill`` is a local folder for what exceeds it. Raises UserError for a cap that is not above 0.
+    """
+
+    url: str
+    cap: float | None = field(default=None, kw_only=True)
+    cap_token: float | None = field(default=None, kw_only=True)
+    cap_ldp: float | None = field(default=None, kw_only=True)
+    cap_delta: float | None = field(default=None, kw_only=True)
+    memory: str = field(default=MEMORY, kw_only=True)
+    spill: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
+            raise BadValueError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
+        object.__setattr__(self, "url", files.as_text(self.url))
+        self._caps()
+
+    def _caps(self) -> Caps:
+        return Caps(self.cap, self.cap_token, self.cap_ldp, self.cap_delta)
+
+    def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
+        """Return the ledger, its caps and the units in the form that a release uses."""
+        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.memory, self.spill)
+
+    def spent(self, *, delta: float | None = None) -> LedgerSummary:
+        """Return the spending, release by release, and the most that any unit has spent.
+
+        With ``delta``, also return the most in (epsilon, delta), composed over everything. Raises UserError if there is
+        no ledger, or if an entry is damaged.
+        """
+        delta = None if delta is None else check_delta(delta)
+        with _opened(self) as (ledger, books, entries):
+            most, composed = books.worst(dict.fromkeys(READINGS, INFINITE), delta)
+            lines = [_line(ledger, entries, *line) for line in books.lines()]
+            worst = {(worst.reading, worst.metric): as_float(worst.value) for worst in most}
+            names = metric_names([entry.about for entry in entries])
+            epsilon = None if delta is None else composed[0] if composed else 0.0
+            return LedgerSummary(ledger.url, tuple(ledger.units()), tuple(lines), worst, names, delta, epsilon)
+
+    def spent_on(self, value: Any, unit: str | None = None, *, delta: float | None = None) -> UnitHistory:
+        """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
+
+        ``unit`` is its name, needed if the ledger has several. The ledger holds keyed fingerprints, so the question
+        needs the ledger's secret and the value; anyone with both could check a guess. Raises UserError if no such unit
+        is in the ledger, and as ``spent`` does.
+        """
+        delta = None if delta is None else check_delta(delta)
+        text = canonical(value)
+        with _opened(self) as (ledger, books, entries):
+            names = ledger.units()
+            if unit not in names and (unit is not None or len(names) > 1):
+                raise UnknownError(f"unit {unit or ''}: this ledger accounts for {either(names)}; name the unit.")
+            asked = Unit.of(unit or names[0])
+            texts = pa.array([value if asked.column is None else text or ""], pa.large_string())
+            spaces = sorted({entry.about.namespace for entry in entries})
+            tags = {uuid.UUID(bytes=fingerprints(ledger.secret, asked, space, texts).tobytes()) for space in spaces}
+            parts = [part for part in books.make_up(sorted(tags)) if part.about.unit == asked.name]
+            if not parts:
+                raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.name}.")
+            lines, worst = [], dict[tuple[str, str], float]()
+            for part in parts:
+                tokens = sum(noise.tokens * noise.times for noise in part.spent)
+                most = tuple(part.sums[name] for name in READINGS)
+                lines.append(_line(ledger, entries, part.about, part.noises, tokens, most))
+            for reading in READINGS:
+                for metric in [""] if reading == "ldp" else sorted({part.about.metric for part in parts}):
+                    mine = [part.sums[reading] for part in parts if metric in ("", part.about.metric)]
+                    worst[reading, metric] = as_float(sum(mine))
+            spent = [noise for part in parts for noise in part.spent]
+            epsilon = None if delta is None else composed_epsilon(spent, delta)
+            called = metric_names([part.about for part in parts])
+            return UnitHistory(ledger.url, (asked.name,), tuple(lines), worst, called, delta, epsilon)
+
+    def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
+        """Check that entries match their names, and that they cover the private ``records`` of releases.
+
+        Raises UserError if there is no ledger, or if records belong to no run.
+        """
+        ledger = Store.existing(self.url)
+        folders = [Records(folder) for folder in addresses(records)]
+        return LedgerCheck(self.url, len(ledger.names()), len(folders), tuple(_differences(ledger, folders)))
+
+
+@contextlib.contextmanager
+def _opened(ledger: Ledger) -> Iterator[tuple[Store, Books, list[Entry]]]:
+    """Open an existing ledger for questions."""
+    store = Store.existing(ledger.url)
+    with ledger.spending(None, None).folder() as folder, connected(folder, ledger.memory) as connection:
+        entries = list(store.entries(folder))
+        yield store, Books(connection, entries), entries
+
+
+def _line(
+    ledger: Store, entries: Sequence[Entry], about: About, documents: int, tokens: int, most: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return a line of a listing: a release of one corpus and text column, with the day of its first entry."""
+    same = ("unit", "namespace", "release", "column", "metric")
+    names = [
+        entry.name for entry in entries if all(getattr(entry.about, name) == getattr(about, name) for name in same)
+    ]
+    line = {name: getattr(about, name) for name in ("namespace", "release", "column", "mechanism", "metric", "space")}
+    line |= {"documents": documents, "tokens": tokens, **dict(zip(READINGS, map(as_float, most), strict=True))}
+    return line | {"date": min(filter(None, map(ledger.written_on, names)), default="")}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LedgerSummary(Shown):
+    """The content of a ledger: its ``units``, and ``releases``, one line per data set, release and text column.
+
+    ``worst`` is the most that any unit has spent, by reading (``total``, ``largest``, ``ldp``) and metric. ``names``
+    are the names of these metrics. ``composed`` is the most in (epsilon, ``delta``), over all metrics, between
+    documents whose words differ by a distance of at most 1; None if no delta was given. Numbers are rounded up to three
+    digits where they are shown.
+    """
+
+    url: str
+    units: tuple[str, ...]
+    releases: tuple[dict[str, Any], ...]
+    worst: dict[tuple[str, str], float]
+    names: dict[str, str]
+    delta: float | None = None
+    composed: float | None = None
+    title: ClassVar[str] = "Ledger {url} of {units} (confidential)"
+    of_what: ClassVar[str] = "the worst {units}"
+    heads: ClassVar[Mapping[str, str]] = {
+        "total": "epsilons of a document", "largest": "of a token", "ldp": "nats of plain LDP"
+    }  # fmt: skip
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything by name, for JSON."""
+        called = {"": "all metrics", **self.names}
+        most = [
+            {"reading": reading, "metric": metric or None, "called": called[metric], "spent": spent}
+            for (reading, metric), spent in self.worst.items()
+        ]
+        composed = {} if self.delta is None else {"delta": self.delta, "epsilon": self.composed}
+        return {
+            "ledger": self.url, "units": list(self.units), "releases": list(self.releases), "worst": most, **composed
+        }  # fmt: skip
+
+    def card(self) -> Card:
+        """Return a row a release, and the most that a unit has spent."""
+        columns = ("date", "namespace", "release", "column", "metric", "documents", "tokens", *READING_NAMES)
+        rows = [
+            [_cell(self.names[line["metric"]] if name == "metric" else line[name]) for name in columns]
+            for line in self.releases
+        ]
+        most = []
+        if self.composed is not None:
+            most.append(
+                f"{figure(self.composed)} at delta = {self.delta:g} over all releases, compared with documents in "
+                "which each known word differs by a distance of at most 1"
+            )
+        most += [
+            f"{figure(spent)} {READING_NAMES[reading]} {f'in {self.names[metric]}' if metric else 'over all metrics'}"
+            for (reading, metric), spent in self.worst.items()
+        ]
+        named = {"units": " or ".join(self.units)}
+        heads = [self.heads.get(name, name) for name in columns]
+        title = self.title.format(url=self.url, **named)
+        return Card(title, [(self.of_what.format(**named), most or ["nothing"])], [Table(heads, rows)])
+
+
+class UnitHistory(LedgerSummary):
+    """The spending of one unit, with the fields of ``LedgerSummary``; each line sums its documents."""
+
+    __slots__ = ()
+    title = "One {units} in ledger {url} (confidential)"
+    of_what = "it has spent"
+    heads: ClassVar[Mapping[str, str]] = {"total": "epsilons", "largest": "of tokens", "ldp": "nats of plain LDP"}
+
+
+def _cell(value: Any) -> str:
+    return figure(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _differences(ledger: Store, records: Sequence[Records]) -> Iterator[str]:
+    """Yield sentences on entries that do not match their names, and on runs that their entries do not cover.
+
+    Raises UserError for records that belong to no run, or to a run of another version.
+    """
+    secret = ledger.secret
+    held: dict[str, About] = {}
+    for name in ledger.names():
+        with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-") as place:  # one entry at a time
+            try:
+                entry = ledger.fetched(name, place, secret)
+            except UserError as error:
+                yield str(error)
+                continue
+        if entry is not None:
+            held[name.split(".")[0]] = entry.about
+    for folder in records:
+        run = folder.read("run.json", Run)
+        if run is None:
+            raise NotMadeError(
+                f"{folder.url}: there are no records of a run here (no run.json); name the private records of a "
+                "release."
+            )
+        if run.version != RUN_VERSION:
+            raise VersionError(
+                f"{folder.url}: these records were written by another version of corpusveil; verify them with "
+                "that version."
+            )
+        yield from _uncovered(folder, held)
+
+
+def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
+    """Yield what the records of a run say that was privatized, and the entries do not cover."""
+    documents = tokens = 0
+    covering: set[str] = set()
+    for name in folder.names("shards"):
+        record = folder.read(f"shards/{name}", Shard)
+        if record is None or ".piece-" in name:
+            continue
+        where = f"{folder.url}, shard {record.input.path}"
+        if record.ledger is None:
+            yield f"{where}: this shard was privatized without a ledger."
+            return
+        missing = sorted(set(record.ledger) - set(held))
+        if missing:
+            yield f"{where}: the entry {missing[0]} of the ledger, which covers it, is missing."
+            return
+        covering |= set(record.ledger)
+        documents += record.counts.documents
+        tokens += record.counts.privatized + record.counts.fillers
+    for name in sorted(covering):
+        about = held[name]
+        if documents > about.documents or tokens > about.tokens:
+            yield (
+                f"{folder.url}: {documents:,} documents and {tokens:,} tokens were privatized; entry {name} of the "
+                f"ledger has {about.documents:,} and {about.tokens:,}."
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LedgerCheck(Shown):
+    """The result of a check of ``entries``, beside a number of ``records``.
+
+    ``differences`` are sentences, each on a way in which more may have been spent than the ledger says.
+    """
+
+    url: str
+    entries: int
+    records: int
+    differences: tuple[str, ...]
+
+    def card(self) -> Card:
+        """Return the differences, or that there is none."""
+        return Card(self.verdict, [("more was spent", sentence) for sentence in self.differences])
+
+    @property
+    def verdict(self) -> str:
+        """The result of the check, in one line."""
+        if self.differences:
+            return f"{self.url}: {several(len(self.differences), 'difference')}; more was spent than the ledger says."
+        return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged" + (
+            ", and the records agree." if self.records else "."
+        )
+
+
+def require_ledger(
+    value: Ledger | None, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None
+) -> Spending | None:
+    """Return the form of a ledger that a release uses. Raises UserError for a value that is not a ledger."""
+    if value is None:
+        if unit is not None:
+            raise UnsetError("unit: this is the unit whose spending a ledger counts; give a ledger, too.")
+        return None
+    if not isinstance(value, Ledger):
+        raise of_other_type("ledger", value, "cv.Ledger(URL, cap=...)")
+    return value.spending(unit, namespace)

@@ -1,0 +1,163 @@
+"""Privacy units: which column holds them, and one text for a value, whatever type a file gave it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import hashlib
+import json
+import re
+import unicodedata
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.errors import BadRowError, BadValueError, ConflictError, of_other_type
+from corpusveil.sampling.draws import keyed_tags
+from corpusveil.storage.rows import JSON
+from corpusveil.text.tokens import string_buffers
+
+CONTENT = "content"
+"""The unit that is a document's text."""
+_NUMBER = re.compile(r"-?[0-9]+\.[0-9]+")
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}\S*")
+_UNUSUAL = rf"^(?:{_NUMBER.pattern}|{_INSTANT.pattern})$|[^\x00-\x7f]"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unit:
+    """A privacy unit: its ``name`` in the ledger, and the ``column`` with its values; None for a document's text."""
+
+    name: str
+    column: str | None
+
+    @classmethod
+    def of(cls, text: str) -> Unit:
+        """Return the unit of ``COLUMN``, ``NAME=COLUMN`` or ``content``. Raises UserError for an empty part."""
+        name, equals, column = text.partition("=")
+        if not name or (equals and not column):
+            raise BadValueError(f"unit {text!r}: name a column, as in customer_id or customer_id=customer, or content.")
+        if name == CONTENT and equals:
+            raise BadValueError(f"unit {text!r}: the unit content is a document's text; give the column another name.")
+        return cls(name, None if name == CONTENT else column or name)
+
+    @property
+    def of_each(self) -> str:
+        """Say whose spending a cap limits."""
+        return "no text" if self.column is None else f"no value of {self.name}"
+
+
+def units_of(given: str | Sequence[str] | Mapping[str, str] | None) -> tuple[Unit, ...]:
+    """Return units in the order of their names: ``COLUMN``, ``NAME=COLUMN`` or ``content``, or columns by name.
+
+    Raises UserError for a value of another type, and for a unit that is named twice.
+    """
+    if isinstance(given, Mapping):
+        given = [f"{name}={column}" for name, column in given.items()]
+    texts = [given] if isinstance(given, str) else list(given or ())
+    for text in texts:
+        if not isinstance(text, str):
+            raise of_other_type("unit", text, "the name of a column, or 'content'")
+    units = tuple(sorted(map(Unit.of, texts)))
+    if len({unit.name for unit in units}) < len(units):
+        raise ConflictError("unit: a unit is named twice; name each unit once.")
+    return units
+
+
+def canonical(value: Any) -> str | None:
+    """Return the one text of a unit's value, whatever its type; None for a missing value, and for one that has none.
+
+    Whole numbers are written without decimals (1, 1.0, "1.0"), instants in UTC, midnight without a zone as its date;
+    text is in Unicode's normal form C.
+    """
+    if hasattr(value, "item") and not isinstance(value, str):  # a scalar of NumPy
+        value = value.item()
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            return None
+    if isinstance(value, str):
+        return _of_text(unicodedata.normalize("NFC", value)) or None
+    if value is None or isinstance(value, bool) or value != value:  # noqa: PLR0124 - NaN, NaT
+        return None
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (float, decimal.Decimal)):
+        exact = decimal.Decimal(repr(value)) if isinstance(value, float) else value
+        return _of_number(format(exact, "f")) if exact.is_finite() else None
+    if isinstance(value, dt.datetime):
+        return _of_instant(value)
+    return str(value) if isinstance(value, (dt.date, dt.time, uuid.UUID)) else None
+
+
+def _of_text(text: str) -> str:
+    if _NUMBER.fullmatch(text):
+        return _of_number(text)
+    if _INSTANT.fullmatch(text):
+        try:
+            return _of_instant(dt.datetime.fromisoformat(text))
+        except ValueError:
+            return text
+    return text
+
+
+def _of_number(text: str) -> str:
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in {"-0", "", "-"} else text
+
+
+def _of_instant(value: dt.datetime) -> str:
+    if value.tzinfo is not None:
+        return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
+    return value.isoformat().removesuffix("T00:00:00")
+
+
+def texts_of(values: pa.Array, unit: Unit, rows: Sequence[int], place: str) -> pa.Array:
+    """Return the texts of a column's values, large_string [D].
+
+    ``rows`` [D] are the numbers of rows from 0, and ``place`` their file or frame, for sentences. Raises BadRowError
+    for the first value that is missing or has no text.
+    """
+    if isinstance(values, pa.ExtensionArray):
+        parsed = [None if text is None else orjson.loads(text) for text in values.storage.to_pylist()]
+        values = pa.array([canonical(value) for value in parsed] if values.type == JSON else values.to_pylist())
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind):
+        texts = values.cast(pa.large_string())
+        if pc.any(pc.match_substring_regex(texts, _UNUSUAL)).as_py() or pc.any(pc.equal(texts, "")).as_py():
+            texts = pa.array(map(canonical, texts.to_pylist()), pa.large_string())
+    else:
+        texts = pa.array(map(canonical, values.to_pylist()), pa.large_string())
+    if texts.null_count:
+        at = texts.is_null().index(True).as_py()
+        why = "is missing" if not values[at].is_valid else f"({kind}) has no text by which it could be compared"
+        raise BadRowError(
+            f"{place}, row {rows[at] + 1}: the unit {unit.name} {why}; give every document one, or leave the document "
+            "out."
+        )
+    return texts
+
+
+def part(secret: bytes, purpose: bytes) -> bytes:
+    """Return a key for one kind of fingerprint."""
+    return hashlib.blake2b(purpose, key=secret, digest_size=32).digest()
+
+
+def fingerprints(secret: bytes, unit: Unit, namespace: str, texts: pa.Array) -> npt.NDArray[np.uint64]:
+    """Return the fingerprints of a unit's values, large_string [D], under a ledger's secret; uint64 [D, 2].
+
+    In a ``namespace``, a name of the data set, values are only unique within it; a text is the same everywhere.
+    """
+    data, offsets = string_buffers(texts)
+    purpose, label = (b"content", "") if unit.column is None else (b"unit", json.dumps([unit.name, namespace]))
+    return keyed_tags(part(secret, purpose), label, [b""] * len(texts), data, offsets)
