@@ -231,8 +231,10 @@ class TestKilled:
         assert not list(found)
         assert metrics(ground)[-1] | {"run": None} == metrics(ground)[-1]
 
-    def test_a_run_whose_shards_are_gone_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its other shards are released by the next one, and nothing half-done stays."""
+    def test_a_run_whose_shards_are_gone_is_given_up(
+        self, ground: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Its other shards are released by the next one, as the status says before, and nothing half-done stays."""
 
         def failing(*_: Any) -> Any:
             raise WorkError("the disk is full")
@@ -243,6 +245,12 @@ class TestKilled:
             assert run(["schedule", str(ground / "s.toml"), *START]) == 1
         assert not (ground / "out/run-00001/manifest.json").exists()
         (ground / "in/day-1/b.jsonl").unlink()
+        capsys.readouterr()
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        said = (
+            "run-00001 will be abandoned: 1 of its 2 shards were removed\nrun-00002 is due: 1 new and 0 changed shards"
+        )
+        assert said in capsys.readouterr().out
         start(ground)
         assert [path.name for path in (ground / "out").iterdir() if path.is_dir()] == ["run-00002"]
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 2
