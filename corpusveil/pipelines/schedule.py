@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import re
 import time
 from collections import Counter
@@ -235,9 +236,8 @@ class Schedule:
             kept = Summary()
         runs = {number: self._done(number) for number in numbers if number > kept.through}
         unfinished = [number for number, done in runs.items() if done is None]
-        finished = kept.after(
-            {number: done for number, done in runs.items() if number < min(unfinished, default=number + 1)}
-        )
+        first = min(unfinished, default=math.inf)
+        finished = kept.after({number: done for number, done in runs.items() if number < first})
         return finished, kept.after(runs), unfinished
 
     def _due(self, shards: Sequence[InputShard], number: int, summary: Summary) -> Ahead:
@@ -285,8 +285,8 @@ class Schedule:
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(given_up=True, why=why, shards={}))
 
     def _numbers(self) -> list[int]:
-        found = (_RUN.fullmatch(name) for name in self.state.names("runs"))
-        return sorted({int(name[1]) for name in found if name is not None})
+        matches = (_RUN.fullmatch(name) for name in self.state.names("runs"))
+        return sorted({int(match[1]) for match in matches if match is not None})
 
     def _sound(self, name: str, kind: type[R]) -> R | None:
         """Return a record of the state that can be made again; None if it is missing or damaged."""

@@ -43,12 +43,14 @@ class Metric(Record):
     why: str | None = None
 
 
-def note(state: Records, start: Metric) -> None:
+def note(state: Records, metric: Metric) -> None:
     """Add a start to the metrics of a schedule. The oldest go, but never the last success."""
     address = state.address(METRICS)
-    lines = [*(files.read_if_there(address) or b"").splitlines(), start.data()]
+    lines = [*(files.read_if_there(address) or b"").splitlines(), metric.data()]
     if len(lines) > MOST_LINES:
-        success = next((line for line in reversed(lines) if (told := Metric.of(line)) and told.status == 0), lines[-1])
+        success = next(
+            (line for line in reversed(lines) if (start := Metric.of(line)) and start.status == 0), lines[-1]
+        )
         lines = lines[-MOST_LINES:]
         if success not in lines:
             lines[0] = success

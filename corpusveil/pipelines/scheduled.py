@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -131,33 +132,32 @@ def refuse_other(release: Release, document: Document, schedule: Schedule) -> No
     earlier = schedule.summary()
     if earlier.release in ("", release.name):
         return
-    try:
+    changed = []
+    with contextlib.suppress(CorpusveilError):  # the earlier release was moved
         manifest = read_manifest(schedule.output_of(Plan(earlier.last, (), {})))
-    except CorpusveilError:  # its folder was moved
-        told = "the configuration, the space, the key or the version of corpusveil is not that of the earlier runs"
-    else:
         then = _decisive(manifest["configuration"], manifest["key_fingerprint"], risk_of(manifest))
         now = _decisive(release.configuration(), release.key.fingerprint(), release.risk)
-        changed = [name for name in {**then, **now} if then.get(name, _UNSET) != now.get(name, _UNSET)]
-        told = "; ".join(f"{name} was {then.get(name, _UNSET)} and is {now.get(name, _UNSET)}" for name in changed)
+        pairs = [(name, then.get(name, _UNSET), now.get(name, _UNSET)) for name in {**then, **now}]
+        changed = [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
+    unnamed = "the configuration, the space, the key or the version of corpusveil is not that of the earlier runs"
     raise MismatchError(
-        f"{document.file}: {told}. Set this as before to continue the schedule; or choose another output.path to begin "
-        "another schedule, which releases all shards again and spends in addition."
+        f"{document.file}: {'; '.join(changed) or unnamed}. Set this as before to continue the schedule; or choose "
+        "another output.path to begin another schedule, which releases all shards again and spends in addition."
     )
 
 
-def _decisive(configuration: Mapping[str, Any], key: str, risk: EpsilonAtRisk | None) -> dict[str, str]:
+def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonAtRisk | None) -> dict[str, str]:
     """Return everything that decides a release, by the names of settings, as text."""
-    told: dict[str, Any] = {"the fingerprint of the key": key}
+    decisive: dict[str, Any] = {"the fingerprint of the key": fingerprint}
     for name, value in configuration.items():
         if name in ("mechanism", "budget", "text", "length"):
-            told |= {f"{name}.{one}": value[one] for one in value}
-        elif name in _NAMES:
-            told[_NAMES[name]] = value
+            decisive |= {f"{name}.{key}": part for key, part in value.items()}
+        elif name != "columns":
+            decisive[_NAMES.get(name, name)] = value
     if risk is not None:
-        del told["budget.epsilon"]
-        told |= {"budget.risk": risk.risk, "budget.risk_of": risk.risk_of, "the digest of budget.model": risk.model}
-    return {name: _UNSET if value is None else shown(value) for name, value in told.items()}
+        del decisive["budget.epsilon"]
+        decisive |= {"budget.risk": risk.risk, "budget.risk_of": risk.risk_of, "the digest of budget.model": risk.model}
+    return {name: _UNSET if value is None else shown(value) for name, value in decisive.items()}
 
 
 def start(document: Document, watch: Watch) -> int:

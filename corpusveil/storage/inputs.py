@@ -101,13 +101,13 @@ def _stamp(entry: Entry) -> str:
 
 def _modified(entry: Entry) -> float | None:
     names = ("mtime", "LastModified", "last_modified", "updated", "created")
-    found = next((entry[name] for name in names if entry.get(name) is not None), None)
-    if isinstance(found, str):  # Google's
+    written = next((entry[name] for name in names if entry.get(name) is not None), None)
+    if isinstance(written, str):  # Google's
         try:
-            found = datetime.fromisoformat(found)
+            written = datetime.fromisoformat(written)
         except ValueError:
             return None
-    return found.timestamp() if isinstance(found, datetime) else found
+    return written.timestamp() if isinstance(written, datetime) else written
 
 
 def _root(root: str, urls: Sequence[str]) -> str:
