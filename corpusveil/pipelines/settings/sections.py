@@ -455,5 +455,12 @@ class ScheduleSettings(Section):
     state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True, group="Records")
     compare: Compare = key(
         "When a shard counts as changed: by size and the store's stamp, then by content; or by content alone.", "stamp")
+    settle: str = key(
+        "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
+        "By the time that the store gives; for shards that are written in place.", "0s")
     prometheus: str | None = key("A file for Prometheus' textfile collector.", None, path=True, group="Records")
     at: str = key("When the schedule starts, as a cron expression in UTC.", "0 3 * * *", group="Where")
+
+    def settle_seconds(self) -> float:
+        """Return the age from which a shard is released."""
+        return int(self.settle[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[self.settle[-1]]
