@@ -15,7 +15,7 @@ from corpusveil.choices import Codec
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.json_text import quoted
-from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut, no_id
 from corpusveil.storage.values import as_json
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
@@ -39,8 +39,8 @@ def _dumps(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[bytes]]:
-    """Return text, id and kept values of one line."""
+def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[bytes]]:
+    """Return text, id and kept values of one line; a text that is null stays null."""
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -48,11 +48,13 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
             raise MemoryError from None
         raise _BadValueError("not valid JSON in UTF-8; repair or remove the line.") from None
     text = _value(row, columns.text)
-    if not isinstance(text, str):
+    if text is not None and not isinstance(text, str):
         raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
     identity = None
     if columns.id is not None:
         identity = _value(row, columns.id)
+        if identity is None:
+            raise _BadValueError(no_id(columns.id))
         if not isinstance(identity, (str, int)) or isinstance(identity, bool):
             raise _BadValueError(
                 f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
@@ -69,7 +71,7 @@ def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[byt
         raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
 
 
-def _texts(rows: Sequence[bytes], columns: Columns) -> list[str] | None:
+def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
     """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
     if columns.id is not None or columns.keep:
         return None
@@ -78,7 +80,7 @@ def _texts(rows: Sequence[bytes], columns: Columns) -> list[str] | None:
         texts = [loads(line)[column] for line in rows]
     except (orjson.JSONDecodeError, LookupError, TypeError):
         return None
-    return texts if all(type(text) is str for text in texts) else None
+    return texts if {*map(type, texts)} <= {str, type(None)} else None
 
 
 def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
@@ -87,7 +89,7 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
         batch.numbers = list(range(first, batch.stop))
         batch.texts = pa.array(sound, type=pa.large_string())
         return batch
-    texts: list[str] = []
+    texts: list[str | None] = []
     identities: list[Any] = []
     kept: list[list[bytes]] = []
     for number, line in enumerate(rows, first):

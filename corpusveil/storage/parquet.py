@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from corpusveil.errors import BadFileError, ColumnError
 from corpusveil.storage import files
 from corpusveil.storage.jsonlines import Renderer
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id
 from corpusveil.storage.values import as_strings
 
 _READ_ROWS = 1024
@@ -215,11 +215,9 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
         column = rows.column(name)
         if _is_text(column.type):
             why.update(dict.fromkeys(_wrong(column), "not valid UTF-8; repair or remove the row."))
-    for number in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)).tolist():
-        why[number] = f"column {columns.text!r} is empty (null); fill it or remove the row."
     if columns.id is not None:
         for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
-            why[number] = f"the id column {columns.id!r} is empty (null); give every row an id."
+            why[number] = no_id(columns.id)
     batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
     if why:
         sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())

@@ -44,7 +44,7 @@ def _is_sound(data: bytes) -> bool:
 
 
 class PlainWriter:
-    """Writes a document a line; line breaks inside a document become blanks."""
+    """Writes a document a line; line breaks inside a document become blanks, and nulls empty lines."""
 
     def __init__(self, file: Blocks, digest: Any) -> None:
         self._blocks = file
@@ -53,7 +53,7 @@ class PlainWriter:
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         if not len(texts):
             return
-        flat = pc.replace_substring_regex(texts, r"\r\n|\n|\r", " ")
+        flat = pc.replace_substring_regex(texts.fill_null(""), r"\r\n|\n|\r", " ")
         data = "\n".join([*flat.to_pylist(), ""]).encode()
         self._digest.update(data)
         self._blocks.write(data)

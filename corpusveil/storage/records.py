@@ -80,6 +80,7 @@ class Counted(Record):
     quarantined: int
     dropped: int
     fillers: int = 0
+    without_text: int = 0
     tokens: dict[str, int]
 
 

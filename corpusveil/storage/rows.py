@@ -53,6 +53,11 @@ class Columns:
         return list(dict.fromkeys([self.text, *([] if self.id is None else [self.id]), *self.keep]))
 
 
+def no_id(column: str) -> str:
+    """Return why a row without an id can't be used."""
+    return f"the id column {column!r} is empty (null); give every row an id."
+
+
 @dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that can't be read: its number from 0, why, and (private) what stands there, where that is known."""
@@ -66,8 +71,9 @@ class BadRow:
 class Batch:
     """N sound rows that follow one another in the input, but for the ``bad`` ones between them.
 
-    ``numbers`` are their numbers in the input, ``texts`` large_string [N], ``ids`` what the id column says, ``kept``
-    arrays [N] of the kept columns; ``stop`` is the number of the input row behind the batch.
+    ``numbers`` are their numbers in the input, ``texts`` large_string [N] with nulls where a row has no text, ``ids``
+    what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row behind the
+    batch.
     """
 
     stop: int

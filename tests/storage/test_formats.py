@@ -18,10 +18,23 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+import corpusveil as cv
 from corpusveil.cli.main import run
+from corpusveil.evaluation.matching import match
 from corpusveil.storage.formats import FORMATS, SUFFIXES, find
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
-from tests.engines.corpora import UNKNOWN, WORDS, Ground, data_files, encode, manifest, release_files, rows
+from corpusveil.storage.ledger import Ledger
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns, no_id
+from tests.engines.corpora import (
+    UNKNOWN,
+    WORDS,
+    Ground,
+    data_files,
+    encode,
+    make_release,
+    manifest,
+    release_files,
+    rows,
+)
 
 Rows = Sequence[dict[str, Any]]
 NAMES = ("text", "id", "note")
@@ -143,11 +156,15 @@ class TestEveryForm:
         assert manifest(tmp_path / "out")["documents"] == 5
 
     def test_plain_text_out_is_a_line_a_document(self, ground: Ground, tmp_path: Path) -> None:
-        """A line break inside a document becomes a blank where a line is a document."""
-        path = write(tmp_path / "x.jsonl", [{"text": "bababa\n\nkikiki\r\nlololo\rdedede"}, {"text": ""}], ["text"])
+        """A line break inside a document becomes a blank where a line is a document; no text is an empty line."""
+        path = write(
+            tmp_path / "x.jsonl",
+            [{"text": "bababa\n\nkikiki\r\nlololo\rdedede"}, {"text": ""}, {"text": None}],
+            ["text"],
+        )
         assert run(ground.arguments(path, tmp_path / "out", "--format", "txt", "--layout", "keep")) == 0
-        first, second = only(tmp_path / "out").read_bytes().decode().split("\n")[:-1]
-        assert (len(first.split()), second) == (4, "")
+        first, *others = only(tmp_path / "out").read_bytes().decode().split("\n")[:-1]
+        assert (len(first.split()), others) == (4, ["", ""])
 
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_an_empty_shard_stays_a_shard(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
@@ -177,6 +194,75 @@ class TestEveryForm:
         told = manifest(tmp_path / "out")
         assert told["shards"][0]["sha256"] == hashlib.sha256(data).hexdigest()
         assert ("JSON lines" in told["checksums"]) == (suffix == ".parquet")
+
+
+class TestANull:
+    """A row whose text is null stays a row without text, in every form, and is no document."""
+
+    ROWS: ClassVar[list[dict[str, Any]]] = [
+        {**document(number), "text": None if number % 3 == 1 else document(number % 7)["text"]} for number in range(40)
+    ]
+
+    @pytest.mark.parametrize("source", [".jsonl", ".parquet"])
+    @pytest.mark.parametrize("target", [".jsonl.gz", ".parquet", ".csv"])
+    def test_stays_null_beside_what_is_kept(self, ground: Ground, tmp_path: Path, source: str, target: str) -> None:
+        """As in ``cv.privatize``. CSV has no null, and so an empty text; rows are neither lost nor set aside."""
+        path = write(tmp_path / f"x{source}", self.ROWS)
+        more = ("--id", "id", "--keep", "note", "--format", target[1:])
+        assert run(ground.arguments(path, tmp_path / "out", *more)) == 0
+        release = make_release(ground.space)
+        private = cv.privatize([row["text"] for row in self.ROWS], release, [row["id"] for row in self.ROWS])
+        texts = [("" if target == ".csv" else None) if text is None else text for text in private]
+        want = [{"text": text, "note": row["note"]} for text, row in zip(texts, self.ROWS, strict=True)]
+        assert read(only(tmp_path / "out")) == want
+        assert (manifest(tmp_path / "out")["documents"], private.count(None)) == (27, 13)
+
+    def test_is_a_row_wherever_rows_are_counted(self, ground: Ground, tmp_path: Path) -> None:
+        """Splitting, quarantine, copies, the ledger's account, a plan and a second run know it."""
+        rows = self.ROWS * 450
+        path = write(tmp_path / "x.jsonl", rows)
+        path.write_bytes(path.read_bytes() + b"{\n")
+        more = ("--on-bad-rows", "quarantine", "--ledger", tmp_path / "ledger", "--duplicates", "drop")
+        for name, further in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS)), ("whole", ())):
+            assert run(ground.arguments(path, tmp_path / name, *more, *further)) == 0
+            totals = json.loads((tmp_path / f"{name}.records" / "totals.json").read_text())
+            assert (totals["without_text"], totals["quarantined"]) == (13 * 450, 1)
+            assert totals["documents"] + totals["dropped"] == 27 * 450
+        assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
+        entries = [entry.rows for entry in Ledger.existing(str(tmp_path / "ledger")).entries()]
+        assert sum(entries) == 2 * totals["documents"]  # of the whole shard, and of its pieces
+        told = cv.plan(path, make_release(ground.space), on_bad_rows="quarantine", duplicates=True)
+        assert told.copies is not None
+        assert (told.documents, told.copies.documents) == (27 * 450, 27 * 450)
+
+    def test_alone_makes_no_wrong_call(self, ground: Ground, tmp_path: Path) -> None:
+        """Beside a row that is set aside, a shard of nulls is a shard of nulls."""
+        (tmp_path / "x.jsonl").write_bytes(b'{"text": null}\n{\n')
+        pq.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "x.parquet")
+        for name, many in (("x.jsonl", 1), ("x.parquet", 3)):
+            more = ("--on-bad-rows", "quarantine", "--ledger", tmp_path / "ledger")
+            assert run(ground.arguments(tmp_path / name, tmp_path / f"{name}.out", *more)) == 0
+            assert read(only(tmp_path / f"{name}.out")) == [{"text": None}] * many
+
+    @pytest.mark.parametrize("form", [".jsonl", ".parquet"])
+    def test_is_no_id(self, tmp_path: Path, form: str) -> None:
+        path = write(tmp_path / f"x{form}", [{"text": "a", "id": "1"}, {"text": None, "id": None}], ("text", "id"))
+        with path.open("rb") as file:
+            (batch,) = find(form).batches(file, path.name, Columns(id="id"))
+        assert [(bad.number, bad.why) for bad in batch.bad] == [(1, no_id("id"))]
+
+    def test_is_skipped_by_readers_of_texts(self, ground: Ground, tmp_path: Path) -> None:
+        """A preview shows the texts around it, counting counts them, and an evaluation matches them by their rows."""
+        path, private = write(tmp_path / "in" / "x.jsonl", self.ROWS), tmp_path / "out"
+        assert run(["preview", str(path), "--space", str(ground.space_folder), "--progress", "none"]) == 0
+        assert run(["count", str(path), "--output", str(tmp_path / "counts"), "--progress", "none"]) == 0
+        assert run(ground.arguments(path, private, "--keep", "id")) == 0
+        for id in (None, "id"):
+            found = match([str(path)], [str(private)], id=id, columns=("note",))
+            assert (found.documents, found.missing, len(found.privates)) == (27, 0, 27)
+            texts = {row["id"]: row["text"] for row in read(only(private))}
+            by_note = {row["note"]: texts[row["id"]] for row in self.ROWS}
+            assert found.privates == [by_note[note] for note in found.columns["note"]]
 
 
 class TestSplitting:

@@ -12,8 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
@@ -110,19 +108,6 @@ class TestAByteOrderMark:
         assert list(lines.split(iter([BOM]), "a.txt")) == []
         assert list(lines.split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
         assert list(lines.split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
-
-
-class TestParquetOfNulls:
-    def test_is_missing_text(self, ground: Ground, tmp_path: Path) -> None:
-        """In one sentence: an abandoned writer of Arrow's printed a traceback behind it."""
-        pq.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "a.parquet")
-        said = refused(ground, tmp_path / "a.parquet", tmp_path / "out")
-        assert said.endswith("a.parquet, row 1: column 'text' is empty (null); fill it or remove the row. [bad-shards]")
-
-    def test_beside_text_is_set_aside(self, ground: Ground, tmp_path: Path) -> None:
-        pq.write_table(pa.table({"text": ["ba de", None], "kept": pa.nulls(2)}), tmp_path / "a.parquet")
-        more = ("--on-bad-rows", "quarantine", "--keep", "kept")
-        assert run(ground.arguments(tmp_path / "a.parquet", tmp_path / "out", *more)) == 0
 
 
 def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
