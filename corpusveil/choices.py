@@ -38,6 +38,9 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 OnBadRows = Literal["fail", "quarantine"]
 """The treatment of unreadable rows: the run stops, or they are set aside among the private records."""
 
+Others = Literal["drop", "keep", "refuse"]
+"""The treatment of columns that a run does not name: left out, kept, or an error, because there should be no others."""
+
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 """The policies for a class of tokens."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)

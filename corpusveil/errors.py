@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_MOST_NAMES = 20
+_NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
+
+
 class CorpusveilError(Exception):
     """Base of every error raised on purpose. Its text never quotes private text."""
 
@@ -141,6 +145,17 @@ def either(choices: Iterable[object]) -> str:
     """Return choices for a sentence: a, b or c."""
     *others, last = map(str, choices)
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names of columns for a sentence: a, b and 3 more.
+
+    A long list is cut, and what does not look like a name is only counted: it could be a value of a file without names.
+    """
+    every = [str(name) for name in names]
+    shown = [name for name in every if _NAME.fullmatch(name)][:_MOST_NAMES]
+    left = len(every) - len(shown)
+    return ", ".join(shown) + (f" and {left:,} more" if shown and left else f"{left:,} columns" if left else "")
 
 
 def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> BadValueError:

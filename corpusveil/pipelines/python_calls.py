@@ -45,7 +45,8 @@ def privatize_corpus(
 
     ``text`` is the column that becomes private, and ``id`` a column that identifies documents. Without ``id``, three
     things identify a document: the name ``corpus`` (default: its folder), the file's path below ``root`` (default: the
-    lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear.
+    lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear; ``"all"``
+    keeps every other column (a column of that name alone is ``'"all"'``).
 
     A ``ledger`` checks its caps, and records what documents spend, before anything is drawn; with an ``id`` it needs
     the corpus' name. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
@@ -90,7 +91,7 @@ def plan(
 
 
 def _columns(text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas) -> Columns:
-    return Columns(text, id, (keep,) if isinstance(keep, str) else tuple(keep), formulas)
+    return Columns.of(text, id, [keep] if isinstance(keep, str) else keep, formulas)
 
 
 def _engine(engine: Engine | None) -> Engine:

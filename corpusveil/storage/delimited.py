@@ -16,7 +16,7 @@ from corpusveil.errors import BadFileError, ColumnError
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.csv_text import cells
-from corpusveil.storage.rows import BadRow, Batch, Columns, cut
+from corpusveil.storage.rows import BadRow, Batch, Columns, cut, refuse_others
 from corpusveil.storage.values import as_strings
 
 
@@ -86,6 +86,7 @@ def _header(records: Iterator[_Record], name: str) -> list[str]:
 
 
 def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int]:
+    refuse_others(header, columns, name)
     for column in columns.named:
         if header.count(column) != 1:
             several = "several columns" if column in header else "no column"
@@ -188,6 +189,10 @@ class Csv(lines.OfBytes):
 
     def check(self, columns: Columns) -> None:
         """Hold any columns."""
+
+    def names(self, file: IO[bytes], name: str) -> list[str]:
+        """Return the fields of the header."""
+        return _header(_records(file, name, self.codec), name)
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return strings: CSV knows nothing else."""

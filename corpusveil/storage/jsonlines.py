@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut, no_id
 from corpusveil.storage.values import as_json
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_FIRST_LINES = 100
 
 
 class _BadValueError(Exception):
@@ -32,6 +34,12 @@ def _value(row: Any, column: str) -> Any:
         raise _BadValueError(f"has no column {column!r}; give the right name (--text names the text column).") from None
     except (TypeError, IndexError):
         raise _BadValueError("not a JSON object; write an object on each line.") from None
+
+
+def _kept(row: Any, columns: Columns) -> list[Any]:
+    if columns.others == "keep":
+        return [{name: value for name, value in row.items() if name != columns.text}]
+    return [_value(row, column) for column in columns.keep]
 
 
 def _dumps(value: Any) -> bytes:
@@ -59,21 +67,20 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
             raise _BadValueError(
                 f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
             )
-    if not columns.keep:
+    if not columns.keeps:
         return text, identity, []
     try:
         if not _LONG_NUMBER.search(line):
-            return text, identity, [orjson.dumps(_value(row, column)) for column in columns.keep]
+            return text, identity, [orjson.dumps(value) for value in _kept(row, columns)]
         orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
-        exact = json.loads(line)
-        return text, identity, [_dumps(_value(exact, column)) for column in columns.keep]
+        return text, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
     except orjson.JSONEncodeError:
         raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
 
 
 def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
     """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
-    if columns.id is not None or columns.keep:
+    if columns.id is not None or columns.keeps:
         return None
     loads, column = orjson.loads, columns.text
     try:
@@ -106,9 +113,14 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
     batch.ids = None if columns.id is None else identities
     batch.kept = [
         pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
-        for k in range(len(columns.keep))
+        for k in range(len(_types(columns)))
     ]
     return batch
+
+
+def _types(columns: Columns) -> list[pa.DataType]:
+    """Return the types of kept columns: JSON text for each, or for all others together."""
+    return [JSON] * (1 if columns.others == "keep" else len(columns.keep))
 
 
 class JsonLinesWriter:
@@ -137,6 +149,7 @@ class Renderer:
     def __init__(self, columns: Columns) -> None:
         self._begin = b"{" + orjson.dumps(columns.text) + b":"
         self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
+        self._whole = columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         if not kept:
@@ -146,9 +159,13 @@ class Renderer:
         first = 0
         for last, *values in zip(ends.tolist(), *(as_json(array) for array in kept), strict=True):
             rows.append(whole[first:last])
-            for name, value in zip(self._keep, values, strict=True):
-                rows += (name, value)
-            rows.append(b"}\n")
+            if self._whole:
+                (others,) = values  # an object, of which the text becomes a part
+                rows += (b"}" if others == b"{}" else b"," + others[1:], b"\n")
+            else:
+                for name, value in zip(self._keep, values, strict=True):
+                    rows += (name, value)
+                rows.append(b"}\n")
             first = last
         return b"".join(rows)
 
@@ -165,7 +182,16 @@ class JsonLines(lines.OfBytes):
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return JSON text for each."""
-        return [JSON] * len(columns.keep)
+        return _types(columns)
+
+    def names(self, file: IO[bytes], name: str) -> list[str]:
+        """Return the fields of the first lines, in the order in which they appear."""
+        found: dict[str, None] = {}
+        for line in next(self._rows(file, name), [])[:_FIRST_LINES]:
+            with contextlib.suppress(orjson.JSONDecodeError):
+                row = orjson.loads(line)
+                found |= dict.fromkeys(row) if isinstance(row, dict) else {}
+        return list(found)
 
     def _rows(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:
         for group in lines.split(chunks(file, name, self.codec), name):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from corpusveil.errors import BadFileError, ColumnError
 from corpusveil.storage import files
 from corpusveil.storage.jsonlines import Renderer
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings
 
 _READ_ROWS = 1024
@@ -127,6 +127,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
+    refuse_others(schema.names, columns, name)
     for column in columns.named:
         if schema.names.count(column) != 1:
             there = "are several columns" if column in schema.names else "is no column"
@@ -276,6 +277,10 @@ class Parquet:
 
     def check(self, columns: Columns) -> None:
         """Hold any columns."""
+
+    def names(self, file: IO[bytes], name: str) -> list[str]:
+        """Return the names of the schema."""
+        return list(_open(file, name).schema_arrow.names)
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""

@@ -80,6 +80,10 @@ class PlainText(lines.OfBytes):
                 f"{option} {column}: plain text has no other columns; leave this out, or use a format that has columns."
             )
 
+    def names(self, file: IO[bytes], name: str) -> list[str]:
+        """Return nothing: lines have no names."""
+        return []
+
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return nothing: there are no other columns."""
         return []

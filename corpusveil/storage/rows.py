@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import CsvFormulas
-from corpusveil.errors import ColumnError
+from corpusveil.choices import CsvFormulas, Others
+from corpusveil.errors import ColumnError, listed
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -28,13 +28,24 @@ R = TypeVar("R")
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``formulas`` says how cells are written to CSV (``choices.py``).
+    ``formulas`` says how cells are written to CSV, and ``others`` what becomes of further columns (``choices.py``).
+    Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other forms.
     """
 
     text: str = "text"
     id: str | None = None
     keep: tuple[str, ...] = ()
     formulas: CsvFormulas = "keep"
+    others: Others = "drop"
+
+    @classmethod
+    def of(cls, text: str, id: str | None, keep: Sequence[str], formulas: CsvFormulas = "keep") -> Columns:
+        """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
+        every = not {"all", "*"}.isdisjoint(keep)
+        if every and len(keep) > 1:
+            raise ColumnError("keep all: this keeps every other column; leave the other names out.")
+        names = () if every else tuple("all" if name == '"all"' else name for name in keep)
+        return cls(text, id, names, formulas, "keep" if every else "drop")
 
     def __post_init__(self) -> None:
         if self.text in self.keep:
@@ -44,13 +55,32 @@ class Columns:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; how cells are written only where it is not as they are."""
-        told = {"text": self.text, "id": self.id, "keep": list(self.keep)}
+        told = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
         return told if self.formulas == "keep" else {**told, "csv_formulas": self.formulas}
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything beside the text is kept."""
+        return bool(self.keep) or self.others == "keep"
+
+    def beside(self, names: Sequence[str]) -> list[str]:
+        """Return those of a file's columns that are neither the text nor kept, each once."""
+        kept = set(names) if self.others == "keep" else {self.text, *self.keep}
+        return [name for name in dict.fromkeys(names) if name not in kept]
 
     @property
     def named(self) -> list[str]:
         """The names of all columns that are read, each once."""
         return list(dict.fromkeys([self.text, *([] if self.id is None else [self.id]), *self.keep]))
+
+
+def refuse_others(names: Sequence[str], columns: Columns, file: str) -> None:
+    """Raise ColumnError for columns of a file that should not be there."""
+    if columns.others == "refuse" and (others := columns.beside(names)):
+        raise ColumnError(
+            f"{file}: this file has columns that the first file does not have: {listed(others)}. Name the columns to "
+            "keep instead of all, or run the files separately."
+        )
 
 
 def no_id(column: str) -> str:
@@ -129,6 +159,9 @@ class Form(Protocol):
 
     def check(self, columns: Columns) -> None:
         """Raise UserError when the form can't hold these columns."""
+
+    def names(self, file: IO[bytes], name: str) -> list[str]:
+        """Return the names of a file's columns; where each row has its own, of those at the beginning."""
 
     def rows(self, file: IO[bytes], name: str) -> int:
         """Return the number of rows."""

@@ -129,7 +129,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
         **statement(release),
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name, "metric": metric_of(release)},
-        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keep else "none",
+        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
     }
 
 

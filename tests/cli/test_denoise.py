@@ -135,6 +135,16 @@ def test_rows_without_text_stay_rows(made: Made) -> None:
         assert manifest(made.at(folder))["documents"] == 120
 
 
+def test_all_that_a_release_keeps_stays(made: Made) -> None:
+    """Lines with other fields, too."""
+    assert made.privatize(made.at("in"), "kept", "--keep", "all") == 0
+    assert run(made.denoise(made.at("kept"), made.at("kept-readable"))) == 0
+    for folders in zip(*(data_files(made.folder / name) for name in ("kept", "kept-readable")), strict=True):
+        before, after = ([{**row, "text": ""} for row in read_shard(shard)] for shard in folders)
+        assert before == after
+        assert (before[0].keys() >= {"id", "extra"}, before[60].keys()) == (True, {"text"})
+
+
 def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "manifest.json").write_text('{"kind": "release"}')
     assert run(["ledger", "show", str(tmp_path)]) == 2

@@ -150,7 +150,10 @@ class TestTheSameBytes:
         release = cv.Release(cv.mechanism("ring-geometric", ground.space), cv.Budget(1.0), key=cv.Key(TEST_KEY))
         columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "extra"))
         same_everywhere(release, corpus, tmp_path / "a", ways[:1], format=suffix[1:], columns=columns)
-        same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
+        every = Columns.of("text", columns.id, ["all"])
+        written = same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
+        again = same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "c", ways[1:], columns=every)
+        assert [again[name] == written[name] for name in again if name.startswith("data/")] == [True] * len(SHARDS)
 
     @pytest.mark.parametrize(
         ("length", "ways"),

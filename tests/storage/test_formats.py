@@ -265,6 +265,77 @@ class TestANull:
             assert found.privates == [by_note[note] for note in found.columns["note"]]
 
 
+class TestKeepAll:
+    @pytest.mark.parametrize("suffix", WITH_COLUMNS)
+    def test_copies_every_other_column(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+    ) -> None:
+        """The bytes of a run that names them all; and a run ends with the names of those that it did not copy."""
+        source, files = write(tmp_path / f"x{suffix}", DOCUMENTS), []
+        for name, more, left in (
+            ("all", ["all"], ""),
+            ("star", ["*"], ""),
+            ("named", ["id", "note"], ""),
+            ("one", ["note"], "id"),
+            ("none", [], "id, note"),
+        ):
+            keep = [word for column in more for word in ("--keep", column)]
+            assert run(ground.arguments(source, tmp_path / name, "--id", "id", *keep)) == 0
+            last = capsys.readouterr().out.splitlines()[-1]
+            assert last.startswith(f"not copied: {left} (" if left else "private records")
+            assert "--" not in last
+            files.append(release_files(tmp_path / name))
+        shards = [{path: files[path] for path in files if path.startswith("data/")} for files in files]
+        assert shards[0] == shards[1] == shards[2]
+
+    def test_copies_the_fields_of_each_line(self, ground: Ground, tmp_path: Path) -> None:
+        """Those that a line has, in its order, whatever they hold; also split, denoised, and in a plan."""
+        others: list[dict[str, Any]] = [
+            {}, {"b": 1, "a": [None, {"x": "\u00fc"}]}, {"n": 12345678901234567890123, "all": "}"}, {"": {}},
+        ]  # fmt: skip
+        lines = [{**others[number % 4], "text": WORDS[number % 9]} for number in range(BLOCK_ROWS + 5)]
+        lines[1] = {"b": 1, "text": None, "a": [None, {"x": "\u00fc"}]}
+        source = tmp_path / "x.jsonl"
+        source.write_bytes(encode(lines))
+        for name, more in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS))):
+            assert run(ground.arguments(source, tmp_path / name, "--keep", "all", *more)) == 0
+        assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
+        for written, line in zip(only(tmp_path / "whole").read_bytes().splitlines(), lines, strict=True):
+            private = json.loads(written)
+            want = {"text": private["text"], **{name: value for name, value in line.items() if name != "text"}}
+            assert written == json.dumps(want, ensure_ascii=False, separators=(",", ":")).encode()
+        assert manifest(tmp_path / "whole")["configuration"]["columns"]["keep"] == ["*"]
+        assert manifest(tmp_path / "whole")["kept_columns"] != "none"
+        assert cv.plan(source, make_release(ground.space), keep="all").documents == len(lines) - 1
+
+    def test_is_refused_where_columns_would_be_missing(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A table has one header: shards of other columns are refused, and lines that can differ as well."""
+        write(tmp_path / "in" / "a.csv", DOCUMENTS)
+        write(tmp_path / "in" / "b.csv", DOCUMENTS, ("note", "text", "id"))
+        assert run(ground.arguments(tmp_path / "in", tmp_path / "out", "--keep", "all")) == 0
+        first, second = (read(path) for path in data_files(tmp_path / "out"))
+        assert [row["id"] for row in first] == [row["id"] for row in second]
+        write(tmp_path / "in" / "b.csv", [{**row, "extra": ""} for row in DOCUMENTS], (*NAMES, "extra"))
+        lines = write(tmp_path / "x.jsonl", DOCUMENTS)
+        for source, more, code in (
+            (tmp_path / "in", ("all",), "[bad-shards]"),
+            (lines, ("all", "--format", "csv"), "[conflicting-settings]"),
+            (lines, ("all", "--keep", "note"), "[wrong-column]"),
+        ):
+            capsys.readouterr()
+            assert run(ground.arguments(source, tmp_path / "no", "--keep", *more)) == 2
+            said = capsys.readouterr().err
+            assert said.endswith(f"{code}\n")
+            assert ("b.csv" in said and "extra" in said) or source == lines
+
+    def test_a_column_of_this_name_is_kept_in_quotes(self, ground: Ground, tmp_path: Path) -> None:
+        source = write(tmp_path / "x.csv", [{**row, "all": "1"} for row in DOCUMENTS], (*NAMES, "all"))
+        assert run(ground.arguments(source, tmp_path / "out", "--keep", '"all"')) == 0
+        assert list(read(only(tmp_path / "out"))[0]) == ["text", "all"]
+
+
 class TestSplitting:
     """Splitting a shard into tasks changes neither rows nor bytes, in any form and between forms."""
 

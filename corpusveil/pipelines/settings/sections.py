@@ -204,7 +204,9 @@ class CorpusSettings(Section):
     text: str = key("The column with the text.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
     id: str | None = key(
         "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
-    keep: list[str] = key("A column to copy to the output in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
+    keep: list[str] = key(
+        'A column to copy to the output in the clear (repeatable). all or *: every column but the text; a column '
+        'called all is written in double quotes, "all".', [], metavar="COLUMN", form=WORD)
     root: str | None = key(
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL")
