@@ -49,6 +49,10 @@ NumberPolicy = Literal["privatize", "resample", "mask", "drop", "keep", "surroga
 """The policies for numbers: those of any class of tokens, or another number of the same shape."""
 NUMBER_POLICIES: tuple[NumberPolicy, ...] = get_args(NumberPolicy)
 
+Separator = Literal["comma", "semicolon", "tab"]
+"""The character between the cells of CSV, by its name."""
+SEPARATORS: tuple[Separator, ...] = get_args(Separator)
+
 RiskOf = Literal["word", "context"]
 """The reader whose risk chooses epsilon: a reader of single words, or a reader with a language model."""
 RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from corpusveil.choices import Separator
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
 from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.storage import files, formats
@@ -60,14 +62,15 @@ def match(
     most: int = DOCUMENTS,
     seed: int = 0,
     corpus: str | None = None,
+    separator: Separator = "comma",
 ) -> Matched:
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
     ``second`` is the column of second texts and their own private files; ``corpus`` is the name that the release was
-    made under, by default the folder of the original. Of more than ``most`` documents an even sample is taken
-    (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Rows without text are no
-    documents. Unreadable rows of the original are skipped, as under quarantine. Of a release folder, ``data`` is read.
-    Raises UserError if original and release do not match, and for a duplicate id.
+    made under, by default the folder of the original; ``separator`` is that of CSV. Of more than ``most`` documents an
+    even sample is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Rows without
+    text are no documents. Unreadable rows of the original are skipped, as under quarantine. Of a release folder,
+    ``data`` is read. Raises UserError if original and release do not match, and for a duplicate id.
     """
     named = tuple(dict.fromkeys(columns))
     if text in named:
@@ -76,15 +79,16 @@ def match(
         )
     bad: list[str] = []
     chosen, documents, rows = _reservoir(
-        _rows(original, Columns(text, id, named), bad, corpus), most, np.random.default_rng(seed)
+        _rows(original, Columns(text, id, named, separator=separator), bad, corpus), most, np.random.default_rng(seed)
     )
     if not documents:
         raise DataError(bad[0] if bad else f"{original[0]}: there are no documents here; give a file with documents.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
         raise same_id_twice(original[0], id)
-    privates = _found(private, Columns(private_text or text, id), wanted, rows, bad)
-    seconds = None if second is None else _found(second[1], Columns(second[0], id), wanted, rows, bad)
+    columns_of = functools.partial(Columns, id=id, separator=separator)
+    privates = _found(private, columns_of(private_text or text), wanted, rows, bad)
+    seconds = None if second is None else _found(second[1], columns_of(second[0]), wanted, rows, bad)
     places = sorted(privates if seconds is None else privates.keys() & seconds.keys())
     if not places:
         raise MismatchError(

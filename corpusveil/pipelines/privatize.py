@@ -56,7 +56,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     _tell_profile(settled, policy, watch)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas)
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator)
     asked = settings.value("budget.risk") is not None
     budget = budget_of(settled.changed(budget={"epsilon": 1.0}) if asked else settled)
     release = Release(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from corpusveil.choices import CsvFormulas, OnBadRows
+from corpusveil.choices import CsvFormulas, OnBadRows, Separator
 from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.storage import files
@@ -28,6 +28,7 @@ def privatize_corpus(
     text: str = "text",
     id: str | None = None,
     keep: str | Sequence[str] = (),
+    separator: Separator = "comma",
     corpus: str | None = None,
     root: Address | None = None,
     records: Address | None = None,
@@ -49,14 +50,15 @@ def privatize_corpus(
     keeps every other column (a column of that name alone is ``'"all"'``).
 
     A ``ledger`` checks its caps, and records what documents spend, before anything is drawn; with an ``id`` it needs
-    the corpus' name. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
+    the corpus' name. ``separator``, ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are as on the
+    command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
     """
     return shards.privatize_corpus(
         require_release(release), addresses(inputs), files.as_text(output), _engine(engine),
-        columns=_columns(text, id, keep, csv_formulas), root=None if root is None else files.as_text(root),
+        columns=_columns(text, id, keep, csv_formulas, separator), root=None if root is None else files.as_text(root),
         corpus=corpus, records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger),
     )  # fmt: skip
@@ -69,6 +71,7 @@ def plan(
     text: str = "text",
     id: str | None = None,
     keep: str | Sequence[str] = (),
+    separator: Separator = "comma",
     corpus: str | None = None,
     root: Address | None = None,
     ledger: Ledger | None = None,
@@ -82,7 +85,7 @@ def plan(
     The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
-    named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas)
+    named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas, separator)
     found = forecast(
         require_release(release), named, columns=columns, root=None if root is None else files.as_text(root),
         corpus=corpus, format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger),
@@ -90,8 +93,10 @@ def plan(
     return dataclasses.replace(found, copies=count_duplicates(find_shards(named), columns)) if duplicates else found
 
 
-def _columns(text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas) -> Columns:
-    return Columns.of(text, id, [keep] if isinstance(keep, str) else keep, formulas)
+def _columns(
+    text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas, separator: Separator
+) -> Columns:
+    return Columns.of(text, id, [keep] if isinstance(keep, str) else keep, formulas, separator)
 
 
 def _engine(engine: Engine | None) -> Engine:

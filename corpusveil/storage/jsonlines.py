@@ -12,7 +12,8 @@ from typing import IO, Any
 import orjson
 import pyarrow as pa
 
-from corpusveil.choices import Codec
+from corpusveil.choices import Codec, Separator
+from corpusveil.errors import BadFileError, ColumnError, UserError, existing
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.json_text import quoted
@@ -24,14 +25,18 @@ _FIRST_LINES = 100
 
 
 class _BadValueError(Exception):
-    """Why a row can't be read."""
+    """Why a row can't be read, and the kind of error that this is."""
+
+    def __init__(self, why: str, kind: type[UserError] = BadFileError) -> None:
+        super().__init__(why)
+        self.kind = kind
 
 
 def _value(row: Any, column: str) -> Any:
     try:
         return row[column]
     except KeyError:
-        raise _BadValueError(f"has no column {column!r}; give the right name (--text names the text column).") from None
+        raise _BadValueError(f"has no column {column!r}{existing(column, row)}", ColumnError) from None
     except (TypeError, IndexError):
         raise _BadValueError("not a JSON object; write an object on each line.") from None
 
@@ -47,6 +52,14 @@ def _dumps(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def _is_unicode(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[bytes]]:
     """Return text, id and kept values of one line; a text that is null stays null."""
     try:
@@ -54,7 +67,8 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
             raise MemoryError from None
-        raise _BadValueError("not valid JSON in UTF-8; repair or remove the line.") from None
+        other = "" if _is_unicode(line) else f" {lines.RECODE}"
+        raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
     text = _value(row, columns.text)
     if text is not None and not isinstance(text, str):
         raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
@@ -103,7 +117,7 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
         try:
             text, identity, values = _row(line, columns)
         except _BadValueError as error:
-            batch.bad.append(BadRow(number, str(error), line))
+            batch.bad.append(BadRow(number, str(error), line, error.kind))
             continue
         batch.numbers.append(number)
         texts.append(text)
@@ -184,7 +198,7 @@ class JsonLines(lines.OfBytes):
         """Return JSON text for each."""
         return _types(columns)
 
-    def names(self, file: IO[bytes], name: str) -> list[str]:
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the fields of the first lines, in the order in which they appear."""
         found: dict[str, None] = {}
         for line in next(self._rows(file, name), [])[:_FIRST_LINES]:
@@ -197,7 +211,7 @@ class JsonLines(lines.OfBytes):
         for group in lines.split(chunks(file, name, self.codec), name):
             yield [line for line in group if line.strip()]
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
         return sum(len(group) for group in self._rows(file, name))
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadFileError, ColumnError
+from corpusveil.choices import Separator
+from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.jsonlines import Renderer
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
@@ -130,8 +131,9 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
     refuse_others(schema.names, columns, name)
     for column in columns.named:
         if schema.names.count(column) != 1:
-            there = "are several columns" if column in schema.names else "is no column"
-            raise ColumnError(f"{name}: there {there} {column!r}; give the right name (--text names the text column).")
+            if column in schema.names:
+                raise ColumnError(f"{name}: there are several columns {column!r}; rename them first.")
+            raise ColumnError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
     text = schema.field(columns.text).type
     if not _is_text(text):
         raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
@@ -278,7 +280,7 @@ class Parquet:
     def check(self, columns: Columns) -> None:
         """Hold any columns."""
 
-    def names(self, file: IO[bytes], name: str) -> list[str]:
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the names of the schema."""
         return list(_open(file, name).schema_arrow.names)
 
@@ -288,7 +290,7 @@ class Parquet:
         _check(schema, columns, name)
         return [_plain_type(schema.field(column).type) for column in columns.keep]
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
         return int(_open(file, name).metadata.num_rows)
 

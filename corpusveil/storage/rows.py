@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import CsvFormulas, Others
-from corpusveil.errors import ColumnError, listed
+from corpusveil.choices import SEPARATORS, CsvFormulas, Others, Separator
+from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -28,8 +28,9 @@ R = TypeVar("R")
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``formulas`` says how cells are written to CSV, and ``others`` what becomes of further columns (``choices.py``).
-    Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other forms.
+    ``formulas`` says how cells are written to CSV, ``separator`` what separates them, in and out, and ``others`` what
+    becomes of further columns (``choices.py``). Only JSON lines keep them unnamed, as one object per row;
+    ``reading.settled`` names those of other forms.
     """
 
     text: str = "text"
@@ -37,26 +38,33 @@ class Columns:
     keep: tuple[str, ...] = ()
     formulas: CsvFormulas = "keep"
     others: Others = "drop"
+    separator: Separator = "comma"
 
     @classmethod
-    def of(cls, text: str, id: str | None, keep: Sequence[str], formulas: CsvFormulas = "keep") -> Columns:
+    def of(
+        cls, text: str, id: str | None, keep: Sequence[str], formulas: CsvFormulas = "keep",
+        separator: Separator = "comma",
+    ) -> Columns:  # fmt: skip
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
         every = not {"all", "*"}.isdisjoint(keep)
         if every and len(keep) > 1:
             raise ColumnError("keep all: this keeps every other column; leave the other names out.")
         names = () if every else tuple("all" if name == '"all"' else name for name in keep)
-        return cls(text, id, names, formulas, "keep" if every else "drop")
+        return cls(text, id, names, formulas, "keep" if every else "drop", separator)
 
     def __post_init__(self) -> None:
+        if self.separator not in SEPARATORS:
+            raise not_a_choice("separator", self.separator, SEPARATORS)
         if self.text in self.keep:
             raise ColumnError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
         if len(set(self.keep)) < len(self.keep):
             raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the columns by name; how cells are written only where it is not as they are."""
+        """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
         told = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
-        return told if self.formulas == "keep" else {**told, "csv_formulas": self.formulas}
+        told |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
+        return told if self.separator == "comma" else {**told, "separator": self.separator}
 
     @property
     def keeps(self) -> bool:
@@ -90,11 +98,12 @@ def no_id(column: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be read: its number from 0, why, and (private) what stands there, where that is known."""
+    """A row that can't be read: its number from 0, why, (private) its content if known, and the kind of error."""
 
     number: int
     why: str
     content: bytes | None = field(default=None, repr=False)
+    kind: type[UserError] = BadFileError
 
 
 @dataclass(slots=True)
@@ -160,10 +169,10 @@ class Form(Protocol):
     def check(self, columns: Columns) -> None:
         """Raise UserError when the form can't hold these columns."""
 
-    def names(self, file: IO[bytes], name: str) -> list[str]:
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the names of a file's columns; where each row has its own, of those at the beginning."""
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:

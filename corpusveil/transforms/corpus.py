@@ -182,7 +182,13 @@ def privatize_corpus(
             f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
             "output."
         )
-    tasks = plan(shards, suffix, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
+    tasks = plan(
+        shards,
+        suffix,
+        rows_per_task,
+        lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
+        columns.separator,
+    )
     job = ShardJob(
         release.kernel(whole_corpus=True),
         columns,
@@ -201,7 +207,7 @@ def privatize_corpus(
     with lease.hold(folder.url) as held:
         outcome = _run(release, job, tasks, engine, spending, watch, begun, held, began)
     with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
-        outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0]))))
+        outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
     return outcome
 
 

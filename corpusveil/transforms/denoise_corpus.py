@@ -105,7 +105,10 @@ def denoise(
         return _already(output, digest, began)
     told = source["configuration"]["columns"]
     every = told["keep"] == ["*"]
-    columns = Columns(told["text"], None, () if every else tuple(told["keep"]), others="keep" if every else "drop")
+    columns = Columns(
+        told["text"], None, () if every else tuple(told["keep"]), others="keep" if every else "drop",
+        separator=told.get("separator", "comma"),
+    )  # fmt: skip
     shards = find_shards([files.join(release, one["name"]) for one in source["shards"]], files.join(release, "data"))
     picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source))
     engine = engine or _Here()

@@ -533,11 +533,89 @@ class TestCsv:
         assert "the output is not CSV" in capsys.readouterr().err
         assert not (tmp_path / "no").exists()
 
+    @pytest.mark.parametrize(("separator", "mark"), [("semicolon", ";"), ("tab", "\t")])
+    def test_cells_between_other_marks(self, ground: Ground, tmp_path: Path, separator: str, mark: str) -> None:
+        """Read and written with this mark, quoted where they hold it, and otherwise as between commas."""
+        documents = [
+            {**document(number), "note": f"{',' * (number % 2)}{';' * (number % 3)}\t{number}"}
+            for number in range(BLOCK_ROWS + 9)
+        ]
+        comma, lines = write(tmp_path / "comma" / "x.csv", documents), write(tmp_path / "lines" / "x.jsonl", documents)
+        other = tmp_path / "other" / "x.csv"
+        other.parent.mkdir()
+        with other.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter=mark).writerows([NAMES, *([row[name] for name in NAMES] for row in documents)])
+        found: dict[str, list[list[str]]] = {}
+        split = ("--rows-per-task", BLOCK_ROWS)
+        for name, source, more in (
+            ("a", comma, ()),
+            ("b", other, ("--separator", separator)),
+            ("c", other, ("--separator", separator, *split)),
+            ("d", lines, ("--separator", separator, "--format", "csv")),
+        ):
+            keep = ("--id", "id", "--keep", "note", "--keep", "id", *more)
+            assert run(ground.arguments(source, tmp_path / name, *keep)) == 0
+            with only(tmp_path / name).open(newline="", encoding="utf-8") as shard:
+                found[name] = list(csv.reader(shard, delimiter="," if name == "a" else mark))
+        assert found["a"] == found["b"] == found["c"] == found["d"]
+        assert release_files(tmp_path / "b") == release_files(tmp_path / "c")
+        assert manifest(tmp_path / "b")["configuration"]["columns"]["separator"] == separator
+        assert cv.plan(other, make_release(ground.space), separator=separator).documents == len(documents)  # type: ignore[arg-type]
+        assert match([str(other)], [str(tmp_path / "b")], id="note", separator=separator).missing == 0  # type: ignore[arg-type]
+
+    def test_another_mark_than_it_has_is_said(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Also where the names are in quotes, or one of them has a comma; and where there is no CSV at all."""
+        path, lines = tmp_path / "x.csv", write(tmp_path / "x.jsonl", DOCUMENTS)
+        for header, given, said in (
+            ("id;text", "comma", "separator semicolon"),
+            ('"id";"text"', "comma", "separator semicolon"),
+            ("id, or key;text", "comma", "separator semicolon"),
+            ("id\ttext", "semicolon", "separator tab"),
+            ("id,text", "tab", "separator comma"),
+        ):
+            path.write_text(f"{header}\n1;{UNKNOWN}\n")
+            assert run(ground.arguments(path, tmp_path / "out", "--separator", given)) == 2
+            assert said in (told := capsys.readouterr().err)
+            assert "--" not in told
+            assert run(["preview", str(path), "--space", str(ground.space_folder), "--separator", given]) == 2
+            assert capsys.readouterr().err.endswith("[wrong-column]\n")
+        assert run(ground.arguments(lines, tmp_path / "out", "--separator", "tab")) == 2
+        assert capsys.readouterr().err.endswith("[conflicting-settings]\n")
+
     def test_a_large_field(self, ground: Ground, tmp_path: Path) -> None:
         """A field has no limit but a document's."""
         (tmp_path / "x.csv").write_text("text\n" + "bababa " * 100_000 + "\n")
         assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out")) == 0
         assert len(read(only(tmp_path / "out"))[0]["text"].split()) == 100_000
+
+
+class TestAWrongColumn:
+    @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
+    def test_is_answered_by_those_that_exist(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+    ) -> None:
+        """All of their names, and the nearest."""
+        source = write(tmp_path / f"x{suffix}", DOCUMENTS)
+        for option, wrong, near in (("--text", "texte", "text"), ("--id", "ID", "id"), ("--keep", "notes", "note")):
+            assert run(ground.arguments(source, tmp_path / "out", option, wrong)) == 2
+            said = capsys.readouterr().err
+            assert f"no column {wrong!r}; the columns are text, id, note" in said
+            assert f"; did you mean {near}?" in said or wrong == "ID"
+            assert "--" not in said
+        assert run(["preview", str(source), "--space", str(ground.space_folder), "--text", "texte"]) == 2
+        assert capsys.readouterr().err.endswith("[wrong-column]\n")
+
+    def test_of_a_file_without_names_quotes_no_row(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The first line is then a document."""
+        (tmp_path / "x.csv").write_text(f"17,{UNKNOWN},Bababa dedeki lolomu nanari soso.\n" * 3)
+        assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out")) == 2
+        said = capsys.readouterr().err
+        assert UNKNOWN not in said
+        assert "Bababa" not in said
 
 
 class TestAFolder:

@@ -110,6 +110,18 @@ class TestAByteOrderMark:
         assert list(lines.split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
 
 
+class TestAnotherEncoding:
+    @pytest.mark.parametrize("suffix", ROWS)
+    @pytest.mark.parametrize("more", [(), ("--rows-per-task", "8192")])
+    def test_is_named_with_what_to_do(self, ground: Ground, tmp_path: Path, suffix: str, more: tuple[str, ...]) -> None:
+        path = tmp_path / f"a{suffix}"
+        for encoding, command in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
+            path.write_bytes(ROWS[suffix].decode().replace("lo", "l\xf6").encode(encoding))
+            said = refused(ground, path, tmp_path / "out", *more)
+            assert str(path) in said
+            assert command in said
+
+
 def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
     assert run(ground.arguments(tmp_path / "a.jsonl", tmp_path / "out")) == 0
