@@ -82,6 +82,7 @@ VALID = {
     "onBadRows": "quarantine",
     "duplicates": "same-noise",
     "csvFormulas": "escape",
+    "separator": "semicolon",
     "unknownWords": "mask",
     "stopWords": "keep",
     "numbers": "drop",
