@@ -126,8 +126,8 @@ class Books:
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE kinds (kind INT, metric VARCHAR, planned BOOL, ranged DOUBLE, length DOUBLE)"
         )
-        for kind, (about, flag) in enumerate(self.kinds):
-            values = kind, about.metric, flag, RANGED if about.ranged else 1.0, about.length_epsilon
+        for number, (about, flag) in enumerate(self.kinds):
+            values = number, about.metric, flag, RANGED if about.ranged else 1.0, about.length_epsilon
             connection.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)", values)
 
     def _spent(self, where: str, *, of_planned: bool = False) -> str:
