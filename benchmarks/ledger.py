@@ -1,12 +1,13 @@
-"""Ledger and caps: time and memory of a release's verdict, by the number of documents.
+"""Ledger and caps: time and memory of a release's verdict, by the number of units.
 
-A ledger has one release of this many documents, with the lengths of C4 (log-normal, 320 words on average), and a
-planned second release, whose entries are in files as a run's pass leaves them. Two processes read them. Nothing is
-tokenized: ``corpus`` measures the pass that records readings. ``whole`` is a run from the text: tiny documents, with a
-cap, and the memory of the driver.
+A ledger has one release of this many documents, with the lengths of C4 (log-normal, 320 words on average), each a unit
+of its own or seven to a unit, and a second release is planned, with its accounts in files as a run's pass leaves them.
+``entry`` makes the planned entry, and the other rows decide or show. Nothing is tokenized. ``whole`` is a run from the
+text: tiny documents, without a ledger and with one, so that the books' share of a run is seen.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import resource
@@ -14,190 +15,168 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks import inputs
 from benchmarks.report import Table
-from corpusveil.budget.accounting import upward
+from corpusveil.budget.accounting import fixed
+from corpusveil.errors import CapError
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.account import schema
+from corpusveil.ledger.caps import Caps, Spending, refuse_over
+from corpusveil.ledger.entries import VERSION, Entry, Store, about_of, digest_of
+from corpusveil.ledger.questions import Books, connected, write_entry
+from corpusveil.ledger.summary import Ledger
+from corpusveil.ledger.units import Unit
 from corpusveil.sampling.grid import share
-from corpusveil.storage.ledger import FINGERPRINT, ROWS, Entry, Held, Ledger, write_entry
-from corpusveil.transforms.ledger import Ledger as Callers
-from corpusveil.transforms.ledger_passes import Where
-from corpusveil.transforms.spending import Caps, refuse_over
 
 C4 = 365_000_000
 DOCUMENTS = 1_000_000
-OF_AN_ENTRY = 250_000
+OF_A_NOTE = 250_000
 WORDS = 320
 BUDGET = 10.0
-WORKERS = 2
+UNITS = (Unit("customer", "customer"),)
+ENTRY, SHOWN = "making the planned entry", "ledger show"
 CAPS = {
-    "sum of epsilons": Caps(total=30.0),
+    "sum of epsilons": Caps(total=400.0),
     "plain LDP": Caps(ldp=1e9),
-    "at delta 1e-6, by bounds": Caps(total=20.1, delta=1e-6),
+    "at delta 1e-6, by bounds": Caps(total=400.1, delta=1e-6),
     "at delta 1e-6, composed": Caps(total=19.99, delta=1e-6),
 }
-"""Short documents spend 20 in the two releases: the first is decided by sums, the last by composing some."""
-SHOWN = "ledger show"
+"""Of one document a unit, short ones spend 20 in the two releases: the last verdict has to compose some."""
 
 
 def run(arguments: Sequence[str] = ()) -> list[Table]:
     parser = argparse.ArgumentParser(prog="benchmarks ledger")
     parser.add_argument("--documents", type=int, default=DOCUMENTS)
     size = parser.parse_args(arguments).documents
-    documents = str(size)
     table = Table(
-        f"Caps for {size:,} documents, one release in the ledger and one planned; {WORKERS} processes",
-        ("what", "wall s", "CPU s", "driver MiB", "a worker MiB", "spread GiB", "C4: CPU hours", "C4: spread GiB"),
+        f"Caps for {size:,} documents, one release in the ledger and one planned; one process of two threads",
+        ("what", "documents a unit", "wall s", "CPU s", "MiB", "C4: CPU hours"),
     )
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        apart("prepare", folder, documents)  # in a process whose memory is not counted
-        for name in (*CAPS, SHOWN):
-            done = apart("measure", folder, name)
-            times = C4 / size
-            table.rows.append(
-                (name, done["wall"], done["cpu"], done["driver"], done["worker"], round(done["spread"] / 2**30, 2),
-                 round(done["cpu"] * times / 3600, 1), round(done["spread"] * times / 2**30))
-            )  # fmt: skip
-    table.notes.append(
-        "CPU seconds are of all processes; memory is the most that each held, the start of Python included."
-    )
-    return [table, whole(documents)]
+    for each in (1, 7):
+        with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+            apart("prepare", folder, str(size), str(each))  # in a process whose memory is not counted
+            for name in (ENTRY, *list(CAPS)[: 4 if each == 1 else 2], SHOWN):
+                done = apart("measure", folder, name)
+                hours = round(done["cpu"] * C4 / size / 3600, 1)
+                table.rows.append((name, each, done["wall"], done["cpu"], done["memory"], hours))
+    table.notes.append("Memory is the most that the process held, the start of Python included.")
+    return [table, whole(str(size))]
 
 
 def whole(documents: str) -> Table:
     """Return the cost of a whole release of tiny documents, without a ledger and with a ledger under a cap."""
     table = Table(
-        f"A release of {int(documents):,} documents of 3 words from 16 files, {WORKERS} processes",
-        ("ledger", "wall s", "CPU s", "driver MiB", "a worker MiB"),
+        f"A release of {int(documents):,} documents of 3 words from 16 files, 2 processes",
+        ("ledger", "wall s", "CPU s", "driver MiB"),
     )
     for name in ("none", "with a cap", "with a cap, again under another key"):
         done = apart("release", documents, name)
-        table.rows.append((name, done["wall"], done["cpu"], done["driver"], done["worker"]))
+        table.rows.append((name, done["wall"], done["cpu"], done["memory"]))
     return table
 
 
 def apart(what: str, *arguments: str) -> dict[str, Any]:
     """Return the measurements of a separate process."""
-    told = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-m", "benchmarks.ledger", what, *arguments],
         check=True, stdout=subprocess.PIPE, text=True, cwd=inputs.ROOT,
     )  # fmt: skip
-    found: dict[str, Any] = json.loads(told.stdout.splitlines()[-1]) if told.stdout else {}
-    return found
+    measures: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1]) if ended.stdout else {}
+    return measures
 
 
-def entries(documents: int, release: str, random: np.random.Generator) -> Iterator[Entry]:
-    """Yield a release of so many documents, the same ones in every release, each with noise of its own."""
-    lengths = np.random.default_rng(1)
-    for first in range(0, documents, OF_AN_ENTRY):
-        size = min(OF_AN_ENTRY, documents - first)
+def prepare(folder: str, documents: str, each: str) -> None:
+    """Make a ledger with one release in the folder, and the accounts of a second one of the same documents."""
+    store = Store.open(f"{folder}/ledger", UNITS)
+    for seed, release in enumerate(("before", "planned")):
+        notes = _notes(folder, release, int(documents), int(each), seed)
+        if release == "before":
+            with connected(folder) as connection:
+                entry = write_entry(connection, notes, 0, about(release), f"{folder}/before.parquet")
+            store.enter({digest_of(entry.path, store.secret): entry.path}, None, folder)
+
+
+def about(release: str) -> dict[str, Any]:
+    return {
+        "version": VERSION, "unit": "customer", "namespace": "", "column": "text", "release": release, "metric": "m",
+        "mechanism": "ring-geometric", "space": "0" * 64, "ranged": False, "budget": {},
+    }  # fmt: skip
+
+
+def _notes(folder: str, release: str, documents: int, each: int, seed: int) -> list[str]:
+    paths = []
+    lengths, noise = np.random.default_rng(1), np.random.default_rng(seed)
+    units = np.random.default_rng(2).integers(0, 256, (documents // each + 1, 16), np.uint8)
+    for first in range(0, documents, OF_A_NOTE):
+        size = min(OF_A_NOTE, documents - first)
         tokens = np.maximum(lengths.lognormal(math.log(WORDS) - 0.5, 1.0, size), 20).astype(np.int64)
         largest = share(BUDGET, tokens)
         total = np.minimum(largest * tokens * (1 + 2.0**-40), BUDGET)
-        known = np.random.default_rng(first).integers(0, 256, (size, 16), np.uint8)
-        columns = [
-            *(pa.FixedSizeBinaryArray.from_buffers(FINGERPRINT, size, [None, pa.py_buffer(tags.tobytes())])
-              for tags in (random.integers(0, 256, (size, 16), np.uint8), known, known)),
-            tokens, total, largest, tokens * upward(30),
-        ]  # fmt: skip
-        about = {
-            "version": 2, "corpus": "c4", "column": "text", "shard": str(first), "rows": [0, size], "release": release,
-            "metric": "m", "mechanism": "ring-geometric", "space": "0" * 64, "budget": {},
-        }  # fmt: skip
-        yield Entry(about, pa.table(dict(zip(ROWS.names, columns, strict=True)), ROWS))
+        tags = noise.integers(0, 256, (2, size, 16), np.uint8)
+        drawn = [units[(first + np.arange(size)) * 7919 % len(units)], tags[0], tags[1]]
+        columns = [*map(_uuids, drawn), tokens, fixed(total), fixed(largest), tokens * 30 * 10**9]
+        paths.append(f"{folder}/{release}-{first}.parquet")
+        pq.write_table(pa.table(columns, schema=schema(UNITS)), paths[-1], compression="zstd", row_group_size=8192)
+    return paths
 
 
-def prepare(folder: str, documents: int) -> tuple[Ledger, list[Held]]:
-    """Return a ledger with one release in the folder, and the plan of a second release of the same documents."""
-    random = np.random.default_rng(0)
-    ledger = Ledger.open(f"{folder}/ledger")
-    ledger.enter(list(_written(f"{folder}/before", entries(documents, "before", random), ledger.secret)), None)
-    return ledger, list(_written(f"{folder}/planned", entries(documents, "planned", random), ledger.secret))
+def _uuids(tags: Any) -> pa.Array:
+    data = pa.py_buffer(np.ascontiguousarray(tags).tobytes())
+    fixed_size = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(tags), [None, data])
+    return pa.ExtensionArray.from_storage(pa.uuid(), fixed_size)
 
 
-def _written(folder: str, found: Iterator[Entry], secret: bytes) -> Iterator[Held]:
-    for number, entry in enumerate(found):
-        address = f"{folder}/{number}.parquet"
-        write_entry(address, entry.about, entry.tables())
-        yield Held(address, entry.about, entry.rows, known=entry.digest(secret))
-
-
-def measured(work: Callable[[Local], object]) -> dict[str, Any]:
-    """Return the cost of some work on two processes: seconds, and the peak memory of this process and of a worker."""
-    engine = Local(WORKERS)
+def measured(work: Callable[[], object]) -> dict[str, Any]:
+    """Return the cost of some work: seconds, and the peak memory of this process."""
     before, began = _cpu(), time.perf_counter()
-    work(engine)
+    work()
     wall = time.perf_counter() - began
-    engine.close()  # so that workers are counted
-    driver, worker = (
-        resource.getrusage(who).ru_maxrss >> 10 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return {"wall": round(wall, 1), "cpu": round(_cpu() - before, 1), "driver": driver, "worker": worker}
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return {"wall": round(wall, 1), "cpu": round(_cpu() - before, 1), "memory": memory}
 
 
 def _cpu() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
-def _held(address: str) -> Held:
-    import pyarrow.parquet as pq
-
-    parquet = pq.ParquetFile(address)
-    about = json.loads(parquet.schema_arrow.metadata[b"corpusveil.ledger"])
-    return Held(address, about, parquet.metadata.num_rows)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def measure(folder: str, name: str) -> dict[str, Any]:
-    """Measure one verdict, or the listing of the ledger."""
-    ledger = Ledger.existing(f"{folder}/ledger")
-    planned = [_held(str(path)) for path in sorted(Path(folder, "planned").iterdir(), key=lambda path: int(path.stem))]
-    spread = _Spread()
+    """Measure the making of the planned entry, one verdict from the look at the ledger on, or its listing."""
+    notes = sorted(str(path) for path in Path(folder).glob("planned-*.parquet"))
+    spending = Spending(f"{folder}/ledger", CAPS.get(name, Caps()), UNITS, spill=folder)
+    store = Store.open(spending.ledger, UNITS)
+    if name == SHOWN:
+        return measured(lambda: Ledger(spending.ledger, spill=folder).spent())
+    with spending.folder() as place, connected(place) as connection:
+        if name == ENTRY:
 
-    def work(engine: Local) -> None:
-        watching = spread.watching(engine, folder)
-        tempfile.tempdir = folder  # if a listing spreads rows
-        if name == SHOWN:
-            Callers(ledger.url).spent(engine=watching)
-        else:
-            refuse_over(CAPS[name], list(ledger.entries()), planned, Where(watching))
+            def make() -> None:
+                entry = write_entry(connection, notes, 0, about("planned"), f"{folder}/entry")
+                digest_of(entry.path, store.secret)
 
-    return {**measured(work), "spread": spread.most}
+            return measured(make)
+        planned = [Entry(f"{folder}/entry", *about_of(f"{folder}/entry"))]
 
+        def decide() -> None:
+            with contextlib.suppress(CapError):
+                refuse_over(spending, Books(connection, list(store.entries(place)), planned, notes))
 
-class _Spread:
-    """How many bytes are spread over buckets, looked at between two runs of tasks."""
-
-    most = 0
-
-    def watching(self, engine: Local, folder: str) -> Any:
-        spread = self
-
-        class Watching:
-            def slots(self) -> int:
-                return engine.slots()
-
-            def run(self, function: Any, tasks: Any) -> Any:
-                told = engine.run(function, tasks)
-                size = sum(path.stat().st_size for path in Path(folder).glob("corpusveil-ledger-*/**/*.rows"))
-                spread.most = max(spread.most, size)
-                return told
-
-        return Watching()
+        return measured(decide)
 
 
 def release(documents: str, name: str) -> dict[str, Any]:
-    """Measure a whole release of tiny documents."""
+    """Measure a whole release of tiny documents, one a unit."""
     import corpusveil as cv
+    from corpusveil.storage.rows import Columns
     from corpusveil.transforms.corpus import privatize_corpus
-    from corpusveil.transforms.spending import Spending
 
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         space = cv.demo_space()
@@ -205,26 +184,32 @@ def release(documents: str, name: str) -> dict[str, Any]:
         source = Path(folder, "in")
         source.mkdir()
         for shard in range(16):
-            with (source / f"{shard:02}.txt").open("w", encoding="utf-8") as file:
+            with (source / f"{shard:02}.csv").open("w", encoding="utf-8") as file:
+                file.write("customer,text\n")
                 for number in range(shard, int(documents), 16):
                     chosen = (words[number % 1000], words[number // 1000 % 1000], words[number // 1_000_000 % 1000])
-                    file.write(" ".join(chosen) + "\n")
-        spending = None if name == "none" else Spending(f"{folder}/ledger", Caps(total=25.0))
+                    file.write(f"{number}," + " ".join(chosen) + "\n")
+        spending = None if name == "none" else Spending(f"{folder}/ledger", Caps(total=25.0), UNITS, spill=folder)
 
-        def go(engine: Local, number: int) -> None:
+        def go(number: int) -> None:
             drawn = cv.Release(
                 cv.mechanism("ring-geometric", space), cv.Budget(10.0, "document"), key=cv.Key.generate()
             )
-            privatize_corpus(drawn, [str(source)], f"{folder}/out{number}", engine, corpus="tiny", spending=spending)
+            engine = Local(2)
+            privatize_corpus(
+                drawn, [str(source)], f"{folder}/out{number}", engine, columns=Columns(id="customer"), corpus="tiny",
+                spending=spending,
+            )  # fmt: skip
+            engine.close()  # so that workers are counted
 
         if "again" in name:
-            go(Local(WORKERS), 1)
-        return measured(lambda engine: go(engine, 2))
+            go(1)
+        return measured(lambda: go(2))
 
 
 def main(what: str, *arguments: str) -> None:
     if what == "prepare":
-        prepare(arguments[0], int(arguments[1]))
+        prepare(*arguments)
     else:
         print(json.dumps({"measure": measure, "release": release}[what](*arguments)))
 

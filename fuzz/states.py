@@ -193,7 +193,7 @@ def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
 
 def check_schedule(data: bytes, folder: Path) -> None:
     """Print due and finished runs after a change of one file of the state."""
-    names = ("runs/00001.plan.json", "runs/00001.done.json", "touched.json", "metrics.jsonl")
+    names = ("runs/00001.plan.json", "runs/00001.done.json", "summary.json", "metrics.jsonl")
     parts = {f"state/{name}": seed[1:] for name, seed in zip(names, _schedule_seeds(), strict=False)}
     choice = data[0] if data else 0
     name = list(parts)[choice % 4]
@@ -205,9 +205,9 @@ def check_schedule(data: bytes, folder: Path) -> None:
     found = Schedule(
         (str(folder / "in"),), str(folder / "in"), str(folder / "out"), str(folder / "rec"), state, b"k" * 32
     )
-    refused(found.due, folder)
-    refused(lambda: list(found.runs()), folder)
-    refused(found.release, folder)
+    refused(found.ahead, folder)
+    refused(found.runs, folder)
+    refused(found.summary, folder)
     refused(lambda: prometheus(state), folder)
 
 
@@ -319,7 +319,7 @@ def _schedule_seeds() -> Iterator[bytes]:
     for bits in (0, 0x10):
         yield bytes([bits]) + b'{"shards": [["FOLDER/in/x.jsonl", "x.jsonl", 3, "1"]], "why": {"x.jsonl": "new"}}'
         yield bytes([bits + 1]) + b'{"shards": {"x.jsonl": [3, "1", "00"]}, "release": "dd", "key_fingerprint": "ff"}'
-        yield bytes([bits + 2]) + b'{"shards": {"x.jsonl": [3, "2"]}}'
+        yield bytes([bits + 2]) + b'{"through": 1, "runs": 1, "shards": {"x.jsonl": [3, "2", "00"]}}'
         yield bytes([bits + 3]) + (
             b'{"time": "2026-11-01T00:00:00+00:00", "status": 0, "seconds": 1.5, "run": 1, "new": 1, "changed": 0, '
             b'"documents": 3, "tokens": 9}\n'

@@ -88,6 +88,12 @@ def times(epsilon: float, distance: str) -> str:
     return distance if epsilon == 1 else f"{written(epsilon)} times {distance}"
 
 
+def _check_words(words: int) -> int:
+    if words < 1:
+        raise BadValueError(f"words = {words}: give 1 or more.")
+    return words
+
+
 LOOKING_AT_WORDS = frozenset(
     ("idf", "tf-idf", "tfidf", "pmi", "npmi", "pos", "part-of-speech", "ner", "names", "entities", "attention",
      "importance", "saliency", "sensitivity", "frequency", "entropy")
@@ -176,8 +182,7 @@ class Budget:
 
         All ``words`` of the document are known, replaced, and units of one word.
         """
-        if words < 1:
-            raise BadValueError(f"words = {words}: give 1 or more.")
+        _check_words(words)
         if self.weights:
             weights = self.weight(np.arange(min(words, len(self.weights)), dtype=np.int64))
             of_each, counts = np.unique(weights, return_counts=True)
@@ -188,6 +193,11 @@ class Budget:
                 found[last] = found.get(last, 0) + words - len(self.weights)
             return found
         return {float(self.shares(np.array([words]))[0]): words}
+
+    def of_units(self, words: int, longest: int) -> list[float]:
+        """Return the epsilons of units of 1, 2, … ``longest`` words in a document of ``words`` under ``per-word``."""
+        sizes = np.arange(1, min(longest, _check_words(words)) + 1)
+        return [float(share) for share in self.shares(np.full(sizes.size, words), sizes)]
 
     def promises(self, neighbors: str = _NEIGHBORS) -> tuple[str, ...]:
         """State the guarantee of a whole document against its ``neighbors``, in words: three readings of one bound."""

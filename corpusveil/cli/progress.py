@@ -160,11 +160,11 @@ def _polled(records: Records, tasks: Sequence[ShardTask], run: str, show: Show, 
 
 
 def _tell(run: str, state: State) -> None:
-    """Write the displayed figures into the log, as numbers."""
+    """Write the displayed figures into the log, as numbers, without the shares of words, which are for a terminal."""
     left = None if state.left is None else round(state.left)
     events.tell(
         "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed, tokens=state.tokens,
-        tokens_per_second=round(state.rate), changed_share=state.changed_share, seconds_left=left,
+        tokens_per_second=round(state.rate), seconds_left=left,
     )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -81,8 +80,8 @@ class Spending:
         if not self.units:
             if self.caps != Caps():
                 raise UnsetError(
-                    "unit: a cap needs the unit whose spending it limits; name a column, such as unit = customer_id, or "
-                    "content, for which an edited text is another unit."
+                    "unit: a cap limits what a privacy unit spends; name its column, such as customer_id, or content, "
+                    "for which an edited text is another unit."
                 )
             object.__setattr__(self, "units", (Unit(CONTENT, None),))
 
@@ -92,7 +91,7 @@ class Spending:
         return tuple(dict.fromkeys(unit.column for unit in self.units if unit.column is not None))
 
     def reading(self, columns: Columns) -> Columns:
-        """Return the columns that an account reads: text, id, and the units'. Raises UserError if a unit is the text."""
+        """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
         if columns.text in self.columns:
             raise ConflictError(
                 f"unit {columns.text}: this column has the text; for a unit of its own a text, use content."

@@ -122,15 +122,13 @@ class Store:
                 )
             files.create_bytes(ledger.address(SECRET), secrets.token_bytes(SECRET_BYTES), private=True)
         names = [unit.name for unit in units]
-        if not files.exists(ledger.address(UNITS)):
-            if names_there := ledger.names():
-                ledger.read_about(names_there[0])  # of an earlier version, which refuses it
+        if not files.exists(ledger.address(UNITS)) and not files.listing(ledger.address(ENTRIES)):
             files.create_bytes(ledger.address(UNITS), Header(version=VERSION, units=names).data(), private=True)
         if (there := ledger.units()) != names:
             raise MismatchError(
-                f"{ledger.url}: this ledger accounts for the unit {' and '.join(there)}, and this release names "
-                f"{' and '.join(names)}; name {'them' if len(there) > 1 else 'it'} ({there[0]}=COLUMN if the column "
-                "has another name), or start another ledger."
+                f"{ledger.url}: this ledger accounts for the unit {' and '.join(there)}, and this release for "
+                f"{' and '.join(names)}. Name the ledger's (NAME=COLUMN for a column of another name) or start another "
+                "ledger."
             )
         return ledger
 
@@ -160,11 +158,12 @@ class Store:
     def units(self) -> list[str]:
         """Return the names of the units that all entries account for. Raises UserError if they are damaged."""
         address = self.address(UNITS)
-        if not files.exists(address) and (names := self.names()):
-            self.read_about(names[0])  # says so if it is of an earlier version
-        header = Header.of(files.read_bytes(address))
+        data = files.read_if_there(address)
+        if data is None and (names := self.names()):
+            self.read_about(names[0])  # says so if the ledger is of an earlier version
+        header = None if data is None else Header.of(data)
         if header is None or not header.units:
-            raise BadRecordError(f"{address}: this file is damaged; restore it from a copy.")
+            raise BadRecordError(f"{address}: this file of the ledger is damaged or missing; restore it from a copy.")
         if header.version != VERSION:
             raise _of_other_version(address, header.version)
         return header.units
@@ -179,7 +178,7 @@ class Store:
 
     def read_about(self, name: str) -> tuple[About, int]:
         """Return what an entry is about, and its number of rows, unchecked. Raises UserError if visibly damaged."""
-        return _about_of(self.address(ENTRIES, name))
+        return about_of(self.address(ENTRIES, name))
 
     def fetched(self, name: str, folder: str, secret: bytes) -> Entry | None:
         """Return an entry as a file in a local folder, None if it was withdrawn.
@@ -192,9 +191,9 @@ class Store:
                 snapshot(address, path)
             damaged = _damaged(address)
             if not name.startswith(f"{digest_of(path, secret)}."):
-                _about_of(path, address)  # says so if it is of an earlier version
+                about_of(path, address)  # says so if it is of an earlier version
                 raise BadRecordError(damaged)
-            about, rows = _about_of(path, address)
+            about, rows = about_of(path, address)
         except (CorpusveilError, OSError):
             if files.exists(address):
                 raise
@@ -277,7 +276,7 @@ def header_of(about: About) -> str:
     return json.dumps(about.model_dump(mode="json"), sort_keys=True)
 
 
-def _about_of(path: str, address: str = "") -> tuple[About, int]:
+def about_of(path: str, address: str = "") -> tuple[About, int]:
     """Return what the entry in a file is about, and its number of rows. Raises UserError if it is not sound."""
     address = address or path
     damaged = _damaged(address)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Container, Generator, Mapping,
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from corpusveil.errors import UserError
+from corpusveil.errors import CapError, CorpusveilError, OtherRunError
 
 _ENTRY = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
 _MARK = re.compile(r"([0-9a-f]{16})\.kept")
@@ -42,8 +42,9 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
     """Yield the steps by which a run enters its spending: entries by their digests.
 
     ``refuse`` is None for a run without caps, which never withdraws an entry. It is called again only if the second
-    look finds an entry of another run that the first did not, since fewer entries mean less spending. Raises UserError
-    if a cap refuses the run; then its entries are removed.
+    look finds an entry of another run that the first did not, since fewer entries mean less spending. Raises CapError
+    if a cap refuses the run, and OtherRunError if it does so because of a run that entered meanwhile; then the entries
+    of this run are removed.
     """
     seen: dict[str, Any] = {}
     if refuse is not None:
@@ -59,9 +60,14 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
             entries = yield from _look(seen, mine)
             if len(seen) > before:
                 refuse(entries)
-        except UserError:
+        except CorpusveilError as error:
             for name in mine:
                 yield Step("remove", name)
+            if isinstance(error, CapError):
+                raise OtherRunError(
+                    "Another run entered its spending in the ledger at the same moment; nothing was drawn. Run the same "
+                    "command again."
+                ) from None
             raise
     if mine:
         yield Step("create", f"{run}.kept")

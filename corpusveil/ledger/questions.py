@@ -108,7 +108,7 @@ class Books:
         planned: Sequence[Entry] = (),
         notes: Sequence[str] = (),
     ) -> None:
-        """``notes`` are the accounts of the planned documents, which tell copies of a text."""
+        """Take local entries; ``notes`` are the accounts of the planned documents, which tell copies of a text."""
         self._db = connection
         self._notes = notes
         self.kinds: list[tuple[About, bool]] = []
@@ -126,13 +126,9 @@ class Books:
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE kinds (kind INT, metric VARCHAR, planned BOOL, ranged DOUBLE, length DOUBLE)"
         )
-        connection.executemany(
-            "INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",
-            [
-                (kind, about.metric, flag, RANGED if about.ranged else 1.0, about.length_epsilon)
-                for kind, (about, flag) in enumerate(self.kinds)
-            ],
-        )
+        for kind, (about, flag) in enumerate(self.kinds):
+            values = kind, about.metric, flag, RANGED if about.ranged else 1.0, about.length_epsilon
+            connection.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)", values)
 
     def _spent(self, where: str, *, of_planned: bool = False) -> str:
         """Return the query of all noise of the units ``where``: equal noise is one row, and planned if it is planned.
@@ -146,7 +142,8 @@ class Books:
             among = f" AND unit IN ({units})" if of_planned and kind not in planned else ""
             parts.append(f"SELECT {kind} AS kind, * FROM {_read(sources)} WHERE {where}{among}")
         largest = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
-        return f"(SELECT unit, noise, max(kind) AS kind, {largest} FROM ({' UNION ALL '.join(parts)}) GROUP BY unit, noise)"
+        whole = " UNION ALL ".join(parts)
+        return f"(SELECT unit, noise, max(kind) AS kind, {largest} FROM ({whole}) GROUP BY unit, noise)"
 
     def _ranges(self, *, of_planned: bool, delta: float) -> Iterator[str]:
         """Go through ranges of units; for each, fill the table ``sums`` (a row for each unit and metric).
@@ -161,7 +158,8 @@ class Books:
             where = f"unit BETWEEN '{uuid.UUID(int=first)}'::UUID AND '{uuid.UUID(int=after - 1)}'::UUID"
             self._db.execute(
                 f"CREATE OR REPLACE TEMP TABLE sums AS SELECT unit, metric, {sums}, "
-                f"sum((greatest(total / {SCALE}e0 - length, 0) * (largest / {SCALE}e0) / ranged + length * length) / 2) AS rho, "
+                f"sum((greatest(total / {SCALE}e0 - length, 0) * (largest / {SCALE}e0) / ranged "
+                "+ length * length) / 2) AS rho, "
                 "sum(hash(metric, ranged, length, tokens, total, largest)::HUGEINT) AS history, "
                 "sum(hash(largest, total, tokens, length, ranged, metric)::HUGEINT) AS history_too "
                 f"FROM {self._spent(where, of_planned=of_planned)} JOIN kinds USING (kind) GROUP BY unit, metric"

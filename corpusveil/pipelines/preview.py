@@ -23,10 +23,10 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.corpus import name_of_corpus
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.corpus import name_of_corpus
 
 TEXTS = 5
 ROWS = 200

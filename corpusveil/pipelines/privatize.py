@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,10 +122,12 @@ def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
 def run(
     settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
     debug: bool = False, risk: EpsilonAtRisk | None = None, explain: bool = False,
+    check: Callable[[Release], None] | None = None,
 ) -> Outcome:  # fmt: skip
     """Privatize the corpus; finished work is not done again.
 
-    ``risk`` is as in ``prepare``; ``explain`` announces the whole guarantee.
+    ``risk`` is as in ``prepare``; ``explain`` announces the whole guarantee; ``check`` may refuse the release, before
+    the corpus is read.
     """
     watch = watch or Watch()
     corpus, output = settings.needed("corpus", "output")
@@ -138,6 +141,8 @@ def run(
             f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
             "space, the key or the version of corpusveil differs."
         )
+    if check is not None:
+        check(release)
     announce(release, later, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
     for line in () if prepared.spending is None else prepared.spending.promises():

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from corpusveil.choices import CsvFormulas, OnBadRows
 from corpusveil.errors import BadTypeError, of_other_type
-from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
@@ -54,7 +54,8 @@ def privatize_corpus(
 
     A ``ledger`` checks its caps, and records what units spend, before anything is drawn. ``unit`` names their column
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
-    the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. ``format``, ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
+    the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. ``format``,
+    ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.

@@ -10,50 +10,34 @@ the same noise and spends nothing new.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from corpusveil.choices import Compare
 from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, UserError
-from corpusveil.pipelines.schedule_metrics import LeftOut, metrics_of, note
+from corpusveil.pipelines.schedule_metrics import Metric, metrics_of, note
+from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, Summary
 from corpusveil.storage import files
 from corpusveil.storage.inputs import NO_MATCH, InputShard, find_shards, lies_at
-from corpusveil.storage.records import Line, Record, Records, Shard
+from corpusveil.storage.records import R, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.manifest import read_manifest
 from corpusveil.transforms.pages import write_pages
 
 _INTERRUPTED = 130
+_RUN = re.compile(r"([0-9]{5,9})\.(plan|done)\.json")
+_SHOWN = 20
+"""The last runs that are shown one by one."""
 _UNKNOWN = "unknown"
 """Replaces the digest of a shard that changed after its release: no digest is equal to it."""
-
-
-class Planned(Record):
-    """``runs/*.plan.json``: the shards of a run (address, relative path, size, stamp), and why they are in it."""
-
-    shards: list[tuple[str, str, int, str]]
-    why: dict[str, str]
-
-
-class Finished(Record):
-    """``runs/*.done.json``: the shards that a run released, with size, stamp and digest."""
-
-    given_up: bool = False
-    release: Line = ""
-    key_fingerprint: Line = ""
-    documents: int = 0
-    tokens: int = 0
-    shards: dict[str, tuple[int, str, str]]
-
-
-class Touched(Record):
-    """``touched.json``: shards with a new stamp and the same content: size and stamp."""
-
-    shards: dict[str, tuple[int, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +59,21 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """The work of the next start: the run to do, if any, after abandoning others, with reasons.
+
+    ``summary`` and ``left_out`` replace what the state has. ``left_out`` is None if the run was planned before.
+    ``waiting`` is the number of shards that are too young.
+    """
+
+    plan: Plan | None
+    abandoned: tuple[tuple[Plan, str], ...]
+    summary: Summary
+    left_out: LeftOut | None = None
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """A growing corpus, the place of its releases, and the runs so far.
 
@@ -92,6 +91,8 @@ class Schedule:
     compare: Compare = "stamp"
     settings: str = ""
     """A digest of everything that decides whether a shard can be used."""
+    settle: float = 0.0
+    """The age in seconds, by the store's modification time, from which a shard is released."""
 
     def output_of(self, plan: Plan) -> str:
         """Return the address of a run's release."""
@@ -109,28 +110,33 @@ class Schedule:
         A run whose shards are not all present any more is abandoned, and its remaining shards are due in the next run.
         A released run whose done record is lost is finished once more.
         """
-        shards = self._shards()
-        numbers = self._numbers("plan")
-        for number in numbers:
-            if self._done(number) is not None:
-                continue
-            plan = self._plan(number)
-            there = {one.relative for one in plan.shards} <= {one.relative for one in shards}
-            if self.is_released(plan) or (there and number == numbers[-1]):
-                return plan
-            self._give_up(plan)
-        found = self._due(shards, numbers[-1] + 1 if numbers else 1)
-        if found is not None:
-            listed = [(one.url, one.relative, one.size, one.stamp) for one in found.shards]
-            self.state.write(f"runs/{found.number:05d}.plan.json", Planned(shards=listed, why=dict(found.why)))
-        return found
+        ahead = self.ahead()
+        for abandoned, why in ahead.abandoned:
+            self._give_up(abandoned, why)
+        for name, record in ((SUMMARY, ahead.summary), (LEFT_OUT, ahead.left_out)):
+            if record is not None and record != (self._sound(name, type(record)) or type(record)()):
+                self.state.write(name, record)
+        plan = ahead.plan
+        if plan is not None and ahead.left_out is not None:
+            listed = [(one.url, one.relative, one.size, one.stamp) for one in plan.shards]
+            self.state.write(f"runs/{plan.number:05d}.plan.json", Planned(shards=listed, why=dict(plan.why)))
+        return plan
 
-    def due(self) -> Plan | None:
-        """Return the next run, without writing anything."""
-        numbers = self._numbers("plan")
-        if numbers and self._done(numbers[-1]) is None:
-            return self._plan(numbers[-1])
-        return self._due(self._shards(), numbers[-1] + 1 if numbers else 1, note=False)
+    def ahead(self) -> Ahead:
+        """Return the work of the next start, without doing or writing any of it."""
+        shards, numbers = self._shards(), self._numbers()
+        finished, summary, unfinished = self._summaries(numbers)
+        there = {one.relative for one in shards}
+        abandoned: list[tuple[Plan, str]] = []
+        for number in unfinished:
+            plan = self._plan(number)
+            gone = sum(one.relative not in there for one in plan.shards)
+            if self.is_released(plan) or (number == numbers[-1] and not gone):
+                return Ahead(plan, tuple(abandoned), finished)
+            why = f"{gone:,} of its {len(plan.shards):,} shards were removed" if gone else "another run followed"
+            abandoned.append((plan, why))
+        due = self._due(shards, max(numbers, default=0) + 1, summary)
+        return dataclasses.replace(due, abandoned=tuple(abandoned), summary=finished if unfinished else due.summary)
 
     def is_released(self, plan: Plan) -> bool:
         """Say whether a run's release is finished."""
@@ -166,8 +172,6 @@ class Schedule:
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         write_pages(self.output_of(plan), records)
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
-        if left_out := self._left_out():
-            self._keep_left_out({name: told for name, told in left_out.items() if name not in done})
         return manifest
 
     def leave_out(self, plan: Plan, sentences: Mapping[int, str]) -> None:
@@ -180,26 +184,21 @@ class Schedule:
         for number, sentence in sentences.items():
             one = plan.shards[number]
             left_out[one.relative] = (one.size, one.stamp, keyed_digest(one.url, self.record_key), sentence)
-        self._keep_left_out(left_out)
-        self._give_up(plan)
+        self.state.write(LEFT_OUT, LeftOut(settings=self.settings, shards=left_out))
+        self._give_up(plan, f"{len(sentences):,} of its {len(plan.shards):,} shards could not be used")
 
     def left_out(self) -> list[str]:
         """Return the reason for each shard that is left out and unchanged, as a sentence."""
         left_out = self._left_out()
         return [left_out[one.relative][3] for one in self._shards() if self._is(one, left_out.get(one.relative))]
 
-    def release(self) -> str | None:
-        """Return the ledger's name of the release that earlier runs made; None before the first run."""
-        for number in reversed(self._numbers("done")):
-            done = self._done(number)
-            if done is not None and done.release and done.key_fingerprint:
-                return f"{done.release[:16]}-{done.key_fingerprint[:16]}"
-        return None
+    def summary(self) -> Summary:
+        """Return the summary of all finished runs."""
+        return self._summaries(self._numbers())[1]
 
-    def runs(self) -> Iterator[tuple[int, Finished | None]]:
-        """Yield the runs so far by number, with the done records of finished runs."""
-        for number in self._numbers("plan"):
-            yield number, self._done(number)
+    def runs(self) -> dict[int, Finished | None]:
+        """Return the last runs by number: the done record of a finished run, None for an unfinished one."""
+        return {number: self._done(number) for number in self._numbers()[-_SHOWN:]}
 
     def refusal(self, number: int) -> str | None:
         """Return why the last start of a run ended without a release; None if unknown."""
@@ -209,91 +208,100 @@ class Schedule:
         return f"{'refused' if noted[-1].status == UserError.exit_status else 'failed'}: {noted[-1].why}"
 
     def last_failure(self) -> str | None:
-        """Return when and why the last start failed, and what to do; None if it did not fail."""
+        """Return how and when the last start ended, and what to do; None if it did what was due."""
         noted = metrics_of(self.state)
         if not noted or noted[-1].status == 0:
             return None
         last = noted[-1]
         if last.status == _INTERRUPTED:
-            return f"{last.time}: it was interrupted; the next start continues the run"
+            return f"was interrupted, {last.time}; the next start continues the run"
         if last.why is not None:
-            return f"{last.time}: {last.why} Correct this and start the schedule again; it continues the run"
-        if last.run is None:
-            return f"{last.time}: shards were left out (see above); all other shards are released"
-        return f"{last.time}: an unexpected error; start the schedule again with --debug to see it"
+            return f"failed, {last.time}: {last.why} Correct this and start the schedule again; it continues the run"
+        if last.left_out:
+            return f"left out {last.left_out:,} shards that cannot be used, {last.time}; all others are released"
+        return f"failed, {last.time}: an unexpected error; start the schedule again with --debug to see it"
 
     def _shards(self) -> Sequence[InputShard]:
         try:
             return find_shards(self.inputs, self.root)
         except UserError as error:
-            if NO_MATCH in str(error) and self._numbers("done"):
+            if NO_MATCH in str(error) and self._numbers():
                 return []
             raise
 
-    def _due(self, shards: Sequence[InputShard], number: int, *, note: bool = True) -> Plan | None:
-        known: dict[str, tuple[int, str, str]] = {}
-        for earlier in self._numbers("done"):
-            if (done := self._done(earlier)) is not None:
-                known |= done.shards
-        read = self.state.read("touched.json", Touched)
-        touched = {} if read is None else dict(read.shards)
-        left_out = self._left_out()
-        why: dict[str, str] = {}
-        for shard in shards:
-            before = known.get(shard.relative)
-            stamp = (shard.size, shard.stamp)
-            if self.compare == "stamp" and before is not None and stamp == touched.get(shard.relative):
-                continue
-            if self._is(shard, left_out.get(shard.relative)):
-                continue
-            if not self._is(shard, before):
-                why[shard.relative] = "new" if before is None else "changed"
-            elif before is not None and stamp != before[:2]:
-                touched[shard.relative] = stamp
-        if note:
-            self.state.write("touched.json", Touched(shards=touched))
-        return Plan(number, tuple(one for one in shards if one.relative in why), why) if why else None
+    def _summaries(self, numbers: Sequence[int]) -> tuple[Summary, Summary, list[int]]:
+        """Return the summary up to the first unfinished run, that of all finished runs, and the unfinished runs."""
+        kept = self._sound(SUMMARY, Summary) or Summary()
+        if kept.through > max(numbers, default=0):  # of runs that are no longer in the state
+            kept = Summary()
+        runs = {number: self._done(number) for number in numbers if number > kept.through}
+        unfinished = [number for number, done in runs.items() if done is None]
+        first = min(unfinished, default=math.inf)
+        finished = kept.after({number: done for number, done in runs.items() if number < first})
+        return finished, kept.after(runs), unfinished
 
-    def _is(self, shard: InputShard, before: Sequence[Any] | None) -> bool:
-        """Say whether a shard is unchanged: size, stamp and digest."""
+    def _due(self, shards: Sequence[InputShard], number: int, summary: Summary) -> Ahead:
+        """Return the run of new and changed shards, and the summary with new stamps of unchanged shards."""
+        known, before_out, left_out = dict(summary.shards), self._left_out(), dict[str, Any]()
+        why: dict[str, str] = {}
+        waiting = 0
+        for shard in shards:
+            before, out = known.get(shard.relative), before_out.get(shard.relative)
+            if self._is(shard, out, read=False):
+                left_out[shard.relative] = out
+            elif self._is(shard, before, read=False):
+                continue
+            elif shard.modified is not None and time.time() - shard.modified < self.settle:
+                waiting += 1
+            elif self._is(shard, out):
+                left_out[shard.relative] = out
+            elif before is None:
+                why[shard.relative] = "new"
+            elif not self._is(shard, before):
+                why[shard.relative] = "changed"
+            else:
+                known[shard.relative] = (shard.size, shard.stamp, before[2])
+        plan = Plan(number, tuple(one for one in shards if one.relative in why), why) if why else None
+        kept = LeftOut(settings=self.settings, shards=left_out) if left_out else LeftOut()
+        return Ahead(plan, (), summary.model_copy(update={"shards": known}), kept, waiting)
+
+    def _is(self, shard: InputShard, before: Sequence[Any] | None, *, read: bool = True) -> bool:
+        """Say whether a shard is unchanged: by size and stamp, or if it may be ``read``, by its digest."""
         if before is None:
             return False
         if self.compare == "stamp" and tuple(before[:2]) == (shard.size, shard.stamp):
             return True
-        return bool(keyed_digest(shard.url, self.record_key) == before[2])
+        return read and bool(keyed_digest(shard.url, self.record_key) == before[2])
 
     def _left_out(self) -> dict[str, tuple[int, str, str, str]]:
         """Return the shards that are unusable with these settings: size, stamp, digest and reason, by relative path."""
-        told = self.state.read("left_out.json", LeftOut)
-        return dict(told.shards) if told is not None and told.settings == self.settings else {}
+        kept = self.state.read(LEFT_OUT, LeftOut)
+        return dict(kept.shards) if kept is not None and kept.settings == self.settings else {}
 
-    def _keep_left_out(self, shards: dict[str, tuple[int, str, str, str]]) -> None:
-        self.state.write("left_out.json", LeftOut(settings=self.settings, shards=shards))
-
-    def _give_up(self, plan: Plan) -> None:
+    def _give_up(self, plan: Plan, why: str) -> None:
         """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
         files.remove_folder(self.output_of(plan))
         files.remove_folder(self.records_of(plan))
-        self.state.write(f"runs/{plan.number:05d}.done.json", Finished(given_up=True, shards={}))
+        self.state.write(f"runs/{plan.number:05d}.done.json", Finished(given_up=True, why=why, shards={}))
 
-    def _numbers(self, kind: str) -> list[int]:
-        ending = f".{kind}.json"
-        found = (name.removesuffix(ending) for name in self.state.names("runs") if name.endswith(ending))
-        return sorted(int(number) for number in found if re.fullmatch("[0-9]{5,9}", number))
+    def _numbers(self) -> list[int]:
+        matches = (_RUN.fullmatch(name) for name in self.state.names("runs"))
+        return sorted({int(match[1]) for match in matches if match is not None})
 
-    def _done(self, number: int) -> Finished | None:
-        """Return the done record of a run; None if it is missing or damaged."""
+    def _sound(self, name: str, kind: type[R]) -> R | None:
+        """Return a record of the state that can be made again; None if it is missing or damaged."""
         try:
-            return self.state.read(f"runs/{number:05d}.done.json", Finished)
+            return self.state.read(name, kind)
         except BadRecordError:
             return None
 
+    def _done(self, number: int) -> Finished | None:
+        """Return the done record of a run; None if it is missing or damaged."""
+        return self._sound(f"runs/{number:05d}.done.json", Finished)
+
     def _plan(self, number: int) -> Plan:
         name = f"runs/{number:05d}.plan.json"
-        try:
-            plan = self.state.read(name, Planned)
-        except BadRecordError:
-            plan = None
+        plan = self._sound(name, Planned)
         if plan is None:
             raise BadRecordError(f"{self.state.address(name)}: this plan of a run is damaged; restore it from a copy.")
         shards = tuple(InputShard(*one) for one in plan.shards)
@@ -310,41 +318,42 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
     """Do all due runs, one by one; return the exit status, and whether anything was done.
 
     ``privatize`` does one run, or raises an error. Unusable shards are left out and reported; all others are released,
-    and the status is 2. Each run, and each start without work, adds a line of metrics.
+    and the status is 2. A start adds one line of metrics.
     """
-    did, left_out = False, 0
-    while True:
-        began, at = time.monotonic(), datetime.now(UTC)
-        measured: dict[str, Any] = {"run": None}
-        try:
-            plan = schedule.next()
-            if plan is None:
-                break
-            did = True
-            measured = {"run": plan.number, "documents": 0, "tokens": 0}
-            measured |= {why: plan.count(why) for why in ("new", "changed")}
-            tell(f"{plan.name}: {measured['new']:,} new and {measured['changed']:,} changed shards")
+    began, at = time.monotonic(), datetime.now(UTC)
+    status = 0
+    run: int | None = None
+    measured: Counter[str] = Counter()
+
+    def noted(status: int, **why: str) -> None:
+        start = {"time": at.isoformat(timespec="seconds"), "status": status, "run": run, **measured, **why}
+        note(schedule.state, Metric.model_validate({**start, "seconds": round(time.monotonic() - began, 3)}))
+
+    try:
+        while (plan := schedule.next()) is not None:
+            run, by_reason = plan.number, Counter(plan.why.values())
+            tell(f"{plan.name}: {by_reason['new']:,} new and {by_reason['changed']:,} changed shards")
             try:
                 if not schedule.is_released(plan):
                     privatize(plan)
             except BadShardsError as error:
                 schedule.leave_out(plan, error.sentences)
-                left_out = UserError.exit_status
+                status = UserError.exit_status
+                measured["left_out"] += len(error.sentences)
                 for sentence in error.sentences.values():
                     tell(f"corpusveil: {sentence} The shard is left out until it changes.")
-                note(schedule.state, at, left_out, time.monotonic() - began, {"run": None})
                 continue
             done = schedule.finish(plan)
-            measured |= {name: done[name] for name in ("documents", "tokens")}
-        except (Exception, KeyboardInterrupt) as error:
-            if isinstance(error, CorpusveilError):
-                measured["why"] = str(error)
-            failed = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_status", 1)
-            note(schedule.state, at, failed, time.monotonic() - began, measured)
-            raise
-        note(schedule.state, at, 0, time.monotonic() - began, measured)
-    if not did:
-        note(schedule.state, at, 0, time.monotonic() - began, {"run": None})
+            measured.update(by_reason, documents=done["documents"], tokens=done["tokens"])
+    except (Exception, KeyboardInterrupt) as error:
+        failed = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_status", 1)
+        with contextlib.suppress(CorpusveilError):  # if the state cannot be written, the first error is shown
+            noted(failed, **({"why": str(error)} if isinstance(error, CorpusveilError) else {}))
+        raise
+    noted(status)
+    if run is None:
         for sentence in schedule.left_out():
             tell(f"left out: {sentence}")
-    return left_out, did
+    if schedule.settle and (waiting := schedule.ahead().waiting):
+        tell(f"{waiting:,} shards were written too recently, and wait for a later start")
+    return status, run is not None

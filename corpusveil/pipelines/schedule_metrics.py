@@ -1,26 +1,20 @@
-"""The measures of a schedule's starts: a line for each, and all in the text format of Prometheus."""
+"""The measures of a schedule: a line for each start, and all in the text format of Prometheus."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-import orjson
 from pydantic import AfterValidator
 
 from corpusveil.errors import BadRecordError
+from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, LeftOut, Summary
 from corpusveil.storage import files
 from corpusveil.storage.records import Record, Records
 
 METRICS = "metrics.jsonl"
-
-
-class LeftOut(Record):
-    """``left_out.json``: shards that are unusable with these settings: size, stamp, digest and reason."""
-
-    settings: str
-    shards: dict[str, tuple[int, str, str, str]]
+MOST_LINES = 1000
+"""The starts that are kept: six weeks of hours."""
 
 
 def _is_time(text: str) -> str:
@@ -32,7 +26,10 @@ def _is_time(text: str) -> str:
 
 
 class Metric(Record):
-    """A line of ``metrics.jsonl``: one start of the schedule, its run, and why it made no release."""
+    """A line of ``metrics.jsonl``: one start of the schedule, what it released, and why it ended early.
+
+    ``run`` is the last run that it worked on, ``left_out`` the number of shards that it could not use.
+    """
 
     time: Annotated[str, AfterValidator(_is_time)]
     status: int
@@ -42,15 +39,22 @@ class Metric(Record):
     changed: int = 0
     documents: int = 0
     tokens: int = 0
+    left_out: int = 0
     why: str | None = None
 
 
-def note(state: Records, at: datetime, status: int, seconds: float, measured: Mapping[str, Any]) -> None:
-    """Add a line to the metrics of a schedule: what its outputs show, times, and why a run made no release."""
-    line = {"time": at.isoformat(timespec="seconds"), "status": status, "seconds": round(seconds, 3), **measured}
+def note(state: Records, metric: Metric) -> None:
+    """Add a start to the metrics of a schedule. The oldest go, but never the last success."""
     address = state.address(METRICS)
-    before = files.read_if_there(address) or b""
-    files.write_bytes(address, before + orjson.dumps(line) + b"\n", private=True)
+    lines = [*(files.read_if_there(address) or b"").splitlines(), metric.data()]
+    if len(lines) > MOST_LINES:
+        success = next(
+            (line for line in reversed(lines) if (start := Metric.of(line)) and start.status == 0), lines[-1]
+        )
+        lines = lines[-MOST_LINES:]
+        if success not in lines:
+            lines[0] = success
+    files.write_bytes(address, b"\n".join([*lines, b""]), private=True)
 
 
 def metrics_of(state: Records) -> list[Metric]:
@@ -63,19 +67,12 @@ def metrics_of(state: Records) -> list[Metric]:
     return lines
 
 
-def _number_left_out(state: Records) -> int:
-    left_out = state.read("left_out.json", LeftOut)
-    return 0 if left_out is None else len(left_out.shards)
-
-
 def prometheus(state: Records) -> str:
     """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
     lines = metrics_of(state)
     good = [line for line in lines if line.status == 0]
-    runs = [line for line in good if line.run]
-
-    def total(name: str) -> int:
-        return sum(getattr(line, name) for line in runs)
+    totals = state.read(SUMMARY, Summary) or Summary()
+    left_out = state.read(LEFT_OUT, LeftOut) or LeftOut()
 
     def seconds(line: Metric) -> float:
         return datetime.fromisoformat(line.time).timestamp()
@@ -87,7 +84,7 @@ def prometheus(state: Records) -> str:
             (
                 "last_status",
                 "gauge",
-                "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input.",
+                "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 interrupted.",
                 lines[-1].status,
             ),
             ("last_duration_seconds", "gauge", "Duration of the last start in seconds.", lines[-1].seconds),
@@ -97,11 +94,11 @@ def prometheus(state: Records) -> str:
             ("last_success_timestamp_seconds", "gauge", "Time of the last successful start.", seconds(good[-1]))
         )
     families += [
-        ("left_out_shards", "gauge", "Shards that cannot be used until they change.", _number_left_out(state)),
-        ("runs_total", "counter", "Releases made.", len(runs)),
-        ("shards_total", "counter", "Shards released.", total("new") + total("changed")),
-        ("documents_total", "counter", "Documents released.", total("documents")),
-        ("tokens_total", "counter", "Tokens released.", total("tokens")),
+        ("left_out_shards", "gauge", "Shards that cannot be used until they change.", len(left_out.shards)),
+        ("runs_total", "counter", "Releases made.", totals.runs),
+        ("shards_total", "counter", "Shards released.", totals.released),
+        ("documents_total", "counter", "Documents released.", totals.documents),
+        ("tokens_total", "counter", "Tokens released.", totals.tokens),
     ]
     text = ""
     for name, kind, words, value in families:

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 import corpusveil
+from corpusveil.errors import CorpusveilError, MismatchError
 from corpusveil.jobs.beam_runners import goes_on_alone
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
 from corpusveil.pipelines.schedule_metrics import prometheus
 from corpusveil.pipelines.settings import Settings, rules
+from corpusveil.pipelines.settings.faults import shown
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
 from corpusveil.storage.records import Line, Record, Records
-from corpusveil.transforms.risk import EpsilonAtRisk
+from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.release import Release
+from corpusveil.transforms.risk import EpsilonAtRisk, risk_of
 
 _ELSEWHERE = ("engine", "schedule")
 """Sections that do not affect which shards can be used."""
+_NAMES = {
+    "duplicates": "output.duplicates",
+    "space": "the digest of space.path",
+    "collocations": "the digest of text.collocations",
+    "numbers": "the digest of the space's public numbers",
+    "kernel": "the kernel version of corpusveil",
+    "tokenizer": "the tokenizer version of corpusveil",
+}
+"""What a configuration names otherwise than the settings do."""
+_UNSET = "not set"
 
 
 def check(document: Document) -> None:
@@ -61,6 +76,7 @@ def schedule_of(document: Document) -> Schedule:
         secret.derive("records"),
         settings.schedule.compare,
         _digest(settings),
+        settings.schedule.settle_seconds(),
     )
 
 
@@ -107,12 +123,41 @@ def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
     """Return the settings of one run: its shards, below their common root, and its own folders."""
     return document.settings.changed(
         corpus={"input": [shard.url for shard in plan.shards], "root": schedule.root},
-        output={
-            "path": schedule.output_of(plan),
-            "records": schedule.records_of(plan),
-            "only_release": schedule.release() or document.settings.value("output.only_release"),
-        },
+        output={"path": schedule.output_of(plan), "records": schedule.records_of(plan)},
     )
+
+
+def refuse_other(release: Release, document: Document, schedule: Schedule) -> None:
+    """Raise UserError, which names the changed settings, if earlier runs made another release."""
+    earlier = schedule.summary()
+    if earlier.release in ("", release.name):
+        return
+    changed = []
+    with contextlib.suppress(CorpusveilError):  # the earlier release was moved
+        manifest = read_manifest(schedule.output_of(Plan(earlier.last, (), {})))
+        then = _decisive(manifest["configuration"], manifest["key_fingerprint"], risk_of(manifest))
+        now = _decisive(release.configuration(), release.key.fingerprint(), release.risk)
+        pairs = [(name, then.get(name, _UNSET), now.get(name, _UNSET)) for name in {**then, **now}]
+        changed = [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
+    unnamed = "the configuration, the space, the key or the version of corpusveil is not that of the earlier runs"
+    raise MismatchError(
+        f"{document.file}: {'; '.join(changed) or unnamed}. Set this as before to continue the schedule; or choose "
+        "another output.path to begin another schedule, which releases all shards again and spends in addition."
+    )
+
+
+def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonAtRisk | None) -> dict[str, str]:
+    """Return everything that decides a release, by the names of settings, as text."""
+    decisive: dict[str, Any] = {"the fingerprint of the key": fingerprint}
+    for name, value in configuration.items():
+        if name in ("mechanism", "budget", "text", "length"):
+            decisive |= {f"{name}.{key}": part for key, part in value.items()}
+        elif name != "columns":
+            decisive[_NAMES.get(name, name)] = value
+    if risk is not None:
+        del decisive["budget.epsilon"]
+        decisive |= {"budget.risk": risk.risk, "budget.risk_of": risk.risk_of, "the digest of budget.model": risk.model}
+    return {name: _UNSET if value is None else shown(value) for name, value in decisive.items()}
 
 
 def start(document: Document, watch: Watch) -> int:
@@ -126,38 +171,58 @@ def start(document: Document, watch: Watch) -> int:
         return 0
     with held:
         try:
-            status, did = go_on(
-                schedule,
-                lambda plan: privatize.run(
-                    settings_of(document, schedule, plan), watch, risk=chosen(document.settings, schedule, watch)
-                ),
-                watch.warn,
-            )
-            if not did:
-                watch.say(f"{document.file}: there is nothing new")
-        finally:
-            if (where := document.settings.schedule.prometheus) is not None:
-                files.write_bytes(where, prometheus(schedule.state).encode())
-    return status
+            outcome, did = go_on(schedule, lambda plan: _privatize(document, schedule, plan, watch), watch.warn)
+        except BaseException:
+            try:
+                _export(document, schedule)
+            except CorpusveilError as error:  # the error of the run is shown after it
+                watch.warn(f"warning: {error}")
+            raise
+        if not did:
+            watch.say(f"{document.file}: there is nothing new")
+        _export(document, schedule)
+    return outcome
+
+
+def _privatize(document: Document, schedule: Schedule, plan: Plan, watch: Watch) -> None:
+    privatize.run(
+        settings_of(document, schedule, plan), watch, risk=chosen(document.settings, schedule, watch),
+        check=lambda release: refuse_other(release, document, schedule),
+    )  # fmt: skip
+
+
+def _export(document: Document, schedule: Schedule) -> None:
+    """Write the metrics for Prometheus, if requested."""
+    if (where := document.settings.schedule.prometheus) is not None:
+        files.write_bytes(where, prometheus(schedule.state).encode())
 
 
 def status(document: Document) -> Iterator[str]:
     """Yield finished and due runs, in words; nothing is written."""
     schedule = schedule_of(document)
-    for number, done in schedule.runs():
+    runs = schedule.runs()
+    if earlier := min(runs, default=1) - 1:
+        total = schedule.summary()
+        yield f"{earlier:,} earlier runs; {total.released:,} shards, {total.documents:,} documents in all"
+    for number, done in runs.items():
         if done is None:
             yield f"run-{number:05d}: {schedule.refusal(number) or 'begun, not finished'}"
         elif done.given_up:
-            yield f"run-{number:05d}: abandoned; its shards went into a later run"
+            yield f"run-{number:05d}: abandoned{done.why and f': {done.why}'}"
         else:
             yield f"run-{number:05d}: {len(done.shards):,} shards, {done.documents:,} documents"
     for sentence in schedule.left_out():
         yield f"left out until it changes: {sentence}"
     failure = schedule.last_failure()
     if failure is not None:
-        yield f"the last start failed, {failure}"
-    plan = schedule.due()
-    if plan is None:
+        yield f"the last start {failure}"
+    ahead = schedule.ahead()
+    for plan, why in ahead.abandoned:
+        yield f"{plan.name} will be abandoned: {why}"
+    if ahead.waiting:
+        yield f"{ahead.waiting:,} shards wait until they are {document.settings.schedule.settle} old"
+    if ahead.plan is None:
         yield "nothing is due"
     else:
+        plan = ahead.plan
         yield f"{plan.name} is due: {plan.count('new'):,} new and {plan.count('changed'):,} changed shards"

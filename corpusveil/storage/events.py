@@ -1,8 +1,9 @@
 """The events of a run, for programs: one JSON object per line, with numbers and fixed words only.
 
-The logger ``corpusveil`` gets every event. ``CORPUSVEIL_LOG`` names a file (``-``: standard error) to which each
-process of a run appends its events, drivers and workers alike, if the variable is set there. Numbers are computed from
-the input, so such a log is as private as the records.
+``CORPUSVEIL_LOG`` names a file (``-``: standard error) to which each process of a run appends its events, drivers and
+workers alike, if the variable is set there. A program may instead set a handler and a level for the logger
+``corpusveil``. Numbers are computed from the input, so such a log is as private as the records, and events go nowhere
+else: Beam's workers, and programs that log everything, have handlers at the root.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from corpusveil.storage.files import PRIVATE_MODE
 
 VARIABLE = "CORPUSVEIL_LOG"
 LOGGER = logging.getLogger("corpusveil")
+LOGGER.propagate = False
 
 Number = int | float | None
 
@@ -39,7 +41,7 @@ def tell(event: str, run: str, **numbers: Number) -> None:
 def wanted() -> bool:
     """Say whether events are logged in this process."""
     _configure()
-    return LOGGER.getEffectiveLevel() <= logging.INFO  # also where Beam's own log is switched off with all others
+    return logging.NOTSET < LOGGER.level <= logging.INFO  # whatever Beam does to the root's level, or to all logs
 
 
 def open_log(path: str) -> None:

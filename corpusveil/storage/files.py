@@ -367,14 +367,22 @@ def copy_file(source: str, url: str, *, private: bool = False) -> None:
 
 
 def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
-    """Write ``data`` only where nothing is yet; say whether this call made the file. Of several at once, one does.
+    """Write ``data`` only where no file exists; say whether the file is this call's. Of several at once, one makes it.
 
-    An object store decides it: S3 and Azure by ``If-None-Match``, Google by ``ifGenerationMatch``. When its answer was
-    lost on the way and asked for again, the file that the call itself made counts as there.
+    An object store decides it: S3 and Azure by ``If-None-Match``, Google by ``ifGenerationMatch``. If its answer is
+    lost, the client asks again, as NFS does, and is refused because of the file that it made itself. So a file with
+    exactly this content counts as this call's. Where only one of several callers may go on, the content or the name
+    needs a random part.
     """
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
-        return _local_create(path, data, private=private)
+        made = _local_create(path, data, private=private)
+    else:
+        made = _create(fs, path, data, url)
+    return made or read_if_there(url) == data
+
+
+def _create(fs: Any, path: str, data: bytes, url: str) -> bool:
     end = time.monotonic() + _CREATE_SECONDS
     with told(url, "written"):
         if not shown_whole(fs):

@@ -8,7 +8,8 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
@@ -30,13 +31,15 @@ _LISTED_WHOLE = {"s3", "gs", "abfs"}
 class InputShard:
     """One input file: its address, its path relative to the common root of all inputs, and its size in bytes.
 
-    ``stamp`` is the store's description of the file that changes when the file is written again.
+    ``stamp`` is the store's description of the file that changes when the file is written again, and ``modified`` the
+    time of the last write, in seconds since the epoch, by the clock of the store.
     """
 
     url: str
     relative: str
     size: int
     stamp: str = ""
+    modified: float | None = field(default=None, compare=False)
 
 
 NO_MATCH = "this matches no file"
@@ -85,7 +88,7 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     else:
         base = _root(root, list(found))
     shards = [
-        InputShard(url, posixpath.relpath(_path(url), base or "."), int(one["size"] or 0), _stamp(one))
+        InputShard(url, posixpath.relpath(_path(url), base or "."), int(one["size"] or 0), _stamp(one), _modified(one))
         for url, one in found.items()
     ]
     return sorted(shards, key=lambda shard: shard.relative)
@@ -94,6 +97,17 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
 def _stamp(entry: Entry) -> str:
     names = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
     return " ".join(str(entry[name]) for name in names if entry.get(name) is not None)
+
+
+def _modified(entry: Entry) -> float | None:
+    names = ("mtime", "LastModified", "last_modified", "updated", "created")
+    written = next((entry[name] for name in names if entry.get(name) is not None), None)
+    if isinstance(written, str):  # Google's
+        try:
+            written = datetime.fromisoformat(written)
+        except ValueError:
+            return None
+    return written.timestamp() if isinstance(written, datetime) else written
 
 
 def _root(root: str, urls: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 Leases are numbered files, each created only if it does not exist. The holder of the last lease regularly writes a
 heartbeat file beside it, and removes both at its end. A lease expires when its process has ended on this machine, or
-when the heartbeat of another machine stops. Clocks are not compared: a heartbeat that looks old is watched for a while.
+when the heartbeat stops of a process that cannot be seen from here. Clocks are not compared: a heartbeat that looks old
+is watched for a while.
 If a holder on another machine was only slow, a second process may join it, so the guarded work must be safe to do
 twice. Work that is not, such as removing the files of a refused run, checks ``is_last`` first.
 """
@@ -131,16 +132,16 @@ def take(url: str, patience: float | None = None) -> Lease | str:
             if _there(url) != there:
                 continue
         mine = Lease(url, last + 1, _me().data(), absent)
-        if files.create_bytes(_address(url, mine.number), mine.content, private=True):
-            try:
+        try:
+            if files.create_bytes(_address(url, mine.number), mine.content, private=True):
                 if _is_alone(mine, there):
                     mine.beat()
                     _remove_before(mine)
                     return mine
-            except BaseException:
-                mine.__exit__()
-                raise
-            files.remove(_address(url, mine.number))  # others began at the same moment: once more, each when it likes
+                files.remove(_address(url, mine.number))  # others began at the same moment: each tries again
+        except BaseException:
+            mine.__exit__()  # also a file that was written although no answer came
+            raise
         time.sleep(random.uniform(0, 0.3))  # noqa: S311 - nothing secret
     return "a process that started at the same time"
 
@@ -220,7 +221,10 @@ def _is_running(holder: Holder) -> bool | None:
         return None
     try:
         process = psutil.Process(holder.process)
-        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - holder.began) <= 1
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        # Start times follow the clock of the machine, so another one means a later process, or a clock that was set.
+        return True if abs(process.create_time() - holder.began) <= 1 else None
     except psutil.NoSuchProcess:
         return False
     except psutil.Error:

@@ -29,7 +29,6 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical, units_of
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import checked_identities
-from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release, require_release
 
 MOST_ROWS = 4096
@@ -86,8 +85,8 @@ class PrivatizeDocuments(beam.PTransform):
             units = units_of(unit)
             if ledger is not None or len(units) != 1:
                 raise ConflictError(
-                    "cap: a budget in state is about one unit, without a ledger; name it, as in unit='customer_id', and "
-                    "give either cap or ledger."
+                    "cap: a budget in state is about one unit, without a ledger; name the unit, and give either cap or "
+                    "ledger."
                 )
             Caps(cap)
             self._account = dataclasses.replace(self._account, units=units, secret=self._kernel.draw_key.tag)
@@ -105,8 +104,8 @@ class PrivatizeDocuments(beam.PTransform):
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._cap is None and self._spending is not None and not documents.is_bounded:
             raise ConflictError(
-                "ledger: an unbounded collection cannot be admitted as a whole; give cap and unit instead, for a budget "
-                "in the state of the pipeline."
+                "ledger: an unbounded collection cannot be admitted as a whole; give cap and unit instead, for a "
+                "budget in the state of the pipeline."
             )
         over = None
         drawing = beam.ParDo(_Privatize(self._kernel, *self._fields))
@@ -140,7 +139,7 @@ class PrivatizeDocuments(beam.PTransform):
 class _Privatize(beam.DoFn):
     """Collects elements with their windows until there are enough for the kernel, or the bundle ends."""
 
-    def __init__(self, kernel: Kernel, text: str, identity: str) -> None:
+    def __init__(self, kernel: Any, text: str, identity: str) -> None:
         self._kernel = kernel
         self._text = text
         self._id = identity
@@ -191,7 +190,9 @@ class _Privatize(beam.DoFn):
 class _PrivatizeAdmitted(_Privatize):
     """Privatizes documents that a ledger has admitted."""
 
-    def process(self, element: Any, _: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
+    def process(  # type: ignore[override]
+        self, element: Any, _: Any, windowed: Any = beam.DoFn.WindowedValueParam
+    ) -> Iterator[Any]:
         return super().process(element, windowed)
 
 
@@ -232,8 +233,8 @@ class _Keyed(_Accounts):
 class _Budget(beam.DoFn):
     """Sends documents with which their unit would exceed the cap to the output ``over``."""
 
-    SPENT = ReadModifyWriteStateSpec("spent", VarIntCoder())
-    NOISES = SetStateSpec("noises", BytesCoder())
+    SPENT = beam.DoFn.StateParam(ReadModifyWriteStateSpec("spent", VarIntCoder()))
+    NOISES = beam.DoFn.StateParam(SetStateSpec("noises", BytesCoder()))
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -241,8 +242,8 @@ class _Budget(beam.DoFn):
     def process(
         self,
         element: tuple[bytes, tuple[bytes, int, Any]],
-        spent: Any = beam.DoFn.StateParam(SPENT),
-        noises: Any = beam.DoFn.StateParam(NOISES),
+        spent: Any = SPENT,
+        noises: Any = NOISES,
     ) -> Iterator[Any]:
         noise, total, document = element[1]
         before = spent.read() or 0

@@ -20,9 +20,9 @@ from corpusveil.storage.durable import stem
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
+from corpusveil.storage.shard_notes import Pass, look
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.tokens import string_buffers
-from corpusveil.storage.shard_notes import Pass, look
 
 AT_ONCE = 1 << 22
 """The number of documents whose tags are in memory together."""

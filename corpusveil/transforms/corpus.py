@@ -21,11 +21,11 @@ from corpusveil.errors import (
     changed_during_run,
     file_in_the_way,
 )
+from corpusveil.ledger.account import AccountPass
+from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
-from corpusveil.ledger.account import AccountPass
-from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.composition import epsilon_at, pure_sum
 from corpusveil.budget.length import Length
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
+from corpusveil.budget.worst_units import worst_epsilon, worst_pure
 from corpusveil.display import figure, round_up
 from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.mechanisms import Mechanism
@@ -24,7 +26,10 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class DocumentFigure:
-    """The guarantee of a document of ``words`` replaced words: ``pure``, and ``epsilon`` at ``delta``.
+    """The guarantee of a document of ``words``: ``pure``, and ``epsilon`` at ``delta``.
+
+    ``words`` are the replaced units of a document, each a single word or a collocation; under ``word-share`` all its
+    words, and under ``per-word`` the replaced words, which may form any units of at most ``longest_unit`` words.
 
     It holds between documents of one skeleton in which each word differs by at most ``distance``, in the metric of the
     mechanism. An infinite distance means any two words. With a length policy, ``words`` are the released words, and
@@ -38,6 +43,7 @@ class DocumentFigure:
     delta: float
     distance: float
     length_epsilon: float | None = None
+    longest_unit: int = 1
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, numbers rounded up to six digits; any two words have no distance."""
@@ -48,6 +54,7 @@ class DocumentFigure:
             "delta": self.delta,
             "distance": None if math.isinf(self.distance) else self.distance,
             **({} if self.length_epsilon is None else {"length_epsilon": self.length_epsilon}),
+            **({} if self.longest_unit == 1 else {"longest_unit": self.longest_unit}),
         }
 
 
@@ -65,11 +72,16 @@ def document_figure(
     delta: float,
     distance: float = 1.0,
     length: Length | None = None,
+    longest_unit: int = 1,
 ) -> DocumentFigure:
-    """Return the guarantee of a document of ``words`` replaced words; with a length policy, of released words.
+    """Return the guarantee of a document of ``words`` (see ``DocumentFigure``); with a length policy, released words.
 
-    Raises UserError for a mechanism without a guarantee, and for numbers out of range.
+    ``longest_unit`` is the most words of a unit; it matters under ``per-word`` only. ``uniform`` and ``position`` count
+    units, and under ``word-share`` n words form at most n units of equal shares. Raises UserError for a mechanism
+    without a guarantee, and for numbers out of range.
     """
+    if budget.allocation == "per-word" and longest_unit > 1:  # has no length policy (``UNSOUND_SHARES``)
+        return _worst_figure(mechanism, budget, words, delta, distance, longest_unit)
     return figure_of(mechanism, budget.of_words(words), delta, distance, length)
 
 
@@ -77,15 +89,7 @@ def figure_of(
     mechanism: Mechanism, epsilons: Mapping[float, int], delta: float, distance: float, length: Length | None = None
 ) -> DocumentFigure:
     """Return the guarantee of a document whose tokens have these epsilons; values are numbers of tokens."""
-    change = None if math.isinf(check_distance(distance)) else distance
-    parts: list[tuple[PrivacyLoss, int]] = []
-    for epsilon, count in epsilons.items():
-        loss = mechanism.privacy_loss(epsilon, change)
-        if loss is None:
-            raise NoGuaranteeError(
-                f"{mechanism.name} has no guarantee, so nothing can be stated for a document; choose another mechanism."
-            )
-        parts.append((loss, count))
+    parts = [(_loss(mechanism, epsilon, distance), count) for epsilon, count in epsilons.items()]
     if of_length := length_epsilon(length):
         parts.append((Pure(of_length), 1))
     words, pure = sum(epsilons.values()), pure_sum(tuple(parts))
@@ -94,14 +98,43 @@ def figure_of(
     )
 
 
-def sentences(figures: Sequence[DocumentFigure], by: str) -> list[str]:
+@functools.lru_cache(maxsize=64)
+def _worst_figure(
+    mechanism: Mechanism, budget: Budget, words: int, delta: float, distance: float, longest_unit: int
+) -> DocumentFigure:
+    """Return the guarantee of a document whose words form the worst units, which takes up to a second."""
+    units = [_loss(mechanism, epsilon, distance) for epsilon in budget.of_units(words, longest_unit)]
+    pure, composed = worst_pure(units, words), worst_epsilon(units, words, delta)
+    return DocumentFigure(words, pure, composed, delta, float(distance), longest_unit=longest_unit)
+
+
+def _loss(mechanism: Mechanism, epsilon: float, distance: float) -> PrivacyLoss:
+    loss = mechanism.privacy_loss(epsilon, None if math.isinf(check_distance(distance)) else distance)
+    if loss is None:
+        raise NoGuaranteeError(
+            f"{mechanism.name} has no guarantee, so nothing can be stated for a document; choose another mechanism."
+        )
+    return loss
+
+
+def counted(budget: Mapping[str, Any], tokenizer: str, *, released: bool) -> str:
+    """Name what ``words`` of a release's figures count, which depends on the allocation among the budget's fields."""
+    if budget["allocation"] == "word-share":
+        return "words, replaced or not"
+    units = tokenizer != "word" and budget["allocation"] != "per-word"
+    return f"{'released' if released else 'replaced'} {'units' if units else 'words'}"
+
+
+def sentences(figures: Sequence[DocumentFigure], by: str, noun: str = "words") -> list[str]:
     """Say what figures of one δ and distance guarantee, and between which documents; nothing without figures."""
     if not figures:
         return []
     delta = figures[0].delta
-    each = "; ".join(f"{one.words:,} words: {figure(one.epsilon)} (pure {figure(one.pure)})" for one in figures)
+    each = "; ".join(f"{one.words:,} {noun}: {figure(one.epsilon)} (pure {figure(one.pure)})" for one in figures)
     compared = f"(epsilon, delta) of documents at delta = {delta:g}, compared with {neighbors(figures[0])}"
-    return [f"{compared}; epsilon {by}: {each}."]
+    longest = figures[0].longest_unit
+    worst = "" if longest == 1 else f", for the worst units of at most {longest} words"
+    return [f"{compared}; epsilon {by}{worst}: {each}."]
 
 
 def neighbors(one: DocumentFigure) -> str:

@@ -15,6 +15,7 @@ from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
 from corpusveil.text.policy import ROLE_NAMES
+from corpusveil.transforms.document_figures import counted
 from corpusveil.transforms.illustration import SAMPLES, Illustration
 from corpusveil.transforms.manifest import read_manifest
 from corpusveil.transforms.statement import in_brief
@@ -63,10 +64,12 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     told = manifest["guarantee"]
     brief = "" if told["epsilon"] is None else in_brief(told["plain_ldp"], given["epsilon"], given["per"])
     keep = manifest["configuration"]["columns"]["keep"]
+    tokenizer = manifest["configuration"]["text"].get("tokenizer", "word")
+    which = counted(given, tokenizer, released="length" in manifest["configuration"])
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
         m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep, shown=SHOWN_FILES, figure=figure,
-        picture=picture,
+        picture=picture, counted=which[:1].upper() + which[1:],
     )  # fmt: skip
 
 

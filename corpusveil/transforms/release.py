@@ -33,7 +33,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
-from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel
+from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel, words_of
 from corpusveil.transforms.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.transforms.risk import EpsilonAtRisk
 from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
@@ -147,6 +147,13 @@ class Release(Shown):
             raise of_other_type("risk", self.risk, "the result of cv.epsilon_for_risk(mechanism, 0.5)")
 
     @property
+    def longest_unit(self) -> int:
+        """The most words of a unit: only collocations that both the table and the space have are joined."""
+        if self.collocations is None:
+            return 1
+        return min(self.collocations.max_n, int(words_of(self.mechanism.space).max()))
+
+    @property
     def numbers(self) -> str | None:
         """The digest of the public numbers from which surrogates are drawn, if the policy uses surrogates."""
         public = self.mechanism.space.numbers
@@ -176,13 +183,15 @@ class Release(Shown):
         return guarantee_of(self)
 
     def document_figure(self, words: int) -> DocumentFigure:
-        """Return the guarantee of a document with this many replaced words, pure and in (epsilon, delta).
+        """Return the guarantee of a document with this many ``words`` (see ``DocumentFigure``).
 
         Raises UserError for a release without ``delta``, and for a mechanism without a guarantee.
         """
         if self.delta is None:
             raise UnsetError("delta: this release has no delta; make the release with one, such as delta=1e-6.")
-        return document_figure(self.mechanism, self.budget, words, self.delta, self.distance, self.length)
+        return document_figure(
+            self.mechanism, self.budget, words, self.delta, self.distance, self.length, self.longest_unit
+        )
 
     def document_figures(self) -> tuple[DocumentFigure, ...]:
         """Return the figures of documents of some lengths; none without ``delta`` or without a guarantee."""

@@ -12,7 +12,7 @@ from corpusveil.display import rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
-from corpusveil.transforms.document_figures import sentences
+from corpusveil.transforms.document_figures import counted, sentences
 from corpusveil.transforms.kernel import public_weights
 from corpusveil.transforms.lengths import disclosed, length_epsilon, without_token_count
 
@@ -53,8 +53,9 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
 def documents_in_words(release: Release) -> list[str]:
     """Return the guarantee of documents in (epsilon, delta), in a sentence; nothing for a release without a delta."""
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
-    which = "replaced" if release.length is None else "released"
-    return sentences(release.document_figures(), f"by the number of {which} words{shares}")
+    which = counted(release.budget.as_dict(), release.policy.tokenizer, released=release.length is not None)
+    noun = "units" if which.endswith("units") else "words"
+    return sentences(release.document_figures(), f"by the number of {which}{shares}", noun)
 
 
 def _of_length(release: Release, token: Guarantee) -> list[str]:
@@ -130,7 +131,7 @@ def guarantee_of(release: Release) -> Guarantee:
         lines += documents_in_words(release)
         lines += _of_length(release, token)
         if policy.tokenizer != "word":
-            words = ", each with the same number of words" if budget.by_words else ""
+            words = ", each with the same number of words; n counts the words inside them" if budget.by_words else ""
             lines.append(
                 "A word here is a unit: a single word or a collocation. The bounds compare documents with the same "
                 f"number of units, and with single words and collocations in the same places{words}. A change of one "

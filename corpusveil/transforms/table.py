@@ -75,6 +75,8 @@ def privatize(
     Raises UserError for texts of any other type; for a column that is missing, is not text or can't hold the private
     text; for ids that are missing or too few; and if a unit would spend more than a cap (the ledger stays as it was).
     """
+    if corpus is not None and ledger is None:
+        raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
     frame = frame_of(texts, text)
     names, values = _units(unit, frame)
     return _privatized(frame, release, ids, text, require_ledger(ledger, names, corpus), values)

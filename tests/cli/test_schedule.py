@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import WorkError
+from corpusveil.pipelines import schedule_metrics
 from corpusveil.storage import files, lease
 from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.records import Records
@@ -77,6 +80,12 @@ def released(folder: Path, number: int) -> dict[str, str]:
 
 def metrics(folder: Path) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in (folder / "out.schedule" / "metrics.jsonl").read_bytes().splitlines()]
+
+
+def samples(folder: Path) -> dict[str, float]:
+    """Return the metrics for Prometheus, read by its own parser, by their names without the prefix."""
+    families = text_string_to_metric_families((folder / "metrics.prom").read_text())
+    return {one.name.removeprefix("corpusveil_schedule_"): one.value for family in families for one in family.samples}
 
 
 def test_a_run_that_nobody_waits_for_is_refused(ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,7 +202,7 @@ class TestStartedTwice:
 
 
 class TestKilled:
-    @pytest.mark.parametrize("step", range(25))
+    @pytest.mark.parametrize("step", range(24))
     def test_the_next_start_makes_up_for_it(self, ground: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
         """Stopped at any write: one finished run has every shard, and nothing is counted low."""
         lines(ground, "day-1/b.jsonl", 3, 4)
@@ -222,8 +231,10 @@ class TestKilled:
         assert not list(found)
         assert metrics(ground)[-1] | {"run": None} == metrics(ground)[-1]
 
-    def test_a_run_whose_shards_are_gone_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its other shards are released by the next one, and nothing half-done stays."""
+    def test_a_run_whose_shards_are_gone_is_given_up(
+        self, ground: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Its other shards are released by the next one, as the status says before, and nothing half-done stays."""
 
         def failing(*_: Any) -> Any:
             raise WorkError("the disk is full")
@@ -234,6 +245,12 @@ class TestKilled:
             assert run(["schedule", str(ground / "s.toml"), *START]) == 1
         assert not (ground / "out/run-00001/manifest.json").exists()
         (ground / "in/day-1/b.jsonl").unlink()
+        capsys.readouterr()
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        said = (
+            "run-00001 will be abandoned: 1 of its 2 shards were removed\nrun-00002 is due: 1 new and 0 changed shards"
+        )
+        assert said in capsys.readouterr().out
         start(ground)
         assert [path.name for path in (ground / "out").iterdir() if path.is_dir()] == ["run-00002"]
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 2
@@ -249,13 +266,44 @@ class TestRefused:
         save(ground / "s.toml", values)
         entries = Ledger.existing(f"{ground}/ledger").names()
         start(ground, 2)
-        assert "only_release" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"{ground}/s.toml: budget.epsilon was 1.0 and is 2.0. Set this as before to continue" in said
+        assert "another output.path" in said
+        assert "only_release" not in said
         assert Ledger.existing(f"{ground}/ledger").names() == entries
         assert released(ground, 2) == {}
         assert metrics(ground)[-1]["status"] == 2
         save(ground / "s.toml", settings(ground))
         start(ground)
         assert len(released(ground, 2)) == 1
+
+    @pytest.mark.parametrize(
+        ("section", "name", "value", "said"),
+        [
+            ("mechanism", "beta", 0.01, "mechanism.beta was 0.001 and is 0.01"),
+            ("text", "case", "restore", 'text.case was "lower" and is "restore"'),
+            ("output", "duplicates", "drop", 'output.duplicates was not set and is "drop"'),
+            ("key", "path", "other.key", "the fingerprint of the key was "),
+            ("space", "path", "other", "the digest of space.path was "),
+        ],
+    )
+    def test_a_changed_setting_is_named_with_both_values(
+        self, ground: Path, capsys: pytest.CaptureFixture[str], section: str, name: str, value: Any, said: str
+    ) -> None:
+        make_space(ground / "other", seed=1)
+        cv.Key.generate().save(ground / "other.key")
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        values = settings(ground)
+        values.setdefault(section, {})[name] = str(ground / value) if name == "path" else value
+        save(ground / "s.toml", values)
+        start(ground, 2)
+        told = capsys.readouterr().err
+        assert f"{ground}/s.toml: {said}" in told
+        assert told.count(" was ") == 1
+        (ground / "out").rename(ground / "published")  # what the earlier runs were made with is gone
+        start(ground, 2)
+        assert "is not that of the earlier runs" in capsys.readouterr().err
 
     def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """The run stays due; the sentence says what was spent."""
@@ -364,6 +412,38 @@ class TestABadShard:
         assert f"left out until it changes: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().out
         assert "corpusveil_schedule_left_out_shards 1" in (ground / "metrics.prom").read_text()
 
+    def test_status_metrics_and_the_next_start_tell_one_story(
+        self, ground: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Of a start among good shards, of one with nothing else, and of one after the shard was removed."""
+
+        def told() -> tuple[list[str], dict[str, float]]:
+            capsys.readouterr()
+            assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+            return capsys.readouterr().out.splitlines(), samples(ground)
+
+        start(ground, 2)
+        status, figures = told()
+        assert status[:2] == [
+            "run-00001: abandoned: 1 of its 3 shards could not be used", "run-00002: 2 shards, 3 documents",
+        ]  # fmt: skip
+        assert any(line.startswith("the last start left out 1 shards") for line in status)
+        assert status[-1] == "nothing is due"
+        assert (figures["last_status"], figures["left_out_shards"], figures["shards_total"]) == (2, 1, 2)
+        assert "last_success_timestamp_seconds" not in figures
+        (ground / "in/day-1/d.jsonl").write_text("nor this\n")
+        start(ground, 2)
+        status, figures = told()
+        assert "run-00003: abandoned: 1 of its 1 shards could not be used" in status
+        assert sum(line.startswith("left out until it changes") for line in status) == figures["left_out_shards"] == 2
+        for name in "bd":
+            (ground / f"in/day-1/{name}.jsonl").unlink()
+        start(ground)
+        status, figures = told()
+        assert not any("left out" in line for line in status)
+        assert (figures["last_status"], figures["left_out_shards"]) == (0, 0)
+        assert len(metrics(ground)) == 3
+
     def test_comes_again_when_it_changes(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         start(ground, 2)
         touch(ground, "day-1/b.jsonl")
@@ -404,6 +484,73 @@ class TestABadShard:
             assert not list(differences(Ledger.existing(f"{ground}/ledger"), [Records(f"{ground}/records/run-00002")]))
 
 
+class TestManyRuns:
+    """A start reads a summary, and no file of an earlier run."""
+
+    def test_take_no_longer_to_start_after(
+        self, ground: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        read = Counter[str]()
+
+        def counted(url: str, real: Any = files.read_if_there) -> bytes | None:
+            read["runs" if "/runs/" in url else "all"] += 1
+            return real(url)
+
+        for number in range(1, 61):
+            plan = {"shards": [[f"{ground}/in/{number}.jsonl", f"{number}.jsonl", 3, "1"]], "why": {}}
+            done = {"shards": {f"{number}.jsonl": [3, "1", "00"]}, "documents": 2, "tokens": 9}
+            for kind, content in (("plan", plan), ("done", done)):
+                files.write_bytes(f"{ground}/out.schedule/runs/{number:05d}.{kind}.json", orjson.dumps(content))
+        start(ground)
+        monkeypatch.setattr(files, "read_if_there", counted)
+        start(ground)
+        assert read["runs"] == 0
+        assert read["all"] < 20
+        assert (samples(ground)["shards_total"], samples(ground)["documents_total"]) == (61, 122)
+        capsys.readouterr()
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        assert capsys.readouterr().out.startswith(
+            "41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shards"
+        )
+
+    @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_text("{")])
+    def test_the_summary_is_made_again(self, ground: Path, harm: Any) -> None:
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        start(ground)
+        kept = ground / "out.schedule/summary.json"
+        before = kept.read_bytes()
+        harm(kept)
+        start(ground)
+        assert kept.read_bytes() == before
+        assert samples(ground)["documents_total"] == 3
+
+
+class TestAShardThatIsBeingWritten:
+    def test_waits_until_it_has_settled(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """By its store's time of modification; one that was written before is released now."""
+        values = settings(ground)
+        values["schedule"]["settle"] = "10m"
+        save(ground / "s.toml", values)
+        os.utime(ground / "in/day-1/a.jsonl", (0, time.time() - 700))
+        lines(ground, "day-2/b.jsonl", 3)
+        start(ground)
+        assert "1 shards were written too recently" in capsys.readouterr().err
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        assert "1 shards wait until they are 10m old\nnothing is due" in capsys.readouterr().out
+        assert (len(released(ground, 1)), released(ground, 2)) == (1, {})
+        os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
+        start(ground)
+        assert len(released(ground, 2)) == 1
+
+    def test_an_age_that_is_none_is_refused(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        values = settings(ground)
+        values["schedule"]["settle"] = "ten minutes"
+        save(ground / "s.toml", values)
+        start(ground, 2)
+        assert "schedule.settle" in capsys.readouterr().err
+
+
 class TestDamagedRecords:
     """A finished run is finished again from its plan; a shard is never released twice."""
 
@@ -415,6 +562,7 @@ class TestDamagedRecords:
         lines(ground, "day-2/b.jsonl", 3)
         start(ground)
         before = release_files(ground / "out")
+        (ground / "out.schedule/summary.json").unlink()
         harmed = [] if which == "shards" else [ground / "out.schedule/runs/00001.done.json"]
         harmed += [] if which == "done" else list((ground / "records/run-00001/shards").iterdir())
         for path in harmed:
@@ -431,6 +579,7 @@ class TestDamagedRecords:
 
     def test_what_changed_since_is_a_further_release(self, ground: Path) -> None:
         start(ground)
+        (ground / "out.schedule/summary.json").unlink()
         (ground / "out.schedule/runs/00001.done.json").unlink()
         for path in (ground / "records/run-00001/shards").iterdir():
             path.unlink()
@@ -443,6 +592,7 @@ class TestDamagedRecords:
         self, ground: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         start(ground)
+        (ground / "out.schedule/summary.json").unlink()
         (ground / "out.schedule/runs/00001.done.json").unlink()
         (ground / "out.schedule/runs/00001.plan.json").write_text("{")
         start(ground, 2)
@@ -461,23 +611,52 @@ class TestWhatItTells:
         assert {path: path.stat().st_mtime_ns for path in ground.rglob("*")} == before
 
     def test_prometheus_reads_the_metrics(self, ground: Path) -> None:
-        """By its own parser; totals grow, and a failure shows."""
+        """Totals grow, and a failure shows."""
         start(ground)
         lines(ground, "day-2/b.jsonl", 3)
         start(ground)
-        text = (ground / "metrics.prom").read_text()
-        found = {s.name: s.value for family in text_string_to_metric_families(text) for s in family.samples}
-        prefix = "corpusveil_schedule_"
-        assert found[f"{prefix}documents_total"] == 3
-        assert found[f"{prefix}runs_total"] == found[f"{prefix}shards_total"] == 2
-        assert found[f"{prefix}last_status"] == 0
-        lines(ground, "day-3/c.jsonl", 4)
+        found = samples(ground)
+        assert found["documents_total"] == 3
+        assert found["runs_total"] == found["shards_total"] == 2
+        assert found["last_status"] == 0
+        (ground / "in/day-3").mkdir()
         (ground / "in/day-3/c.jsonl").write_text("no json\n")
         start(ground, 2)
-        text = (ground / "metrics.prom").read_text()
-        later = {s.name: s.value for family in text_string_to_metric_families(text) for s in family.samples}
-        assert later[f"{prefix}last_status"] == 2
-        assert later[f"{prefix}last_success_timestamp_seconds"] == found[f"{prefix}last_success_timestamp_seconds"]
+        later = samples(ground)
+        assert later["last_status"] == 2
+        assert later["last_success_timestamp_seconds"] == found["last_success_timestamp_seconds"]
+
+    def test_the_error_of_a_run_comes_before_that_of_its_metrics(
+        self, ground: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A folder that cannot be made is an error after a release, and a warning beside a run's own error."""
+        (ground / "file").touch()
+        values = settings(ground)
+        values["schedule"]["prometheus"] = f"{ground}/file/metrics.prom"
+        values["ledger"]["cap"] = 6.0
+        save(ground / "s.toml", values)
+        start(ground, 2)
+        *_, warning, error = capsys.readouterr().err.splitlines()
+        assert f"warning: {ground}/file" in warning
+        assert "corpusveil: cap 6" in error
+        values["ledger"]["cap"] = 8.0
+        save(ground / "s.toml", values)
+        start(ground, 2)
+        assert f"corpusveil: {ground}/file" in capsys.readouterr().err
+        assert len(released(ground, 1)) == 1
+
+    def test_metrics_are_those_of_the_last_starts(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And of the last success, however long ago."""
+        monkeypatch.setattr(schedule_metrics, "MOST_LINES", 3)
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        values = settings(ground)
+        values["budget"]["epsilon"] = 2.0
+        save(ground / "s.toml", values)
+        for _ in range(4):
+            start(ground, 2)
+        assert [line["status"] for line in metrics(ground)] == [0, 2, 2]
+        assert "last_success_timestamp_seconds" in samples(ground)
 
     def test_its_state_is_for_its_owner(self, ground: Path) -> None:
         """It names input files and holds digests of them: mode 0600, and marked as private."""

@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ from corpusveil.storage.engine import NAMES, total
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.corpus import privatize_corpus
-from tests.engines.corpora import CANARIES, NAME_CANARY, Ground, make_release, run, text_of, write_shard
+from tests.engines.corpora import CANARIES, NAME_CANARY, ROOT, Ground, make_release, run, text_of, write_shard
 
 ENGINES = [
     pytest.param(Local, id="local"),
@@ -116,6 +117,8 @@ def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine
     assert len({event["run"] for event in said}) == 1
     assert [event["event"] for event in said].count("task_done") == 3
     assert {"run_begins", "progress", "run_ends"} <= {event["event"] for event in said}
+    assert '"event"' not in told.stdout + told.stderr, "the numbers go to the file alone"
+    assert not [event for event in said if "changed_share" in event]
     for event in said:
         values = [value for name, value in event.items() if name not in ("event", "run")]
         assert all(value is None or isinstance(value, int | float) for value in values), event
@@ -154,6 +157,10 @@ def test_a_worker_that_cannot_open_or_write_the_log_works_without(
 
 
 def test_nobody_listens_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that logs everything, as Beam's workers do, did not ask for sums over the input."""
     monkeypatch.delenv(events.VARIABLE, raising=False)
     events._configure.cache_clear()
-    assert not events.wanted()
+    code = "import logging; logging.basicConfig(level=0); from corpusveil.storage import events\n"
+    code += "print(events.wanted()); events.LOGGER.setLevel(logging.INFO); events.tell('task_done', 'r', tokens=1)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert (told.stdout, told.stderr) == ("False\n", "")

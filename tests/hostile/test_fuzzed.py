@@ -25,8 +25,8 @@ from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import UserError
-from corpusveil.pipelines.schedule import Finished, Planned
 from corpusveil.pipelines.schedule_metrics import prometheus
+from corpusveil.pipelines.schedule_state import Finished, Planned
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import Vectors, Vocabulary, build_space, load_space, read_counts, read_vectors
 from corpusveil.spaces.space import VECTORS, content_digest

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
+from corpusveil.storage.ledger import Ledger
 from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.ledger_summary import summary
+from tests.cli.test_run import save
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
 
@@ -66,6 +70,39 @@ def test_what_fails_for_a_while_changes_nothing(
     rule = proxy.rule(method, where, how, **options)
     finishes(place, reference)
     assert rule.hits == options["times"], "nothing went wrong, so this shows nothing"
+
+
+CREATED = (r"lease-\d+\.json", r"run\.json", r"secret\.key", r"entries/.*\.parquet", r"entries/.*\.kept")
+"""Every file that a run creates only where none exists."""
+
+
+@pytest.mark.parametrize("where", CREATED)
+def test_a_creation_that_was_answered_twice_is_the_run_s_own(
+    place: Place, reference: Reference, proxy: Proxy, where: str
+) -> None:
+    """The store made the file, its answer was lost, and the client, which asked again, was told that it exists."""
+    rule = proxy.rule("PUT", where, "lose", times=1)
+    assert run(place.arguments("--ledger", f"{place.root}/ledger", "--cap", "1e6")) == 0
+    assert rule.hits == 1
+    assert place.store.objects(place.output) == reference.files
+    entries = list(Ledger.existing(f"{place.root}/ledger").entries())
+    assert sum(line["documents"] for line in summary(entries)) == reference.outcome.counts.documents
+    assert not [name for name in place.store.objects(f"{place.output}.records") if "lease" in name]
+
+
+def test_a_schedule_whose_lease_was_answered_twice_does_its_work(place: Place, proxy: Proxy, tmp_path: Path) -> None:
+    values = {
+        "corpus": {"input": [place.corpus], "name": "c4"},
+        "space": {"path": f"{place.root}/space"},
+        "mechanism": {"name": "ring-geometric"},
+        "budget": {"epsilon": 1.0},
+        "key": {"path": str(place.ground.key)},
+        "output": {"path": place.output},
+    }
+    rule = proxy.rule("PUT", r"out\.schedule/lease/lease-\d+\.json", "lose", times=1)
+    assert run(["schedule", save(tmp_path / "s.toml", values), "--progress", "none"]) == 0
+    assert rule.hits == 1
+    assert "run-00001/manifest.json" in place.store.objects(place.output)
 
 
 @pytest.mark.usefixtures("hasty")

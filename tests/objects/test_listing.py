@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from corpusveil.errors import FormatError, UserError, WorkError
@@ -52,6 +54,15 @@ class TestOfSeveralPages:
         monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
         first = store.client.call_s3("list_objects_v2", Bucket=bucket, Prefix="in/")
         assert len(first["Contents"]) == 2
+
+
+@pytest.mark.usefixtures("s3")
+def test_the_age_of_an_object_is_that_of_its_last_write(store: Store, bucket: str) -> None:
+    """A schedule that lets shards settle goes by it."""
+    put(store, bucket, "in/a.json")
+    (shard,) = find_shards([f"s3://{bucket}/in"])
+    assert shard.modified is not None
+    assert abs(time.time() - shard.modified) < 600
 
 
 @pytest.mark.usefixtures("hasty")

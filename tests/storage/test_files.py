@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 import threading
@@ -12,7 +13,7 @@ import fsspec
 import pytest
 
 from corpusveil.errors import AddressError, BadRecordError, InUseError, NoFileError, StoreError, UserError
-from corpusveil.storage import files, remote
+from corpusveil.storage import files, lease, remote
 from corpusveil.storage.records import WARNING, Record, Records
 
 
@@ -96,6 +97,20 @@ def test_a_file_is_created_once_only(folder: str) -> None:
     assert not files.create_bytes(f"{folder}/a", b"second")
     assert files.read_bytes(f"{folder}/a") == b"first"
     assert files.listing(folder) == ["a"]
+
+
+def test_a_creation_that_nfs_sent_twice_is_the_caller_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer to the first ``link`` was lost, and the second finds the file of the first."""
+    link = os.link
+
+    def twice(source: str, target: str) -> None:
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", twice)
+    assert files.create_bytes(str(tmp_path / "a"), b"mine")
+    assert not files.create_bytes(str(tmp_path / "a"), b"theirs")
+    assert isinstance(lease.take(str(tmp_path / "lease")), lease.Lease)
 
 
 def test_of_many_that_create_at_once_one_wins(tmp_path: Path) -> None:

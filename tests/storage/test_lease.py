@@ -12,8 +12,10 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from corpusveil.errors import WorkError
 from corpusveil.storage import files, lease
 from corpusveil.storage.lease import Lease, hold, take
 
@@ -144,6 +146,36 @@ class TestOneThatIsGone:
         (beat,) = tmp_path.glob("*.beat")
         beat.unlink()
         assert isinstance(take(str(tmp_path), patience=0.1), str)
+
+    def test_a_clock_that_was_set_ends_no_lease(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Start times of processes follow the clock; where only they differ, the heartbeat decides."""
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
+        real = psutil.Process.create_time
+        with hold(str(tmp_path)) as held:
+            monkeypatch.setattr(psutil.Process, "create_time", lambda process: real(process) + 3600)
+            monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 3600)
+            assert isinstance(take(str(tmp_path), patience=30), str)
+            assert held.is_last()
+            held._ended.set()  # a later process that has the number of one that ended
+            assert held._thread is not None
+            held._thread.join()
+            monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 7200)
+            assert isinstance(take(str(tmp_path), patience=0.1), Lease)
+
+    def test_a_lease_that_could_not_be_written_holds_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The store wrote it, and then no longer answered: the process, which lives on, does not hold it."""
+
+        def lost(url: str, data: bytes, *, private: bool) -> bool:
+            files.write_bytes(url, data, private=private)
+            raise WorkError("no answer")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "create_bytes", lost)
+            with pytest.raises(WorkError):
+                take(str(tmp_path))
+        assert isinstance(take(str(tmp_path)), Lease)
 
     def test_a_recent_beat_is_believed(self, tmp_path: Path) -> None:
         """Nobody waits for a lease that was confirmed a moment ago."""

@@ -6,6 +6,7 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings."""
-    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _ledger, _text, _length, _engine):
+    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _ledger, _text, _length, _engine, _schedule):
         yield from rule(settings)
 
 
@@ -196,6 +197,11 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
         if name not in registry.settings_of(settings.engine.name):
             owners = " or ".join(engine for engine in registry.names() if name in registry.settings_of(engine))
             yield f"engine.{name}", _needs(f"{{engine.name}} {owners}")
+
+
+def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
+    if re.fullmatch(r"[0-9]{1,9}[smhd]", settings.schedule.settle) is None:
+        yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
 
 
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:

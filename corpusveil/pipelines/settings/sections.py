@@ -209,8 +209,9 @@ class CorpusSettings(Section):
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL")
     name: str | None = key(
-        "Name of the corpus. Without an id, it is in document identities; by default it is the name of the folder. In a "
-        "ledger it is a name space, for values of {ledger.unit} that are unique in this corpus only.", None, commands=dict.fromkeys(SHOWING, "corpus"),
+        "Name of the corpus: in document identities without an id (default: the name of its folder), and in a ledger a "
+        "name space, for values of {ledger.unit} that are unique in this corpus only.", None,
+        commands=dict.fromkeys(SHOWING, "corpus"),
         metavar="NAME",
         form=WORD,
         group="Records")
@@ -374,8 +375,8 @@ class LedgerSettings(Section):
         "an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for "
         "each.", [], often=True, metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
     cap: float | None = key(
-        "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, parameter "
-        "or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
+        "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
+        "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_delta: float | None = key(
         "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and metrics, "
         "between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.", None,
@@ -454,5 +455,12 @@ class ScheduleSettings(Section):
     state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True, group="Records")
     compare: Compare = key(
         "When a shard counts as changed: by size and the store's stamp, then by content; or by content alone.", "stamp")
+    settle: str = key(
+        "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
+        "By the time that the store gives; for shards that are written in place.", "0s")
     prometheus: str | None = key("A file for Prometheus' textfile collector.", None, path=True, group="Records")
     at: str = key("When the schedule starts, as a cron expression in UTC.", "0 3 * * *", group="Where")
+
+    def settle_seconds(self) -> float:
+        """Return the age from which a shard is released."""
+        return int(self.settle[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[self.settle[-1]]

@@ -1,0 +1,117 @@
+"""What a release with collocations states of documents, against the epsilons that its kernel really gives to units."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import corpusveil as cv
+from corpusveil.budget.composition import epsilon_at
+from corpusveil.cli.main import run
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.transforms.pages import render_public
+from corpusveil.transforms.statement import documents_in_words
+from tests.budget.test_worst_units import WEIGHTS, divisions, needed
+from tests.engines.corpora import TEST_KEY
+from tests.transforms.test_allocations import Spy
+from tests.transforms.test_strategies import space_of, table_of
+
+UNITS = {1: "river", 2: "new york", 3: "on the bank", 4: "as far as possible", 5: "at the end of days"}
+WORDS = sorted({word for unit in UNITS.values() for word in unit.split()} | {"lake", "loan"})
+SPACE = space_of([*WORDS, *(unit.replace(" ", "_") for size, unit in UNITS.items() if size > 1)])
+MECHANISM = cv.mechanism("ring-geometric", SPACE)
+TABLE = Collocations.of(table_of({unit: 9.0 for size, unit in UNITS.items() if size > 1}))
+DELTA = 0.05
+
+
+def release_of(allocation: Any, table: Collocations | None = TABLE, space: cv.Space = SPACE) -> cv.Release:
+    policy = cv.TextPolicy(tokenizer="word" if table is None else "gst")
+    budget = cv.Budget(3.0, "document", allocation)
+    return cv.Release(cv.mechanism("ring-geometric", space), budget, policy, cv.Key(TEST_KEY), table, delta=DELTA)
+
+
+def needs(monkeypatch: pytest.MonkeyPatch, release: cv.Release, unknown: str = "") -> Iterator[tuple[int, int, float]]:
+    """Return words, units, and the ε that a pair of documents needs by the laws that the kernel asks for.
+
+    Of all documents of up to eight words in units of up to five, each unit one step apart on the ring.
+    """
+    spy = Spy(monkeypatch, release.mechanism)
+    one, other = release.mechanism.space.lists[0][:2].tolist()
+    for words in (1, 2, 3, 5, 8):
+        for sizes in divisions(words, 5):
+            spy.epsilons.clear()
+            cv.privatize([", ".join(UNITS[size] for size in sizes) + unknown], release, ["a"])
+            assert len(spy.epsilons) == len(sizes)
+            laws = [[release.mechanism.distribution(word, each) for word in (one, other)] for each in spy.epsilons]
+            yield words, len(sizes), needed([(law[0], law[1]) for law in laws], DELTA)
+
+
+@pytest.mark.parametrize("unknown", ["", ", qwertz qwertz"])
+@pytest.mark.parametrize("allocation", ["per-word", "word-share", "uniform"])
+def test_no_document_needs_more_than_is_stated(monkeypatch: pytest.MonkeyPatch, allocation: str, unknown: str) -> None:
+    """By what the sentence says it counts: replaced units, all words, or replaced words; unknown words are replaced."""
+    release, more = release_of(allocation), len(unknown.split())
+    closest = 0.0
+    for words, units, need in needs(monkeypatch, release, unknown):
+        stated = release.document_figure((units if allocation == "uniform" else words) + more).epsilon
+        assert need <= stated + WEIGHTS * units
+        closest = max(closest, need / stated)
+    assert closest > 0.99 or unknown
+
+
+def test_as_many_units_of_one_word_would_be_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controls: shares per word as they were stated before, and uniform shares by words instead of units."""
+    plain = release_of("uniform", None)
+    for allocation in ("per-word", "uniform"):
+        cases = list(needs(monkeypatch, release_of(allocation)))
+        assert any(need > 1.2 * plain.document_figure(words).epsilon for words, _, need in cases)
+
+
+def test_the_longest_unit_is_in_the_table_and_in_the_space() -> None:
+    assert release_of("per-word").longest_unit == 5
+    assert release_of("per-word", None).longest_unit == 1
+    shorter = Collocations.of(table_of({"new york": 9.0, "on the bank": 5.0}))
+    assert release_of("per-word", shorter).longest_unit == 3
+    assert release_of("per-word", TABLE, space_of([*WORDS, "new_york"])).longest_unit == 2
+
+
+def test_the_sentence_says_what_is_counted() -> None:
+    (per_word,) = documents_in_words(release_of("per-word"))
+    assert "by the number of replaced words" in per_word
+    assert "for the worst units of at most 5 words" in per_word
+    (uniform,) = documents_in_words(release_of("uniform"))
+    assert "by the number of replaced units" in uniform
+    assert "50 units" in uniform
+    assert "words, replaced or not" in documents_in_words(release_of("word-share"))[0]
+    (single,) = documents_in_words(release_of("per-word", None))
+    assert "units" not in single
+    assert release_of("per-word", None).document_figure(50) == release_of("uniform", None).document_figure(50)
+
+
+def test_16_units_of_three_words_and_two_of_one_spend_no_more_than_is_stated_of_50_words(tmp_path: Path) -> None:
+    """E = 10, δ = 1e-6: 6.56 was printed, and such a document needs 9.88; in the manifest and on the page, too."""
+    SPACE.save(str(tmp_path / "space"))
+    pq.write_table(table_of({"on the bank": 9.0, "new york": 5.0}), tmp_path / "table.parquet")
+    text = ", ".join([UNITS[3]] * 16 + [UNITS[1]] * 2)
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    words = ["privatize", str(tmp_path / "in.jsonl"), "--space", str(tmp_path / "space"), "--test-key"]
+    words += ["--mechanism", "ring-geometric", "--epsilon", "10", "--per", "document", "--allocation", "per-word"]
+    words += ["--tokenizer", "gst", "--collocations", str(tmp_path / "table.parquet"), "--delta", "1e-6"]
+    assert run([*words, "--output", str(tmp_path / "out"), "--progress", "none"]) == 0
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    figure = manifest["documents_in_epsilon_delta"][0]
+    assert (figure["words"], figure["longest_unit"]) == (50, 3)
+    shares = cv.Budget(10, "document", "per-word").shares(np.array([50, 50]), np.array([3, 1])).tolist()
+    losses = [MECHANISM.privacy_loss(share, 1.0) for share in shares]
+    assert losses[0] is not None
+    assert losses[1] is not None
+    assert 9.88 < epsilon_at([(losses[0], 16), (losses[1], 2)], 1e-6) <= figure["epsilon"] <= figure["pure"] <= 10
+    page = render_public(manifest)
+    assert ">Replaced words</th>" in page
+    assert "the worst division of the words into units of at most 3 words" in " ".join(page.split())
