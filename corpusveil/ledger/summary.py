@@ -135,7 +135,7 @@ class Ledger:
 def _opened(ledger: Ledger) -> Iterator[tuple[Store, Books, list[Entry]]]:
     """Open an existing ledger for questions."""
     store = Store.existing(ledger.url)
-    with ledger.spending(None, None).folder() as folder, connected(folder, ledger.memory) as connection:
+    with Spending(ledger.url, spill=ledger.spill).folder() as folder, connected(folder, ledger.memory) as connection:
         entries = list(store.entries(folder))
         yield store, Books(connection, entries), entries
 
