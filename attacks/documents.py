@@ -134,7 +134,8 @@ def _cells(
         most = as_float(int(readings.ldp.max()))
         attempt.check(gaps <= most + slack, f"{what}: {gaps:.6g} nats, the ledger says {most}")
         mine = sum(Fraction(epsilon) for epsilon, word in zip(given, one.tolist(), strict=True) if word != UNKNOWN)
-        attempt.check(Fraction(int(readings.total[0]), SCALE) >= mine, f"{what}: the ledger's sum of epsilons is too low")
+        counted = Fraction(int(readings.total[0]), SCALE)
+        attempt.check(counted >= mine, f"{what}: the ledger's sum of epsilons is too low")
 
 
 _METRICS: dict[tuple[int, float], tuple[Mechanism, Floats]] = {}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-import corpusveil as cv
 from attacks.attempt import Attempt
 from corpusveil.errors import CapError
 from corpusveil.jobs.local import Local

@@ -321,7 +321,7 @@ class TestStates:
         assert isinstance(lease.take(str(tmp_path), 0.05), lease.Lease)
 
     def test_ledger_entries_that_are_none(self, tmp_path: Path) -> None:
-        """Damage that Arrow reports as an OSError, nulls and negative numbers; what the digest of an entry notices, too."""
+        """Damage that Arrow reports as an OSError, nulls, and negative numbers."""
         names = dict.fromkeys(("unit", "namespace", "column", "release", "metric", "mechanism", "space"), UNKNOWN)
         about = About(**names, version=VERSION, ranged=False, budget={}, documents=1, tokens=1)
         tags = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"c" * 16], pa.binary(16)))
