@@ -145,8 +145,6 @@ def run(
         check(release)
     announce(release, later, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
-    for line in () if prepared.spending is None else prepared.spending.promises():
-        later.say(line)
     if caps.ldp is None and caps != Caps():
         later.warn(
             "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."
@@ -156,11 +154,17 @@ def run(
         )
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
+
+    def begin(admitted: bool) -> None:
+        for line in prepared.spending.promises() if prepared.spending is not None and admitted else ():
+            later.say(line)
+        later.begin()
+
     outcome = shards.privatize_corpus(
         release, corpus.input, output.path, engine or make_engine(settings.engine),
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
         rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
-        spending=prepared.spending, watch=watch.shards, begun=later.begin,
+        spending=prepared.spending, watch=watch.shards, begun=begin,
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
