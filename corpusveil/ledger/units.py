@@ -61,6 +61,8 @@ def units_of(given: str | Sequence[str] | Mapping[str, str] | None) -> tuple[Uni
     """
     if isinstance(given, Mapping):
         given = [f"{name}={column}" for name, column in given.items()]
+    if not isinstance(given, str | Sequence | None):
+        raise of_other_type("unit", given, "the name of a column, or 'content'")
     texts = [given] if isinstance(given, str) else list(given or ())
     for text in texts:
         if not isinstance(text, str):

@@ -129,7 +129,9 @@ class TestLedger:
     ) -> None:
         """By the column that has the units, under another name, and by the units of texts without columns."""
         cv.privatize(KINDS[kind][0](columns), release, ids="id", ledger=ledger, unit={"document": "id"})
-        cv.privatize(columns["text"], release, ids=columns["id"], ledger=ledger, unit={"document": columns["id"]})
+        for make in (list, pa.array, np.array, lambda ids: [f"{number}.0" for number in ids]):
+            unit = {"document": make(columns["id"])}
+            cv.privatize(columns["text"], release, ids=columns["id"], ledger=ledger, unit=unit)
         spent = ledger.spent()
         assert spent.units == ("document",)
         assert [line["documents"] for line in spent.releases] == [7]
@@ -186,9 +188,16 @@ class TestWrongCalls:
             cv.privatize(["aaaa"], release, ids=["x"], ledger=ledger)
         assert not (tmp_path / "ledger").exists()
 
-    def test_a_unit_alone_counts_nothing(self, release: cv.Release) -> None:
-        with pytest.raises(UnsetError, match="ledger"):
-            cv.privatize(["aaaa"], release, ids=["x"], unit="content")  # type: ignore[call-overload]
+    @pytest.mark.parametrize("name", ["unit", "corpus"])
+    def test_what_only_a_ledger_has_needs_one(self, release: cv.Release, name: str) -> None:
+        given: dict[str, Any] = {name: "content"}
+        with pytest.raises(UnsetError, match=rf"{name}.*ledger"):
+            cv.privatize(["aaaa"], release, ids=["x"], **given)
+
+    @pytest.mark.parametrize("unit", [7, {"a"}, [7], {"a": 7}, {"a": iter("b")}])
+    def test_what_is_no_unit_is_refused(self, release: cv.Release, tmp_path: Path, unit: Any) -> None:
+        with pytest.raises(BadTypeError, match="unit"):
+            cv.privatize(["aaaa"], release, ids=["x"], ledger=cv.Ledger(str(tmp_path / "ledger")), unit=unit)
 
     def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
         with pytest.raises(BadTypeError, match=r"ledger: give cv\.Ledger\(URL, cap=\.\.\.\), not a value of type str"):
