@@ -38,6 +38,9 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 OnBadRows = Literal["fail", "quarantine"]
 """The treatment of unreadable rows: the run stops, or they are set aside among the private records."""
 
+Others = Literal["drop", "keep", "refuse"]
+"""The treatment of columns that a run does not name: left out, kept, or an error, because there should be no others."""
+
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 """The policies for a class of tokens."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -45,6 +48,10 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 NumberPolicy = Literal["privatize", "resample", "mask", "drop", "keep", "surrogate"]
 """The policies for numbers: those of any class of tokens, or another number of the same shape."""
 NUMBER_POLICIES: tuple[NumberPolicy, ...] = get_args(NumberPolicy)
+
+Separator = Literal["comma", "semicolon", "tab"]
+"""The character between the cells of CSV, by its name."""
+SEPARATORS: tuple[Separator, ...] = get_args(Separator)
 
 RiskOf = Literal["word", "context"]
 """The reader whose risk chooses epsilon: a reader of single words, or a reader with a language model."""

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_MOST_NAMES = 20
+_NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
+
+
 class CorpusveilError(Exception):
     """Base of every error raised on purpose. Its text never quotes private text."""
 
@@ -143,6 +147,22 @@ def either(choices: Iterable[object]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def is_name(text: str) -> bool:
+    """Say whether a text looks like the name of a column."""
+    return bool(_NAME.fullmatch(text))
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names of columns for a sentence: a, b and 3 more.
+
+    A long list is cut, and what does not look like a name is only counted: it could be a value of a file without names.
+    """
+    every = [str(name) for name in names]
+    shown = list(filter(is_name, every))[:_MOST_NAMES]
+    left = len(every) - len(shown)
+    return ", ".join(shown) + (f" and {left:,} more" if shown and left else f"{left:,} columns" if left else "")
+
+
 def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> BadValueError:
     return BadValueError(f"{setting} = {value!r}: choose {either(choices)}.")
 
@@ -155,8 +175,23 @@ def of_other_type(setting: str, value: object, needed: str) -> BadTypeError:
     return BadTypeError(f"{setting}: give {needed}, not a value of type {type(value).__name__}.")
 
 
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return the nearest of known names as the end of a sentence, or nothing."""
+    import difflib
+
+    found = difflib.get_close_matches(str(name), list(known), 1, 0.5)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def existing(name: object, columns: Iterable[object]) -> str:
+    """Return the end of a sentence about a missing column: those that exist, and the nearest."""
+    names = [str(column) for column in columns]
+    listing = f"; the columns are {listed(names)}" if names else ""
+    return listing + (nearest(name, filter(is_name, names)) or ".")
+
+
 def no_column(name: object, columns: Iterable[object]) -> ColumnError:
-    return ColumnError(f"{name}: there is no such column; the columns are {', '.join(map(str, columns))}.")
+    return ColumnError(f"{name}: there is no such column{existing(name, columns)}")
 
 
 def column_twice(name: object) -> ColumnError:

@@ -110,8 +110,10 @@ plain_bits = _bits(_is_plain)
 """Say of 64 bytes which are ASCII letters or digits."""
 escaped_bits = _bits(_is_escaped)
 """Say of 64 bytes which are escaped in a string of JSON."""
-cell_bits = _bits(lambda builder, found: _is_one_of(builder, found, '",\r\n'))
-"""Say of 64 bytes which put a cell of CSV in quotes."""
+comma_bits = _bits(lambda builder, found: _is_one_of(builder, found, '",\r\n'))
+semicolon_bits = _bits(lambda builder, found: _is_one_of(builder, found, '";\r\n'))
+tab_bits = _bits(lambda builder, found: _is_one_of(builder, found, '"\t\r\n'))
+"""Say of 64 bytes which put a cell of CSV in quotes, where this separates cells."""
 
 
 @intrinsic

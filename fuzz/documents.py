@@ -33,6 +33,7 @@ JSON_LINES = [
     f'{{"text": "{CANARY} one", "id": 1, "a": [1, {{"b": "{CANARY}"}}]}}',
     f'{{"id": "x", "a": 123456789012345678901234567890, "text": "\\ud83e\\uddff\\n{CANARY}"}}',
     '{"text": "", "id": -9223372036854775808, "a": null}',
+    '{"text": null, "id": "", "a": 0}',
     '{"a": 1.5e300, "text": "\\"", "id": 18446744073709551615, "text": "twice"}',
 ]
 CSV_LINES = ["text,id,a", f"{CANARY} one,1,x", f'"a ""quoted"" {CANARY},\nline",2,"', '"', '"",3,é', "\r"]
@@ -45,7 +46,7 @@ class Rows:
     """Every valid row of a file, and the faults of other rows."""
 
     numbers: list[int]
-    texts: list[str]
+    texts: list[str | None]
     ids: list[Any] | None
     kept: list[list[Any]]
     bad: list[tuple[int, str]]
@@ -144,8 +145,10 @@ def _round_trip(
     after = gather(read(path, columns), columns)
     need(not after.bad, f"rows that can't be read again from {suffix}")
     texts = before.texts
+    if ".csv" in suffix or ".txt" in suffix:
+        texts = [text or "" for text in texts]
     if ".txt" in suffix:
-        texts = [text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ") for text in texts]
+        texts = [str(text).replace("\r\n", " ").replace("\n", " ").replace("\r", " ") for text in texts]
     need(after.texts == texts, f"other texts when they are read again from {suffix}")
     kept = [[value for batch in batches for value in _written(batch.kept[k], suffix)] for k in range(len(columns.keep))]
     need(repr(after.kept) == repr(kept), f"other kept values when they are read again from {suffix}")

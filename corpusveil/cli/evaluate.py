@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corpusveil.choices import Separator
 from corpusveil.cli.options import OutputOption
 from corpusveil.cli.study import study
 from corpusveil.errors import OverlapError
@@ -128,6 +129,9 @@ def release(
             metavar="URL",
         ),
     ] = None,
+    separator: Annotated[
+        Separator, typer.Option(help="The separator of CSV cells, in the original and in the private files.")
+    ] = "comma",
     publishable: Annotated[
         bool, typer.Option("--publishable", help="Leave out all texts and all figures that were counted in the input.")
     ] = False,
@@ -163,7 +167,7 @@ def release(
         seeds=seeds, documents=documents, corpus=corpus, counts=counts,
         encoder=None if encoder is None else SentenceEncoder(encoder),
         vectors=None if similarity_vectors is None else read_vectors(similarity_vectors), causal=causal or (),
-        words=words,
+        words=words, separator=separator,
     )  # fmt: skip
     for one in (found.publishable() if publishable else found).measures:
         print(_line(one, registry.find(one.name).of))

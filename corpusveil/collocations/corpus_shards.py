@@ -42,15 +42,16 @@ class ShardStage(Stage[S]):
         return largest_first(super(ShardStage, self).left(tasks))
 
     def texts(self, task: ShardTask, told: dict[str, Any]) -> Iterator[pa.Array]:
-        """Yield the shard's texts in batches; then ``told`` has its digest and its number of documents.
+        """Yield the shard's texts in batches, without nulls; then ``told`` has its digest and number of documents.
 
         Raises UserError for an invalid row.
         """
         told["documents"] = 0
         with reading(task, Columns(self.text)) as (batches, digest):
             for batch in batches:
-                told["documents"] += len(batch.texts)
-                yield batch.texts
+                texts = batch.texts.drop_null()
+                told["documents"] += len(texts)
+                yield texts
             told["digest"] = digest()
 
 

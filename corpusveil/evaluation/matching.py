@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from corpusveil.choices import Separator
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
 from corpusveil.evaluation.defaults import DOCUMENTS
 from corpusveil.storage import files, formats
@@ -60,14 +62,15 @@ def match(
     most: int = DOCUMENTS,
     seed: int = 0,
     corpus: str | None = None,
+    separator: Separator = "comma",
 ) -> Matched:
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
     ``second`` is the column of second texts and their own private files; ``corpus`` is the name that the release was
-    made under, by default the folder of the original. Of more than ``most`` documents an even sample is taken
-    (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Unreadable rows of the original
-    are skipped, as under quarantine. Of a release folder, ``data`` is read. Raises UserError if original and release do
-    not match, and for a duplicate id.
+    made under, by default the folder of the original; ``separator`` is that of CSV. Of more than ``most`` documents an
+    even sample is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Rows without
+    text are no documents. Unreadable rows of the original are skipped, as under quarantine. Of a release folder,
+    ``data`` is read. Raises UserError if original and release do not match, and for a duplicate id.
     """
     named = tuple(dict.fromkeys(columns))
     if text in named:
@@ -75,23 +78,24 @@ def match(
             f"{text}: this is the column with the text; name another column as label, attribute or second text."
         )
     bad: list[str] = []
-    chosen, documents = _reservoir(
-        _rows(original, Columns(text, id, named), bad, corpus), most, np.random.default_rng(seed)
+    chosen, documents, rows = _reservoir(
+        _rows(original, Columns(text, id, named, separator=separator), bad, corpus), most, np.random.default_rng(seed)
     )
     if not documents:
         raise DataError(bad[0] if bad else f"{original[0]}: there are no documents here; give a file with documents.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
         raise same_id_twice(original[0], id)
-    privates = _found(private, Columns(private_text or text, id), wanted, documents, bad)
-    seconds = None if second is None else _found(second[1], Columns(second[0], id), wanted, documents, bad)
+    columns_of = functools.partial(Columns, id=id, separator=separator)
+    privates = _found(private, columns_of(private_text or text), wanted, rows, bad)
+    seconds = None if second is None else _found(second[1], columns_of(second[0]), wanted, rows, bad)
     places = sorted(privates if seconds is None else privates.keys() & seconds.keys())
     if not places:
         raise MismatchError(
             f"{private[0]}: no document has the {id} of a document in the original; name the right column."
         )
     return Matched(
-        [chosen[place].text for place in places],
+        [str(chosen[place].text) for place in places],
         [privates[place] for place in places],
         documents,
         {name: [chosen[place].values[number] for place in places] for number, name in enumerate(named)},
@@ -104,7 +108,7 @@ def match(
 
 
 def _found(
-    private: Sequence[str], columns: Columns, wanted: Mapping[Any, int], documents: int, bad: Sequence[str]
+    private: Sequence[str], columns: Columns, wanted: Mapping[Any, int], rows: int, bad: Sequence[str]
 ) -> dict[int, str]:
     """Return the private texts of the wanted documents, by their places."""
     texts: dict[int, str] = {}
@@ -114,15 +118,15 @@ def _found(
         place = wanted.get(row.identity)
         if place in texts:
             raise same_id_twice(private[0], columns.id)
-        if place is not None:
+        if place is not None and row.text is not None:
             texts[place] = row.text
-    if columns.id is None and bad and there != documents:
+    if columns.id is None and bad and there != rows:
         raise MismatchError(
-            f"{private[0]}: this has {there:,} documents, and {documents:,} can be read in the original; {bad[0]}"
+            f"{private[0]}: this has {there:,} documents, and {rows:,} can be read in the original; {bad[0]}"
         )
-    if columns.id is None and there != documents:
+    if columns.id is None and there != rows:
         raise MismatchError(
-            f"{private[0]}: this has {there:,} documents, and the original has {documents:,}. If some were left out "
+            f"{private[0]}: this has {there:,} documents, and the original has {rows:,}. If some were left out "
             "or set aside, keep a column that identifies them (keep) and name it (id)."
         )
     return texts
@@ -131,7 +135,7 @@ def _found(
 @dataclass(frozen=True, slots=True)
 class _Row:
     identity: Any
-    text: str
+    text: str | None
     values: tuple[Any, ...]
     place: tuple[str, str, int]
 
@@ -178,17 +182,20 @@ def _values(column: pa.Array) -> list[Any]:
     return list(column.to_pylist())
 
 
-def _reservoir(rows: Iterator[_Row], most: int, rng: np.random.Generator) -> tuple[list[_Row], int]:
-    """Return an even sample of at most this many rows, in their order, and the number of all rows."""
+def _reservoir(rows: Iterator[_Row], most: int, rng: np.random.Generator) -> tuple[list[_Row], int, int]:
+    """Return an even sample of at most this many rows with text, in their order; the number of these; and of all."""
     reservoir: list[tuple[int, _Row]] = []
-    number = 0
+    number = every = 0
     for row in rows:
+        every += 1
+        if row.text is None:
+            continue
         if number < most:
             reservoir.append((number, row))
         elif (place := int(rng.integers(number + 1))) < most:
             reservoir[place] = (number, row)
         number += 1
-    return [row for _, row in sorted(reservoir, key=lambda one: one[0])], number
+    return [row for _, row in sorted(reservoir, key=lambda one: one[0])], number, every
 
 
 def spread(rows: int, most: int) -> list[int]:

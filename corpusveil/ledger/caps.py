@@ -96,7 +96,7 @@ class Spending:
             raise ConflictError(
                 f"unit {columns.text}: this column has the text; for a unit of its own a text, use content."
             )
-        return dataclasses.replace(columns, keep=self.columns, formulas="keep")
+        return dataclasses.replace(columns, keep=self.columns, formulas="keep", others="drop")
 
     def promises(self) -> list[str]:
         """Say what the caps promise about units, once the ledger has admitted a run."""

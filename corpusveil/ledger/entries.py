@@ -21,6 +21,7 @@ from pydantic import Field
 
 from corpusveil.errors import (
     AddressError,
+    BadFileError,
     BadRecordError,
     CorpusveilError,
     InUseError,
@@ -114,16 +115,16 @@ class Store:
             )
         for folder in ("", ENTRIES):
             files.sweep(ledger.address(folder))
+        names, begun = [unit.name for unit in units], bool(files.listing(ledger.address(ENTRIES)))
+        if not begun and not files.exists(ledger.address(UNITS)):
+            files.create_bytes(ledger.address(UNITS), Header(version=VERSION, units=names).data(), private=True)
         if not files.exists(ledger.address(SECRET)):
-            if files.listing(ledger.address(ENTRIES)):
+            if begun:
                 raise NotMadeError(
                     f"{ledger.url}: the {SECRET} of the ledger is missing, and units cannot be recognized without it; "
                     "restore it."
                 )
             files.create_bytes(ledger.address(SECRET), secrets.token_bytes(SECRET_BYTES), private=True)
-        names = [unit.name for unit in units]
-        if not files.exists(ledger.address(UNITS)) and not files.listing(ledger.address(ENTRIES)):
-            files.create_bytes(ledger.address(UNITS), Header(version=VERSION, units=names).data(), private=True)
         if (there := ledger.units()) != names:
             raise MismatchError(
                 f"{ledger.url}: this ledger accounts for the unit {' and '.join(there)}, and this release for "
@@ -189,10 +190,10 @@ class Store:
         try:
             if not os.path.exists(path):
                 snapshot(address, path)
-            damaged = _damaged(address)
             if not name.startswith(f"{digest_of(path, secret)}."):
-                about_of(path, address)  # says so if it is of an earlier version
-                raise BadRecordError(damaged)
+                with contextlib.suppress(BadFileError, BadRecordError):  # but not that it is of an earlier version
+                    about_of(path, address)
+                raise BadRecordError(_damaged(address))
             about, rows = about_of(path, address)
         except (CorpusveilError, OSError):
             if files.exists(address):

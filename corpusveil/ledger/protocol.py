@@ -65,8 +65,8 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
                 yield Step("remove", name)
             if isinstance(error, CapError):
                 raise OtherRunError(
-                    "Another run entered its spending in the ledger at the same moment; nothing was drawn. Run the same "
-                    "command again."
+                    "Another run entered its spending in the ledger at the same moment; nothing was drawn. Run the "
+                    "same command again."
                 ) from None
             raise
     if mine:

@@ -66,14 +66,15 @@ def connected(folder: str, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConn
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": memory, "temp_directory": os.path.join(folder, "spill"), "preserve_insertion_order": False,
+        "temp_directory": os.path.join(folder, "spill"), "preserve_insertion_order": False,
         "autoinstall_known_extensions": False, "autoload_known_extensions": False,
     }  # fmt: skip
-    try:
-        connection = duckdb.connect(":memory:", config=config)
-    except duckdb.Error:
-        raise BadValueError(f"memory {memory}: write a size, such as 1GB or 800MB.") from None
-    with connection:
+    with duckdb.connect(":memory:", config=config) as connection:
+        connection.execute("SET enable_progress_bar = false")
+        try:
+            connection.execute(f"SET memory_limit = {_quoted(memory)}")
+        except duckdb.Error:
+            raise BadValueError(f"memory {memory}: write a size, such as 1GB or 800MB.") from None
         try:
             yield connection
         except duckdb.OutOfMemoryException:
@@ -127,13 +128,7 @@ class Books:
                 paths.setdefault(kind, []).append(entry.path)
         self._sources = list(paths.values())
         self._rows = sum(entry.rows for entry in (*entries, *planned))
-        self._metrics = len({about.metric for about, _ in self.kinds})
-        connection.execute(
-            "CREATE OR REPLACE TEMP TABLE kinds (kind INT, metric VARCHAR, planned BOOL, ranged DOUBLE, length DOUBLE)"
-        )
-        for kind, (about, flag) in enumerate(self.kinds):
-            values = kind, about.metric, flag, RANGED if about.ranged else 1.0, about.length_epsilon
-            connection.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)", values)
+        self._metrics = sorted({about.metric for about, _ in self.kinds})
 
     def _spent(self, where: str, *, of_planned: bool = False) -> str:
         """Return the query of all noise of the units ``where``: equal noise is one row, and planned if it is planned.
@@ -142,42 +137,55 @@ class Books:
         """
         planned = [kind for kind, (_, flag) in enumerate(self.kinds) if flag]
         units = " UNION ALL ".join(f"SELECT unit FROM {_read(self._sources[kind])} WHERE {where}" for kind in planned)
-        parts = []
-        for kind, sources in enumerate(self._sources):
-            among = f" AND unit IN ({units})" if of_planned and kind not in planned else ""
-            parts.append(f"SELECT {kind} AS kind, * FROM {_read(sources)} WHERE {where}{among}")
+        of_release: dict[str, list[int]] = {}
+        for kind, (about, _) in enumerate(self.kinds):
+            of_release.setdefault(about.release, []).append(kind)
         largest = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
-        whole = " UNION ALL ".join(parts)
-        return f"(SELECT unit, noise, max(kind) AS kind, {largest} FROM ({whole}) GROUP BY unit, noise)"
+        parts = []
+        for kinds in of_release.values():
+            about = self.kinds[kinds[0]][0]
+            same = f"{self._metrics.index(about.metric)} AS metric, {RANGED if about.ranged else 1.0}::DOUBLE AS ranged"
+            same += f", {about.length_epsilon!r}::DOUBLE AS length"
+            rows = " UNION ALL ".join(
+                f"SELECT {kind} AS kind, {same}, * FROM {_read(self._sources[kind])} WHERE {where}"
+                + (f" AND unit IN ({units})" if of_planned and kind not in planned else "")
+                for kind in kinds
+            )
+            # an entry has each noise of a unit once, and noise of two releases is never equal
+            once = sum(len(self._sources[kind]) for kind in kinds) == 1
+            merged = f"SELECT max(kind) AS kind, {same}, unit, noise, {largest} FROM ({rows}) GROUP BY unit, noise"
+            parts.append(rows if once else merged)
+        return f"({' UNION ALL '.join(parts)})"
 
-    def _ranges(self, *, of_planned: bool, delta: float) -> Iterator[str]:
-        """Go through ranges of units; for each, fill the table ``sums`` (a row for each unit and metric).
+    def _ranges(self, *, of_planned: bool, delta: float | None) -> Iterator[None]:
+        """Go through ranges of units; for each, fill the tables ``sums`` (a row for each unit and metric) and ``units``.
 
-        ``rho`` bounds zero-concentrated privacy, and ``history`` is equal where the rows of two units are. Yields the
-        condition of the range.
+        With ``delta``, ``bound`` is an upper bound of a unit's ε (``rho`` is that of zero-concentrated privacy), and
+        ``history`` is equal where the rows of two units are.
         """
+        composed = (
+            f"sum((greatest(total / {SCALE}e0 - length, 0) * (largest / {SCALE}e0) / ranged + length * length) / 2) AS rho, "
+            "sum(hash(metric, ranged, length, tokens, total, largest)::HUGEINT) AS history, "
+            "sum(hash(largest, total, tokens, length, ranged, metric)::HUGEINT) AS history_too"
+        )
+        # the bound of concentrated privacy, with the most metrics that a unit can have
+        log = math.log(max(len(self._metrics), 1) / (delta or 1.0)) * (1 + 1e-9)
+        bound = f"sum(least(total / {SCALE}e0, rho + 2 * sqrt(rho * {log!r}))) * (1 + 1e-9) AS bound"
+        per_metric = "" if delta is None else f", {composed}"
+        per_unit = "" if delta is None else f", sum(history) AS history, sum(history_too) AS history_too, {bound}"
         count = -(-self._rows // RANGE_ROWS)
         sums = ", ".join(f"sum({name}) AS {name}" for name in READINGS)
         for number in range(count):
             first, after = ((number + more << 128) // count for more in (0, 1))
             where = f"unit BETWEEN '{uuid.UUID(int=first)}'::UUID AND '{uuid.UUID(int=after - 1)}'::UUID"
             self._db.execute(
-                f"CREATE OR REPLACE TEMP TABLE sums AS SELECT unit, metric, {sums}, "
-                f"sum((greatest(total / {SCALE}e0 - length, 0) * (largest / {SCALE}e0) / ranged "
-                "+ length * length) / 2) AS rho, "
-                "sum(hash(metric, ranged, length, tokens, total, largest)::HUGEINT) AS history, "
-                "sum(hash(largest, total, tokens, length, ranged, metric)::HUGEINT) AS history_too "
-                f"FROM {self._spent(where, of_planned=of_planned)} JOIN kinds USING (kind) GROUP BY unit, metric"
+                f"CREATE OR REPLACE TEMP TABLE sums AS SELECT unit, metric, {sums}{per_metric} "
+                f"FROM {self._spent(where, of_planned=of_planned)} GROUP BY unit, metric"
             )
-            # the bound of concentrated privacy, with the most metrics that a unit can have
-            log = math.log(max(self._metrics, 1) / delta) * (1 + 1e-9)
             self._db.execute(
-                "CREATE OR REPLACE TEMP TABLE units AS SELECT unit, sum(ldp) AS ldp, sum(history) AS history, "
-                "sum(history_too) AS history_too, "
-                f"sum(least(total / {SCALE}e0, rho + 2 * sqrt(rho * {log!r}))) * (1 + 1e-9) AS bound "
-                "FROM sums GROUP BY unit"
+                f"CREATE OR REPLACE TEMP TABLE units AS SELECT unit, sum(ldp) AS ldp{per_unit} FROM sums GROUP BY unit"
             )
-            yield where
+            yield
 
     def worst(
         self, caps: dict[str, int], delta: float | None = None, above: float = 0.0, *, of_planned: bool = False
@@ -189,14 +197,15 @@ class Books:
         """
         most: dict[tuple[str, str], Worst] = {}
         composed: tuple[float, uuid.UUID] | None = None
-        for _ in self._ranges(of_planned=of_planned, delta=delta or 0.5):
+        for _ in self._ranges(of_planned=of_planned, delta=delta):
             for reading, cap in caps.items():
-                source = "(SELECT unit, '' AS metric, ldp FROM units)" if reading == "ldp" else "sums"
+                source = "(SELECT unit, -1 AS metric, ldp FROM units)" if reading == "ldp" else "sums"
                 rows = self._db.execute(
                     f"SELECT metric, max({reading}), arg_max(unit, ({reading}, unit)), "
                     f"count(*) FILTER ({reading} > {cap}::HUGEINT) FROM {source} GROUP BY metric"
                 ).fetchall()
-                for metric, value, unit, over in rows:
+                for number, value, unit, over in rows:
+                    metric = "" if number < 0 else self._metrics[number]
                     found = Worst(reading, metric, int(value), unit, over)
                     before = most.get((reading, metric), found)
                     both = over if before is found else over + before.over

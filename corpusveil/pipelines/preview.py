@@ -87,7 +87,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
 def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
     """Return the first texts of the corpus that are not blank, and their identities in a release."""
     (corpus,) = settings.needed("corpus")
-    columns = Columns(corpus.text, corpus.id)
+    columns = Columns(corpus.text, corpus.id, separator=corpus.separator)
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)

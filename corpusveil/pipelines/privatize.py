@@ -11,7 +11,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.model import load_model
-from corpusveil.errors import MismatchError
+from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
@@ -58,7 +58,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     _tell_profile(settled, policy, watch)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    columns = Columns(corpus.text, corpus.id, tuple(corpus.keep), output.csv_formulas)
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator)
     asked = settings.value("budget.risk") is not None
     budget = budget_of(settled.changed(budget={"epsilon": 1.0}) if asked else settled)
     release = Release(
@@ -178,6 +178,7 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
             f"{output.path}: {outcome.shards} shards were handed over; the job writes the manifest when all are done"
         )
         watch.say(records)
+        _tell_left_out(outcome, watch)
         return
     counts = outcome.counts
     watch.say(
@@ -190,6 +191,12 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     tell_unknown(counts.unknown_share, watch)
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(records)
+    _tell_left_out(outcome, watch)
+
+
+def _tell_left_out(outcome: Outcome, watch: Watch) -> None:
+    if outcome.not_copied:
+        watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
 
 
 def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from corpusveil.choices import CsvFormulas, OnBadRows
+from corpusveil.choices import CsvFormulas, OnBadRows, Separator
 from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger, require_ledger
@@ -32,6 +32,7 @@ def privatize_corpus(
     text: str = "text",
     id: str | None = None,
     keep: str | Sequence[str] = (),
+    separator: Separator = "comma",
     corpus: str | None = None,
     root: Address | None = None,
     records: Address | None = None,
@@ -50,19 +51,20 @@ def privatize_corpus(
 
     ``text`` is the column that becomes private, and ``id`` a column that identifies documents. Without ``id``, three
     things identify a document: the name ``corpus`` (default: its folder), the file's path below ``root`` (default: the
-    lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear.
+    lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear; ``"all"``
+    keeps every other column (a column of that name alone is ``'"all"'``).
 
     A ``ledger`` checks its caps, and records what units spend, before anything is drawn. ``unit`` names their column
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
     the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. ``format``,
-    ``csv_formulas``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
+    ``csv_formulas``, ``separator``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
     """
     return shards.privatize_corpus(
         require_release(release), addresses(inputs), files.as_text(output), _engine(engine),
-        columns=_columns(text, id, keep, csv_formulas), root=None if root is None else files.as_text(root),
+        columns=_columns(text, id, keep, csv_formulas, separator), root=None if root is None else files.as_text(root),
         corpus=corpus, records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
     )  # fmt: skip
@@ -75,6 +77,7 @@ def plan(
     text: str = "text",
     id: str | None = None,
     keep: str | Sequence[str] = (),
+    separator: Separator = "comma",
     corpus: str | None = None,
     root: Address | None = None,
     ledger: Ledger | None = None,
@@ -89,7 +92,7 @@ def plan(
     The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
-    named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas)
+    named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas, separator)
     found = forecast(
         require_release(release), named, columns=columns, root=None if root is None else files.as_text(root),
         corpus=corpus, format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
@@ -97,8 +100,10 @@ def plan(
     return dataclasses.replace(found, copies=count_duplicates(find_shards(named), columns)) if duplicates else found
 
 
-def _columns(text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas) -> Columns:
-    return Columns(text, id, (keep,) if isinstance(keep, str) else tuple(keep), formulas)
+def _columns(
+    text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas, separator: Separator
+) -> Columns:
+    return Columns.of(text, id, [keep] if isinstance(keep, str) else keep, formulas, separator)
 
 
 def _engine(engine: Engine | None) -> Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -11,27 +12,39 @@ from typing import IO, Any
 import orjson
 import pyarrow as pa
 
-from corpusveil.choices import Codec
+from corpusveil.choices import Codec, Separator
+from corpusveil.errors import BadFileError, ColumnError, UserError, existing
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
 from corpusveil.storage.json_text import quoted
-from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut, no_id
 from corpusveil.storage.values import as_json
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_FIRST_LINES = 100
 
 
 class _BadValueError(Exception):
-    """Why a row can't be read."""
+    """Why a row can't be read, and the kind of error that this is."""
+
+    def __init__(self, why: str, kind: type[UserError] = BadFileError) -> None:
+        super().__init__(why)
+        self.kind = kind
 
 
 def _value(row: Any, column: str) -> Any:
     try:
         return row[column]
     except KeyError:
-        raise _BadValueError(f"has no column {column!r}; give the right name (--text names the text column).") from None
+        raise _BadValueError(f"has no column {column!r}{existing(column, row)}", ColumnError) from None
     except (TypeError, IndexError):
         raise _BadValueError("not a JSON object; write an object on each line.") from None
+
+
+def _kept(row: Any, columns: Columns) -> list[Any]:
+    if columns.others == "keep":
+        return [{name: value for name, value in row.items() if name != columns.text}]
+    return [_value(row, column) for column in columns.keep]
 
 
 def _dumps(value: Any) -> bytes:
@@ -39,46 +52,56 @@ def _dumps(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _row(line: bytes, columns: Columns) -> tuple[str, str | int | None, list[bytes]]:
-    """Return text, id and kept values of one line."""
+def _is_unicode(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[bytes]]:
+    """Return text, id and kept values of one line; a text that is null stays null."""
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
             raise MemoryError from None
-        raise _BadValueError("not valid JSON in UTF-8; repair or remove the line.") from None
+        other = "" if _is_unicode(line) else f" {lines.RECODE}"
+        raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
     text = _value(row, columns.text)
-    if not isinstance(text, str):
+    if text is not None and not isinstance(text, str):
         raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
     identity = None
     if columns.id is not None:
         identity = _value(row, columns.id)
+        if identity is None:
+            raise _BadValueError(no_id(columns.id))
         if not isinstance(identity, (str, int)) or isinstance(identity, bool):
             raise _BadValueError(
                 f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
             )
-    if not columns.keep:
+    if not columns.keeps:
         return text, identity, []
     try:
         if not _LONG_NUMBER.search(line):
-            return text, identity, [orjson.dumps(_value(row, column)) for column in columns.keep]
+            return text, identity, [orjson.dumps(value) for value in _kept(row, columns)]
         orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
-        exact = json.loads(line)
-        return text, identity, [_dumps(_value(exact, column)) for column in columns.keep]
+        return text, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
     except orjson.JSONEncodeError:
         raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
 
 
-def _texts(rows: Sequence[bytes], columns: Columns) -> list[str] | None:
+def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
     """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
-    if columns.id is not None or columns.keep:
+    if columns.id is not None or columns.keeps:
         return None
     loads, column = orjson.loads, columns.text
     try:
         texts = [loads(line)[column] for line in rows]
     except (orjson.JSONDecodeError, LookupError, TypeError):
         return None
-    return texts if all(type(text) is str for text in texts) else None
+    return texts if {*map(type, texts)} <= {str, type(None)} else None
 
 
 def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
@@ -87,14 +110,14 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
         batch.numbers = list(range(first, batch.stop))
         batch.texts = pa.array(sound, type=pa.large_string())
         return batch
-    texts: list[str] = []
+    texts: list[str | None] = []
     identities: list[Any] = []
     kept: list[list[bytes]] = []
     for number, line in enumerate(rows, first):
         try:
             text, identity, values = _row(line, columns)
         except _BadValueError as error:
-            batch.bad.append(BadRow(number, str(error), line))
+            batch.bad.append(BadRow(number, str(error), line, error.kind))
             continue
         batch.numbers.append(number)
         texts.append(text)
@@ -104,9 +127,14 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
     batch.ids = None if columns.id is None else identities
     batch.kept = [
         pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
-        for k in range(len(columns.keep))
+        for k in range(len(_types(columns)))
     ]
     return batch
+
+
+def _types(columns: Columns) -> list[pa.DataType]:
+    """Return the types of kept columns: JSON text for each, or for all others together."""
+    return [JSON] * (1 if columns.others == "keep" else len(columns.keep))
 
 
 class JsonLinesWriter:
@@ -135,6 +163,7 @@ class Renderer:
     def __init__(self, columns: Columns) -> None:
         self._begin = b"{" + orjson.dumps(columns.text) + b":"
         self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
+        self._whole = columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         if not kept:
@@ -144,9 +173,13 @@ class Renderer:
         first = 0
         for last, *values in zip(ends.tolist(), *(as_json(array) for array in kept), strict=True):
             rows.append(whole[first:last])
-            for name, value in zip(self._keep, values, strict=True):
-                rows += (name, value)
-            rows.append(b"}\n")
+            if self._whole:
+                (others,) = values  # an object, of which the text becomes a part
+                rows += (b"}" if others == b"{}" else b"," + others[1:], b"\n")
+            else:
+                for name, value in zip(self._keep, values, strict=True):
+                    rows += (name, value)
+                rows.append(b"}\n")
             first = last
         return b"".join(rows)
 
@@ -163,13 +196,22 @@ class JsonLines(lines.OfBytes):
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return JSON text for each."""
-        return [JSON] * len(columns.keep)
+        return _types(columns)
+
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
+        """Return the fields of the first lines, in the order in which they appear."""
+        found: dict[str, None] = {}
+        for line in next(self._rows(file, name), [])[:_FIRST_LINES]:
+            with contextlib.suppress(orjson.JSONDecodeError):
+                row = orjson.loads(line)
+                found |= dict.fromkeys(row) if isinstance(row, dict) else {}
+        return list(found)
 
     def _rows(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:
         for group in lines.split(chunks(file, name, self.codec), name):
             yield [line for line in group if line.strip()]
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
         return sum(len(group) for group in self._rows(file, name))
 

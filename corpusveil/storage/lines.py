@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from corpusveil.choices import Codec
-from corpusveil.errors import BadRowError, UserError
+from corpusveil.errors import BadFileError, BadRowError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.rows import Columns
@@ -16,6 +16,10 @@ MOST_LINE_BYTES = 256 << 20
 """Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
 hundred kilobytes of gzip can hold a line that fills any memory."""
 _RAW_BYTES = 4 << 20
+
+
+RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
+NOT_UTF8 = f"not valid UTF-8; repair or remove the row. {RECODE}"
 
 
 def too_long(name: str, line: int) -> UserError:
@@ -31,7 +35,7 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
 
     A byte order mark before the first line is none of it. Raises UserError for a line that is too long.
     """
-    mark, rest, size, number = codecs.BOM_UTF8, list[bytes](), 0, 1
+    rest, size, number = list[bytes](), 0, 1
     for piece in pieces:
         first, *others = piece.split(b"\n")
         rest.append(first)
@@ -39,11 +43,22 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
         if size > MOST_LINE_BYTES:
             raise too_long(name, number)
         if others:
-            yield [b"".join(rest).removeprefix(mark), *others[:-1]]
+            line = b"".join(rest)
+            yield [_unmarked(line, name) if number == 1 else line, *others[:-1]]
             number += len(others)
-            mark, rest, size = b"", [others[-1]], len(others[-1])
-    if last := b"".join(rest).removeprefix(mark):
+            rest, size = [others[-1]], len(others[-1])
+    line = b"".join(rest)
+    if last := _unmarked(line, name) if number == 1 else line:
         yield [last]
+
+
+def _unmarked(line: bytes, name: str) -> bytes:
+    """Return the first line without its byte order mark. Raises UserError for that of UTF-16."""
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise BadFileError(
+            f"{name}: this file is UTF-16, and only UTF-8 is read; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
+        )
+    return line.removeprefix(codecs.BOM_UTF8)
 
 
 class OfBytes:

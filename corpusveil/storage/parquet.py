@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadFileError, ColumnError
+from corpusveil.choices import Separator
+from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.jsonlines import Renderer
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings
 
 _READ_ROWS = 1024
@@ -127,10 +128,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
+    refuse_others(schema.names, columns, name)
     for column in columns.named:
         if schema.names.count(column) != 1:
-            there = "are several columns" if column in schema.names else "is no column"
-            raise ColumnError(f"{name}: there {there} {column!r}; give the right name (--text names the text column).")
+            if column in schema.names:
+                raise ColumnError(f"{name}: there are several columns {column!r}; rename them first.")
+            raise ColumnError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
     text = schema.field(columns.text).type
     if not _is_text(text):
         raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
@@ -215,11 +218,9 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
         column = rows.column(name)
         if _is_text(column.type):
             why.update(dict.fromkeys(_wrong(column), "not valid UTF-8; repair or remove the row."))
-    for number in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)).tolist():
-        why[number] = f"column {columns.text!r} is empty (null); fill it or remove the row."
     if columns.id is not None:
         for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
-            why[number] = f"the id column {columns.id!r} is empty (null); give every row an id."
+            why[number] = no_id(columns.id)
     batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
     if why:
         sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())
@@ -279,13 +280,17 @@ class Parquet:
     def check(self, columns: Columns) -> None:
         """Hold any columns."""
 
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
+        """Return the names of the schema."""
+        return list(_open(file, name).schema_arrow.names)
+
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
         schema = _open(file, name).schema_arrow
         _check(schema, columns, name)
         return [_plain_type(schema.field(column).type) for column in columns.keep]
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
         return int(_open(file, name).metadata.num_rows)
 

@@ -9,7 +9,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.choices import Codec
+from corpusveil.choices import Codec, Separator
 from corpusveil.errors import ColumnError
 from corpusveil.storage import lines
 from corpusveil.storage.compression import Blocks, blocks, chunks
@@ -27,7 +27,7 @@ def _parse(rows: Sequence[bytes], first: int) -> Batch:
         try:
             texts.append(line.removesuffix(b"\r").decode())
         except UnicodeDecodeError:
-            batch.bad.append(BadRow(number, "not valid UTF-8; repair or remove the line.", line))
+            batch.bad.append(BadRow(number, lines.NOT_UTF8, line))
             continue
         batch.numbers.append(number)
     batch.texts = pa.array(texts, type=pa.large_string())
@@ -44,7 +44,7 @@ def _is_sound(data: bytes) -> bool:
 
 
 class PlainWriter:
-    """Writes a document a line; line breaks inside a document become blanks."""
+    """Writes a document a line; line breaks inside a document become blanks, and nulls empty lines."""
 
     def __init__(self, file: Blocks, digest: Any) -> None:
         self._blocks = file
@@ -53,7 +53,7 @@ class PlainWriter:
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         if not len(texts):
             return
-        flat = pc.replace_substring_regex(texts, r"\r\n|\n|\r", " ")
+        flat = pc.replace_substring_regex(texts.fill_null(""), r"\r\n|\n|\r", " ")
         data = "\n".join([*flat.to_pylist(), ""]).encode()
         self._digest.update(data)
         self._blocks.write(data)
@@ -80,11 +80,15 @@ class PlainText(lines.OfBytes):
                 f"{option} {column}: plain text has no other columns; leave this out, or use a format that has columns."
             )
 
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
+        """Return nothing: lines have no names."""
+        return []
+
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return nothing: there are no other columns."""
         return []
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of lines."""
         return sum(len(group) for group in lines.split(chunks(file, name, self.codec), name))
 

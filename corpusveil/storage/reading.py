@@ -1,13 +1,16 @@
-"""Reading the shard of a task: its rows in batches, what becomes of bad ones, and the digest of all that was read."""
+"""Reading shards: the columns of a run; a task's rows in batches, what becomes of bad ones, and the digest of all."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from corpusveil.errors import BadFileError
+from corpusveil.choices import Separator
+from corpusveil.errors import ConflictError
 from corpusveil.storage import files, formats
+from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
 
@@ -15,13 +18,43 @@ Aside = Callable[[BadRow, str], None]
 """What becomes of a row that can't be read, and of the sentence that says why."""
 
 
-def refuse(_: BadRow, sentence: str) -> None:
+def refuse(bad: BadRow, sentence: str) -> None:
     """Raise UserError for a row that can't be read."""
-    raise BadFileError(sentence)
+    raise bad.kind(sentence)
 
 
 def skip(_: BadRow, __: str) -> None:
     """Leave a row out that can't be read."""
+
+
+def names_of(shard: InputShard, separator: Separator) -> list[str]:
+    """Return the names of a shard's columns."""
+    with files.open_read(shard.url) as file:
+        return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
+
+
+def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) -> Columns:
+    """Return the columns of a run over shards, with the names of all that are kept, but for JSON lines.
+
+    ``suffix`` is that of the output, None for that of the input. All shards must have the columns of the first, as a
+    table has one header. Raises UserError if the forms of input or output can't hold the columns.
+    """
+    source = formats.form_of(shards[0].url)
+    target = suffix or source
+    if columns.others == "keep" and not source.startswith(".json"):
+        names = next(filter(None, (names_of(shard, columns.separator) for shard in shards)), [])  # no header if empty
+        keep = tuple(dict.fromkeys(name for name in names if name != columns.text))
+        columns = dataclasses.replace(columns, keep=keep, others="refuse")
+    elif columns.others == "keep" and not target.startswith(".json"):
+        raise ConflictError(
+            f"keep all: each line of JSON can have other fields, and {target[1:]} has the same columns in every row; "
+            "name the columns to keep, or choose an output of JSON lines."
+        )
+    if columns.separator != "comma" and not (source.startswith(".csv") or target.startswith(".csv")):
+        raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
+    for form in {source, target}:
+        formats.find(form).check(columns)
+    return columns
 
 
 @contextlib.contextmanager

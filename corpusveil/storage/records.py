@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from corpusveil.choices import CsvFormulas
+from corpusveil.choices import CsvFormulas, Separator
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 
@@ -80,6 +80,7 @@ class Counted(Record):
     quarantined: int
     dropped: int
     fillers: int = 0
+    without_text: int = 0
     tokens: dict[str, int]
 
 
@@ -114,7 +115,11 @@ class Shard(Record):
     """``shards/*``: a finished task. ``task`` is key, first row, last row and columns; ``ledger`` covers it."""
 
     release: str
-    task: _Columns | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas]
+    task: (
+        _Columns
+        | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas | Separator]
+        | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas, Separator]
+    )
     dropped: str | None = None
     input: Source
     output: Made

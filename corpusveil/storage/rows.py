@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import CsvFormulas
-from corpusveil.errors import ColumnError
+from corpusveil.choices import SEPARATORS, CsvFormulas, Others, Separator
+from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -28,24 +28,53 @@ R = TypeVar("R")
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``formulas`` says how cells are written to CSV (``choices.py``).
+    ``formulas`` says how cells are written to CSV, ``separator`` what separates them, in and out, and ``others`` what
+    becomes of further columns (``choices.py``). Only JSON lines keep them unnamed, as one object per row;
+    ``reading.settled`` names those of other forms.
     """
 
     text: str = "text"
     id: str | None = None
     keep: tuple[str, ...] = ()
     formulas: CsvFormulas = "keep"
+    others: Others = "drop"
+    separator: Separator = "comma"
+
+    @classmethod
+    def of(
+        cls, text: str, id: str | None, keep: Sequence[str], formulas: CsvFormulas = "keep",
+        separator: Separator = "comma",
+    ) -> Columns:  # fmt: skip
+        """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
+        every = not {"all", "*"}.isdisjoint(keep)
+        if every and len(keep) > 1:
+            raise ColumnError("keep all: this keeps every other column; leave the other names out.")
+        names = () if every else tuple("all" if name == '"all"' else name for name in keep)
+        return cls(text, id, names, formulas, "keep" if every else "drop", separator)
 
     def __post_init__(self) -> None:
+        if self.separator not in SEPARATORS:
+            raise not_a_choice("separator", self.separator, SEPARATORS)
         if self.text in self.keep:
             raise ColumnError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
         if len(set(self.keep)) < len(self.keep):
             raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the columns by name; how cells are written only where it is not as they are."""
-        told = {"text": self.text, "id": self.id, "keep": list(self.keep)}
-        return told if self.formulas == "keep" else {**told, "csv_formulas": self.formulas}
+        """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
+        told = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
+        told |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
+        return told if self.separator == "comma" else {**told, "separator": self.separator}
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything beside the text is kept."""
+        return bool(self.keep) or self.others == "keep"
+
+    def beside(self, names: Sequence[str]) -> list[str]:
+        """Return those of a file's columns that are neither the text nor kept, each once."""
+        kept = set(names) if self.others == "keep" else {self.text, *self.keep}
+        return [name for name in dict.fromkeys(names) if name not in kept]
 
     @property
     def named(self) -> list[str]:
@@ -53,21 +82,37 @@ class Columns:
         return list(dict.fromkeys([self.text, *([] if self.id is None else [self.id]), *self.keep]))
 
 
+def refuse_others(names: Sequence[str], columns: Columns, file: str) -> None:
+    """Raise ColumnError for columns of a file that should not be there."""
+    if columns.others == "refuse" and (others := columns.beside(names)):
+        raise ColumnError(
+            f"{file}: this file has columns that the first file does not have: {listed(others)}. Name the columns to "
+            "keep instead of all, or run the files separately."
+        )
+
+
+def no_id(column: str) -> str:
+    """Return why a row without an id can't be used."""
+    return f"the id column {column!r} is empty (null); give every row an id."
+
+
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be read: its number from 0, why, and (private) what stands there, where that is known."""
+    """A row that can't be read: its number from 0, why, (private) its content if known, and the kind of error."""
 
     number: int
     why: str
     content: bytes | None = field(default=None, repr=False)
+    kind: type[UserError] = BadFileError
 
 
 @dataclass(slots=True)
 class Batch:
     """N sound rows that follow one another in the input, but for the ``bad`` ones between them.
 
-    ``numbers`` are their numbers in the input, ``texts`` large_string [N], ``ids`` what the id column says, ``kept``
-    arrays [N] of the kept columns; ``stop`` is the number of the input row behind the batch.
+    ``numbers`` are their numbers in the input, ``texts`` large_string [N] with nulls where a row has no text, ``ids``
+    what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row behind the
+    batch.
     """
 
     stop: int
@@ -124,7 +169,10 @@ class Form(Protocol):
     def check(self, columns: Columns) -> None:
         """Raise UserError when the form can't hold these columns."""
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
+        """Return the names of a file's columns; where each row has its own, of those at the beginning."""
+
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:

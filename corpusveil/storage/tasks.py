@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
+from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, BadValueError, UserError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
@@ -55,13 +56,14 @@ def plan(
     suffix: str | None,
     rows_per_task: int | None,
     slots: Callable[[], int] = lambda: 1,
+    separator: Separator = "comma",
 ) -> list[ShardTask]:
     """Return one task for each shard; several for a shard with more than ``rows_per_task`` (a multiple of 8,192) rows.
 
     Without ``rows_per_task``, a shard is split if it is large and would keep one of ``slots`` workers busy for longer
     than its share of the work. Splitting never changes the output. ``suffix`` is that of the output files, None for
-    that of the input. Raises UserError for a wrong number of rows, and BadShardsError for shards whose rows cannot be
-    counted.
+    that of the input, ``separator`` that of CSV. Raises UserError for a wrong number of rows, and BadShardsError for
+    shards whose rows cannot be counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
         raise BadValueError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
@@ -75,7 +77,7 @@ def plan(
             if rows_per_task is None:
                 tasks += _parts(whole, form, shares.get(number, 1))
             else:
-                tasks += _ranges(whole, form, rows_per_task)
+                tasks += _ranges(whole, form, rows_per_task, separator)
         except UserError as error:
             bad[number] = str(error)
     if bad:
@@ -88,10 +90,10 @@ def largest_first(tasks: Sequence[ShardTask]) -> list[ShardTask]:
     return sorted(tasks, key=lambda task: -(task.size >> _ABOUT_EQUAL))
 
 
-def _ranges(whole: ShardTask, form: str, rows_per_task: int) -> list[ShardTask]:
+def _ranges(whole: ShardTask, form: str, rows_per_task: int, separator: Separator) -> list[ShardTask]:
     """Return the tasks of a shard, of this many rows each."""
     with files.open_read(whole.url) as file:
-        rows = formats.find(form).rows(file, whole.url)
+        rows = formats.find(form).rows(file, whole.url, separator)
     if rows <= rows_per_task:
         return [whole]
     starts = range(0, rows, rows_per_task)

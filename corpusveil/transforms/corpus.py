@@ -28,6 +28,7 @@ from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
 from corpusveil.storage.lease import Lease
+from corpusveil.storage.reading import names_of, settled
 from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import look
@@ -60,6 +61,8 @@ class Outcome(Shown):
     """The measures of this run, by the names of ``storage.engine``: less than ``counts`` if it resumed another run."""
     output: str = ""
     records: str = ""
+    not_copied: tuple[str, ...] = ()
+    """The columns of the first shard that the release does not have."""
 
     def card(self) -> Card:
         """Return the release's public figures, and the place of its private records; no count of the input is shown."""
@@ -165,8 +168,7 @@ def privatize_corpus(
     output = files.absolute(output)
     suffix = formats.suffix_of(format)
     shards = find_shards(inputs, root)
-    for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
-        formats.find(form).check(columns)
+    columns = settled(columns, shards, suffix)
     if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
         raise ConflictError(
             "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
@@ -185,7 +187,13 @@ def privatize_corpus(
             f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
             "output."
         )
-    tasks = plan(shards, suffix, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
+    tasks = plan(
+        shards,
+        suffix,
+        rows_per_task,
+        lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
+        columns.separator,
+    )
     job = ShardJob(
         release.kernel(whole_corpus=True),
         columns,
@@ -202,7 +210,10 @@ def privatize_corpus(
         corpus=corpus,
     )
     with lease.hold(folder.url) as held:
-        return _run(release, job, tasks, engine, spending, watch, begun, held, began)
+        outcome = _run(release, job, tasks, engine, spending, watch, begun, held, began)
+    with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
+        outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
+    return outcome
 
 
 def _run(

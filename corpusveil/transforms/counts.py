@@ -13,6 +13,8 @@ from corpusveil.storage.records import Counted
 from corpusveil.text.policy import KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
 
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
+_RARE = ("fillers", "without_text")
+"""Numbers that are recorded only where they are not 0."""
 
 
 @dataclass(slots=True)
@@ -28,10 +30,12 @@ class Counts:
     dropped: int = 0
     fillers: int = 0
     """Known words that a length policy added and the mechanism replaced; not in ``privatized``."""
+    without_text: int = 0
+    """Rows whose text is null, and stays null; not in ``documents``."""
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ROLE_NAMES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
-        for name in (*NUMBERS, "fillers", "roles"):
+        for name in (*NUMBERS, *_RARE, "roles"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
@@ -42,8 +46,7 @@ class Counts:
     def private(self) -> Counted:
         """Return everything, for the records."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
-        if self.fillers:
-            numbers["fillers"] = self.fillers
+        numbers |= {name: value for name in _RARE if (value := getattr(self, name))}
         tokens = dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True))
         return Counted(**numbers, changed=self.privatized - self.unchanged, tokens=tokens)
 
@@ -71,5 +74,5 @@ class Counts:
             raise VersionError(
                 f"{where}: these records count other kinds of tokens; use the version of corpusveil that wrote them."
             )
-        numbers = {name: getattr(record, name) for name in NUMBERS}
+        numbers = {name: getattr(record, name) for name in (*NUMBERS, *_RARE)}
         return cls(**numbers, roles=np.array([record.tokens[name] for name in ROLE_NAMES], dtype=np.int64))

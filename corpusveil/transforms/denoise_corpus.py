@@ -104,7 +104,11 @@ def denoise(
     if files.exists(files.join(output, "manifest.json")):
         return _already(output, digest, began)
     told = source["configuration"]["columns"]
-    columns = Columns(told["text"], None, tuple(told["keep"]))
+    every = told["keep"] == ["*"]
+    columns = Columns(
+        told["text"], None, () if every else tuple(told["keep"]), others="keep" if every else "drop",
+        separator=told.get("separator", "comma"),
+    )  # fmt: skip
     shards = find_shards([files.join(release, one["name"]) for one in source["shards"]], files.join(release, "data"))
     picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source))
     engine = engine or _Here()

@@ -130,6 +130,7 @@ class ShardJob(Work[Shard]):
                     texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
                     writer.write(texts, batch.kept)
                     counts += counted
+                    counts.without_text += texts.null_count
                 row = batch.stop
                 if row % BLOCK_ROWS == 0:
                     writer.end_block()
@@ -222,5 +223,5 @@ def _numbers(task: ShardTask) -> dict[str, int | None]:
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
     """Raise UserError if every row was set aside: then the call is wrong, not the rows."""
-    if counts.quarantined and not counts.documents and not counts.dropped:
+    if counts.quarantined and not (counts.documents or counts.dropped or counts.without_text):
         raise BadRowError(f"{task.url}: no row can be read, so none is set aside. {why}")

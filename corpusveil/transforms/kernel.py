@@ -239,7 +239,8 @@ class Kernel:
             public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
             unknown = self.mechanism.unknown_bound_at_most(public)
             bounds = np.array([_bound(self.mechanism, float(one), unknown) for one in different])
-            drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64) * unknown
+            drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64)
+            drawn[drawn > 0] *= unknown  # which may be infinite
             found.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
         whole = with_length(joined(found), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)

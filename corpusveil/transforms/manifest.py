@@ -128,7 +128,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
         **statement(release),
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name, "metric": release.metric},
-        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keep else "none",
+        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
     }
 
 

@@ -29,6 +29,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.reading import settled
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
@@ -123,8 +124,7 @@ def forecast(
     columns = columns or Columns()
     shards = find_shards(inputs, root)
     suffix = formats.suffix_of(format)
-    for form in {formats.form_of(shards[0].url), suffix or formats.form_of(shards[0].url)}:
-        formats.find(form).check(columns)
+    columns = settled(columns, shards, suffix)
     if spending is not None:
         refuse_denoised(shards)
     corpus = name_of_corpus(corpus, shards)

@@ -76,10 +76,13 @@ def test_arguments_in_another_order_are_a_sentence(corpus: Path, release: cv.Rel
 
 
 def test_one_column_is_kept_by_its_name(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
-    """A single name is no list of letters."""
-    cv.privatize_corpus(corpus, tmp_path / "out", release, keep="stars")
-    row = next((tmp_path / "out" / "data").glob("*.jsonl")).read_text().splitlines()[0]
-    assert json.loads(row).keys() == {"text", "stars"}
+    """A single name is no list of letters; ``all`` is every column."""
+    names = json.loads(next(corpus.glob("*.jsonl")).read_text().splitlines()[0]).keys()
+    for keep, kept in (("stars", {"text", "stars"}), ("all", names)):
+        outcome = cv.privatize_corpus(corpus, tmp_path / keep, release, keep=keep)
+        row = next((tmp_path / keep / "data").glob("*.jsonl")).read_text().splitlines()[0]
+        assert json.loads(row).keys() == kept
+        assert set(outcome.not_copied) == names - kept
 
 
 class TestLedger:

@@ -6,12 +6,22 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from tests.engines.corpora import TEST_KEY, encode, make_space, release_files, rows, write_shard
+from tests.engines.corpora import (
+    TEST_KEY,
+    data_files,
+    encode,
+    make_space,
+    read_shard,
+    release_files,
+    rows,
+    write_shard,
+)
 from tests.engines.corpora import run as run_process
 
 
@@ -42,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     (made.folder / "key").touch(mode=0o600)
     (made.folder / "key").write_bytes(TEST_KEY)
     for number in range(2):
-        write_shard(made.folder / "in" / f"{number}.jsonl", rows(60, number))
+        write_shard(made.folder / "in" / f"{number}.jsonl", [*rows(60, number), {"text": None}])
     quiet = ["--progress", "none"]
     counts = ["--min-count", "1", "--output", made.at("counts"), *quiet]
     assert run(["count", made.at("public.jsonl"), *counts]) == 0
@@ -52,8 +62,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return made
 
 
-def manifest(folder: str) -> dict[str, dict[str, str]]:
-    told: dict[str, dict[str, str]] = json.loads(Path(folder, "manifest.json").read_text())
+def manifest(folder: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
     return told
 
 
@@ -117,6 +127,24 @@ def test_a_plan_of_a_file_says_that_denoising_spends_nothing(
         file.write_text("\n".join(lines))
         assert run(["plan", str(file)]) == 0
         assert ("that spends nothing, and no ledger counts it" in capsys.readouterr().out) == denoised
+
+
+def test_rows_without_text_stay_rows(made: Made) -> None:
+    for folder in ("released", "readable"):
+        for shard in data_files(made.folder / folder):
+            texts = [row["text"] for row in read_shard(shard)]
+            assert (len(texts), texts[60]) == (61, None)
+        assert manifest(made.at(folder))["documents"] == 120
+
+
+def test_all_that_a_release_keeps_stays(made: Made) -> None:
+    """Lines with other fields, too."""
+    assert made.privatize(made.at("in"), "kept", "--keep", "all") == 0
+    assert run(made.denoise(made.at("kept"), made.at("kept-readable"))) == 0
+    for folders in zip(*(data_files(made.folder / name) for name in ("kept", "kept-readable")), strict=True):
+        before, after = ([{**row, "text": ""} for row in read_shard(shard)] for shard in folders)
+        assert before == after
+        assert (before[0].keys() >= {"id", "extra"}, before[60].keys()) == (True, {"text"})
 
 
 def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

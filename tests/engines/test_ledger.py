@@ -1,47 +1,167 @@
-"""The ledger's entries, and what caps decide, are the same whatever engine passes over the corpus."""
+"""One history, one table of what was spent: command, pandas, Spark (classic) and Beam enter and decide the same."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import apache_beam as beam
+import pandas as pd
 import pytest
+from apache_beam.testing.util import assert_that
+from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
-from corpusveil.errors import CapError
+import corpusveil as cv
+from corpusveil.errors import CapError, ConflictError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
-from corpusveil.storage.ledger import Ledger
-from corpusveil.transforms import ledger_passes
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.spending import Caps, Spending, worst
-from tests.engines.corpora import TEST_KEY, make_release, make_space, release_files, rows, write_corpus
+from corpusveil.transforms.beam import PrivatizeDocuments
+from corpusveil.transforms.spark import privatize_frame
+from tests.engines.corpora import TEST_KEY, WORDS, make_release, make_space, release_files, write_corpus
+
+ROWS = [
+    {"id": f"d{n}", "customer": n % 7, "visit": f"v{n % 3}", "text": " ".join(WORDS[n * k % 100] for k in range(1, 6))}
+    for n in range(50)
+]
+UNIT = ["customer", "visit"]
+Call = Callable[[cv.Release, cv.Ledger], Any]
+
+
+def entries(folder: Path) -> dict[str, str]:
+    """Return the digests of entries' bytes by those in their names."""
+    paths = (folder / "entries").glob("*.parquet")
+    return {path.name[:32]: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def ledger_at(folder: Path, **caps: float) -> cv.Ledger:
+    """Return a ledger with a known secret."""
+    folder.mkdir(exist_ok=True)
+    (folder / "secret.key").write_bytes(bytes(32))
+    return cv.Ledger(folder, **caps)
+
+
+def beam_texts(release: cv.Release, ledger: cv.Ledger, tmp_path: Path, *, windows: bool) -> list[str]:
+    def timed(row: dict[str, Any]) -> Any:
+        return TimestampedValue(row, int(row["id"][1:]))
+
+    out = tmp_path / f"beam-{windows}-{release.name}.txt"
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        documents = pipeline | beam.Create(ROWS)
+        if windows:
+            documents = documents | beam.Map(timed) | beam.WindowInto(FixedWindows(5))
+        private = documents | PrivatizeDocuments(release, id="id", ledger=ledger, unit=UNIT)
+        _ = private | beam.Map(lambda row: f"{row['id']} {row['text']}") | beam.io.WriteToText(str(out), num_shards=1)
+    (written,) = tmp_path.glob(f"{out.name}*")
+    return sorted(written.read_text().splitlines())
 
 
 @pytest.mark.spark
-def test_every_engine_enters_and_decides_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One ledger after all of them: each finds the entries of the one before, and adds none; outputs are equal.
+def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path) -> None:
+    """Each in a ledger of its own, with an equal secret; then each is refused by what another one entered."""
+    space = make_space(tmp_path / "space", words=WORDS[:120])
+    release, other = (make_release(space, key=key) for key in (TEST_KEY, TEST_KEY[::-1]))
+    source = write_corpus(tmp_path / "in", [ROWS[0::3], ROWS[1::3], ROWS[2::3]])
+    frame = pd.DataFrame(ROWS)
+    spark = spark_session("local[2]").createDataFrame(frame).repartition(3)
 
-    Caps are decided bucket by bucket on each: one that is exactly reached fits, another release is refused by the same
-    sentence, and nothing that was spread is left.
-    """
-    monkeypatch.setattr(ledger_passes, "BUCKET_ROWS", 450)
-    release, other = (make_release(make_space(tmp_path / "space"), key=key) for key in (TEST_KEY, TEST_KEY[::-1]))
-    source = write_corpus(tmp_path / "in", [rows(300, 0), rows(200, 1), []])
-    session = spark_session("local[2]")
-    found, refused, caps = [], set(), Caps()
-    for name, engine in (("local", Local(2)), ("spark", Spark()), ("beam", Beam())):
-        spending = Spending(str(tmp_path / "ledger"), caps)
-        privatize_corpus(release, [str(source)], str(tmp_path / name), engine, corpus="news", spending=spending)
-        found.append(
-            (sorted(path.name for path in (tmp_path / "ledger" / "entries").iterdir()), release_files(tmp_path / name))
-        )
-        caps = Caps(total=max(one.value for one in worst(Ledger.existing(spending.ledger).entries(), ["total"])))
-        spending = Spending(str(tmp_path / "ledger"), caps)
+    def texts(private: pd.DataFrame) -> list[str]:
+        return sorted(f"{row.id} {row.text}" for row in private.itertuples())
+
+    def command(engine: Any) -> Call:
+        def go(release: cv.Release, ledger: cv.Ledger) -> None:
+            out = tmp_path / f"out-{type(engine).__name__}-{Path(ledger.url).name}-{release.name}"
+            cv.privatize_corpus(source, out, release, engine, id="id", ledger=ledger, unit=UNIT)
+            outputs.append(release_files(out))
+
+        return go
+
+    outputs: list[Any] = []
+    ways: dict[str, Call] = {
+        "pandas": lambda release, ledger: texts(cv.privatize(frame, release, "id", ledger=ledger, unit=UNIT)),
+        "spark": lambda release, ledger: texts(
+            privatize_frame(spark, release, id="id", ledger=ledger, unit=UNIT).toPandas()
+        ),
+        "beam": lambda release, ledger: beam_texts(release, ledger, tmp_path, windows=False),
+        "beam in windows": lambda release, ledger: beam_texts(release, ledger, tmp_path, windows=True),
+        "command": command(Local(2)),
+        "command on spark": command(Spark()),
+        "command on beam": command(Beam()),
+    }
+    private = [way(release, ledger_at(tmp_path / name, cap=100.0)) for name, way in ways.items()]
+    assert private[0] == private[1] == private[2] == private[3]
+    assert outputs[0] == outputs[1] == outputs[2]
+    found = [entries(tmp_path / name) for name in ways]
+    assert len(found[0]) == 2
+    assert all(entered == found[0] for entered in found)
+    spent = {repr(cv.Ledger(tmp_path / name).spent()).replace(name, "") for name in ways}
+    assert len(spent) == 1
+    full = max(
+        value for (reading, _), value in cv.Ledger(tmp_path / "pandas").spent().worst.items() if reading == "total"
+    )
+    sentences = set()
+    for name, way in ways.items():
         with pytest.raises(CapError) as caught:
-            privatize_corpus(other, [str(source)], str(tmp_path / "other"), engine, corpus="news", spending=spending)
-        refused.add(str(caught.value))
-        assert not list(tmp_path.glob("*.records/spending"))
-    session.stop()
-    assert len(found[0][0]) == 4  # three shards, and that they were kept
-    assert found[0] == found[1] == found[2]
-    assert len(refused) == 1
+            way(other, ledger_at(tmp_path / name, cap=1.5 * full))
+        sentences.add(str(caught.value).partition(" [while running")[0])
+        assert entries(tmp_path / name) == found[0]
+        way(release, ledger_at(tmp_path / name, cap=full))  # equal noise is spent once
+        assert entries(tmp_path / name) == found[0]
+    assert len(sentences) == 1
+
+
+@pytest.mark.spark
+def test_a_random_frame_is_refused_by_a_ledger(tmp_path: Path) -> None:
+    """Its plan would not give the documents that were counted."""
+    from pyspark.sql import functions
+
+    release = make_release(make_space(tmp_path / "space", words=WORDS[:120]))
+    frame = spark_session("local[2]").createDataFrame(pd.DataFrame(ROWS))
+    random = frame.withColumn("text", functions.concat("text", functions.rand().cast("string")))
+    with pytest.raises(ConflictError, match="random"):
+        privatize_frame(random, release, id="id", ledger=ledger_at(tmp_path / "ledger"), unit="customer")
+    assert not entries(tmp_path / "ledger")
+
+
+def test_a_stream_has_its_budget_in_state(tmp_path: Path) -> None:
+    """Two documents of each customer fit; others go to the second output, in their windows; a repeated one is free."""
+    release = make_release(make_space(tmp_path / "space", words=WORDS[:120]))
+    private = dict(zip((row["id"] for row in ROWS), cv.privatize(
+        [row["text"] for row in ROWS], release, ids=[row["id"] for row in ROWS]), strict=True))  # fmt: skip
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        documents = (
+            pipeline
+            | beam.Create([*ROWS, *ROWS])
+            | beam.Map(lambda row: TimestampedValue(row, int(row["id"][1:])))
+            | beam.WindowInto(FixedWindows(5))
+        )
+        within, over = documents | PrivatizeDocuments(release, id="id", unit="customer", cap=10.0)
+
+        def check(got: list[tuple[str, int, str, bool]]) -> None:
+            admitted = {number for number, *_ in got if _[-1]}
+            assert len(got) == 100
+            assert len(admitted) == 14
+            for number, customer, text, fits in got:
+                assert text == (private[number] if fits else ROWS[int(number[1:])]["text"])
+                assert (number in admitted) == fits
+                assert sum(int(other[1:]) % 7 == customer for other in admitted) == 2
+
+        flat = [
+            documents_
+            | name >> beam.Map(lambda row, window=beam.DoFn.WindowParam, fits=fits: (
+                row["id"], row["customer"], row["text"], fits, window.end - window.start))
+            for documents_, name, fits in ((within, "within", True), (over, "over", False))
+        ]  # fmt: skip
+        both = flat | beam.Flatten()
+        assert_that(both | beam.Map(lambda row: row[4]), are_of_windows, label="windows")
+        rows = both | beam.Map(lambda row: row[:4]) | "all" >> beam.WindowInto(beam.window.GlobalWindows())
+        assert_that(rows, check, label="documents")
+    for wrong in ({"cap": 2.0}, {"cap": 2.0, "unit": UNIT}, {"unit": "customer"}):
+        with pytest.raises(UserError, match=r"cap|unit"):
+            PrivatizeDocuments(release, id="id", **wrong)
+
+
+def are_of_windows(lengths: list[Any]) -> None:
+    assert [float(length) for length in lengths] == [5.0] * 100

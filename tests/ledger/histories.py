@@ -56,7 +56,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
             of = {n: (a, str(a), float(a))[kind] for n, a in author.items()}
             release = release_of(space, 1.0, first)
             if what == "frame":
-                done = _stopped(second, lambda: cv.privatize(  # noqa: B023 - called at once
+                done = _stopped(second, lambda: cv.privatize(
                     [LINES[line[n]] for n in line], release, ids=[identity[n] for n in line],  # noqa: B023
                     ledger=cv.Ledger(f"{base}/ledger"), unit={"author": [of[n] for n in line]},  # noqa: B023
                 ))  # fmt: skip
@@ -68,7 +68,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
                     rows = [{"id": identity[n], "author": of[n], "text": LINES[line[n]]} for n in numbers]
                     files.write_bytes(f"{base}/in/{name}", "".join(json.dumps(row) + "\n" for row in rows).encode())
                 output = current.setdefault(first, f"{base}/out{next(outputs)}")
-                _stopped(second, lambda: privatize_corpus(  # noqa: B023
+                _stopped(second, lambda: privatize_corpus(
                     release, [f"{base}/in"], output, Local(), columns=Columns(id="id"), spending=spending,  # noqa: B023
                 ))  # fmt: skip
                 shards = sorted(placed)
@@ -89,7 +89,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
             names = sorted(placed)
             placed[names[0]] += placed.pop(names[-1])
         elif what == "split" and len(placed) < len(FILES):
-            name = sorted(placed)[0]
+            name = min(placed)
             if len(placed[name]) > 1:
                 placed[next(free for free in FILES if free not in placed)] = [placed[name].pop()]
         current.clear()

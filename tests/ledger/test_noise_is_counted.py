@@ -19,9 +19,11 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.entries import Store
+from corpusveil.ledger.units import Unit, fingerprints, units_of
 from corpusveil.sampling.draws import Draws
 from corpusveil.spaces import Space
-from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms import kernel as kernel_module
@@ -29,7 +31,6 @@ from corpusveil.transforms import release as release_module
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import DUPLICATES, Release
-from corpusveil.transforms.spending import Caps, Spending
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
 
@@ -108,12 +109,12 @@ class Case:
             kernel.privatize(pa.array([self.text], pa.large_string()), [self.identity], self.column)
         return frozenset(found)
 
-    def counted(self) -> tuple[str, bytes]:
+    def counted(self) -> bytes:
         """Return what a ledger counts the document's noise by."""
-        kernel = self.release.kernel(whole_corpus=True)
-        texts = pa.array([self.text], pa.large_string())
-        known, _ = kernel.account(texts, [self.identity], self.column, self.corpus, b"s" * 32)
-        return self.release.name, known.noise.tobytes()
+        account = self.release.account(self.column, whole_corpus=True)
+        account = dataclasses.replace(account, namespace=self.corpus, secret=b"s" * 32)
+        table = account.rows(pa.array([self.text], pa.large_string()), [self.identity], {}, [0], "here")
+        return table["noise"][0].as_py().bytes
 
 
 def cases(release: Release) -> Iterator[Case]:
@@ -182,8 +183,8 @@ def test_fingerprints_that_leave_the_column_out_would_be_noticed(monkeypatch: py
     """Control: as it was before, when a renamed column drew afresh and was not counted."""
     account = Kernel.account
 
-    def forgetful(kernel: Kernel, texts: pa.Array, ids: Any, _: str, corpus: str, secret: bytes) -> Any:
-        return account(kernel, texts, ids, "", corpus, secret)
+    def forgetful(kernel: Kernel, texts: pa.Array, ids: Any, _: str, key: bytes) -> Any:
+        return account(kernel, texts, ids, "", key)
 
     monkeypatch.setattr(Kernel, "account", forgetful)
     with pytest.raises(AssertionError):
@@ -258,20 +259,25 @@ def go(space: Space, folder: Path, name: str, how: dict[str, Any]) -> tuple[tupl
     more = {"root": str(folder / how["root"])} if "root" in how else {}
     privatize_corpus(
         release, [str(folder / how.get("inputs", "in"))], str(output), how.get("engine", Local()),
-        spending=Spending(str(folder / "ledger"), how.get("spending", Caps())),
+        spending=Spending(str(folder / "ledger"), how.get("spending", Caps()), units_of("content")),
         **{**given, **more, "records": str(records)},
     )  # fmt: skip
-    ledger = Ledger.existing(str(folder / "ledger"))
-    entries = {entry.digest(ledger.secret): entry for entry in ledger.entries()}
-    noise: list[Any] = []
-    for record in Records(str(records)).names("shards"):
-        for digest in Records(str(records)).read(f"shards/{record}", Shard).ledger:
-            about, table = entries[digest].about, entries[digest].table
-            noise += [(about["release"], one) for one in table["noise"].to_pylist()]
+    ledger = Store.existing(str(folder / "ledger"))
+    (digest,) = {entry for record in Records(str(records)).names("shards")
+                 for entry in Records(str(records)).read(f"shards/{record}", Shard).ledger}  # fmt: skip
+    (path, *_) = [folder / "ledger" / "entries" / name for name in ledger.names() if name.startswith(digest)]
+    table = pa.parquet.read_table(path)
+    of_texts = {_content(ledger.secret, text) for text in DOCUMENTS}
+    pairs = zip(table["unit"].to_pylist(), table["noise"].to_pylist(), strict=True)
+    noise = [tag for unit, tag in pairs if unit.bytes in of_texts]
     (data,) = (output / "data").iterdir()
     if data.suffix == ".parquet":
         texts = pa.parquet.read_table(data)["text"].to_pylist()
     else:
         rows = [json.loads(line) for line in data.read_text().splitlines()]
         texts = [row["title" if "title" in row else "text"] for row in rows]
-    return tuple(texts[-4:]), frozenset(noise[-4:])
+    return tuple(texts[-4:]), frozenset(noise)
+
+
+def _content(secret: bytes, text: str) -> bytes:
+    return fingerprints(secret, Unit("content", None), "", pa.array([text], pa.large_string())).tobytes()

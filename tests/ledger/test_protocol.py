@@ -1,38 +1,41 @@
 """How runs enter what they will spend, under every interleaving of their steps and crashes at every one of them.
 
-The steps and the decisions are those of the real code (``entering``, ``refusing``); only the store is a set of names.
+The steps are those of the real code (``entering``); the store is a set of names, and an entry is its release and shard.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from corpusveil.errors import UserError
-from corpusveil.storage.ledger import ROWS, VERSION, Entry, Refuse, Step, Steps, entering
-from corpusveil.transforms.spending import Caps, refusing
+from corpusveil.errors import CapError, CorpusveilError, OtherRunError
+from corpusveil.ledger.protocol import Refuse, Step, Steps, entering, entries_of
 
-SECRET = b"s" * 32
+Entry = tuple[str, int]
+"""What a release spends on a shard of one unit: 1."""
 Protocol = Callable[[Mapping[str, Entry], str, Refuse | None], Steps[None]]
 
 
 @functools.cache
-def entry_of(release: str, shard: int) -> Entry:
-    """Return what a release spends on a shard of one document: 1."""
-    about = {"version": VERSION} | dict.fromkeys(("corpus", "column", "mechanism", "space"), "x") | {"budget": {}}
-    about |= {"shard": shard, "rows": [0, 1], "release": release, "metric": "m"}
-    rows = {name: [f"{shard}".encode() * 16] for name in ("noise", "content", "identity")}
-    return Entry(about, pa.table({**rows, "tokens": [1], "total": [1.0], "largest": [1.0], "ldp": [1.0]}, schema=ROWS))
-
-
-@functools.cache
 def digest_of(release: str, shard: int) -> str:
-    return entry_of(release, shard).digest(SECRET)
+    return hashlib.blake2b(f"{release} {shard}".encode(), digest_size=16).hexdigest()
+
+
+def refusing(cap: float, planned: Collection[Entry]) -> Refuse:
+    """Refuse where the unit of a planned shard would have spent more than a cap: one sum over different noise."""
+
+    def refuse(entries: Sequence[Entry]) -> None:
+        spent = Counter(shard for _, shard in {*entries, *planned})
+        if any(spent[shard] > cap for _, shard in planned):
+            raise CapError("full")
+
+    return refuse
 
 
 def before(planned: Mapping[str, Entry], _run: str, refuse: Refuse | None) -> Steps[None]:
@@ -47,7 +50,7 @@ def before(planned: Mapping[str, Entry], _run: str, refuse: Refuse | None) -> St
     if made and refuse is not None:
         try:
             refuse((yield from _entries(mine)))
-        except UserError:
+        except CorpusveilError:
             for name in made:
                 yield Step("remove", name)
             raise
@@ -61,11 +64,11 @@ def without_a_second_look(planned: Mapping[str, Entry], run: str, refuse: Refuse
 
 
 def _entries(but: Any) -> Steps[list[Entry]]:
-    found = {}
+    read = {}
     for name in (yield Step("list")):
         if name.endswith(".parquet") and name not in but:
-            found[name] = yield Step("read", name)
-    return [entry for entry in found.values() if entry is not None]
+            read[name] = yield Step("read", name)
+    return [entry for entry in read.values() if entry is not None]
 
 
 @dataclass
@@ -87,12 +90,12 @@ class Run:
         """Return the step after these outcomes, or how the run ended."""
         if history not in self.known:
             self.known[history] = self._replayed(history)
-        found: Step | str = self.known[history]
-        return found
+        then: Step | str = self.known[history]
+        return then
 
     def _replayed(self, history: tuple[Any, ...]) -> Step | str:
-        planned = {digest_of(self.release, shard): entry_of(self.release, shard) for shard in self.shards}
-        refuse = None if self.cap is None else refusing(Caps(total=self.cap), list(planned.values()))
+        planned = {digest_of(self.release, shard): (self.release, shard) for shard in self.shards}
+        refuse = None if self.cap is None else refusing(self.cap, planned.values())
         steps = self.protocol(planned, self.name, refuse)
         try:
             step = next(steps)
@@ -100,12 +103,12 @@ class Run:
                 step = steps.send(ENTRIES[outcome[:32]] if what == "read" and outcome else outcome)
         except StopIteration:
             return "admitted"
-        except UserError:
+        except (CapError, OtherRunError):
             return "refused"
         return step
 
 
-ENTRIES = {digest_of(release, shard): entry_of(release, shard) for release in "abc" for shard in (0, 1)}
+ENTRIES = {digest_of(release, shard): (release, shard) for release in "abc" for shard in (0, 1)}
 State = tuple[frozenset[str], tuple[tuple[Any, ...], ...]]
 
 
@@ -235,3 +238,27 @@ def test_other_protocols_are_caught(protocol: Protocol, releases: str) -> None:
     """Control: entries that runs share, as it was, and one look only."""
     with pytest.raises(AssertionError, match=r"more was drawn than a cap allows|drawn, and not in the ledger"):
         explored(runs(*releases, protocol=protocol))
+
+
+def test_who_lost_to_a_run_that_entered_meanwhile_may_run_again() -> None:
+    """A cap that was full before is a wrong call; one that another run filled just now is work that failed."""
+    mine, other = {digest_of("a", 0): ("a", 0)}, f"{digest_of('b', 0)}.{1:016x}.parquet"
+
+    def ended(*listings: list[str]) -> str:
+        steps, left = entering(mine, f"{0:016x}", refusing(1.0, mine.values())), list(listings)
+        outcomes: dict[str, Callable[[], Any]] = {"list": lambda: left.pop(0), "read": lambda: ("b", 0)}
+        step = next(steps)
+        try:
+            while True:
+                step = steps.send(outcomes.get(step.what, lambda: None)())
+        except CorpusveilError as error:
+            return error.code
+
+    assert ended([other]) == CapError.code
+    assert ended([], [], [other]) == OtherRunError.code
+
+
+def test_names_that_are_no_entries_are_none() -> None:
+    assert entries_of(["x.parquet", f"{'0' * 16}.kept", f"{'0' * 32}.{'1' * 16}.parquet"]) == [
+        f"{'0' * 32}.{'1' * 16}.parquet"
+    ]

@@ -18,10 +18,23 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+import corpusveil as cv
 from corpusveil.cli.main import run
+from corpusveil.evaluation.matching import match
 from corpusveil.storage.formats import FORMATS, SUFFIXES, find
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
-from tests.engines.corpora import UNKNOWN, WORDS, Ground, data_files, encode, manifest, release_files, rows
+from corpusveil.ledger.summary import Ledger
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns, no_id
+from tests.engines.corpora import (
+    UNKNOWN,
+    WORDS,
+    Ground,
+    data_files,
+    encode,
+    make_release,
+    manifest,
+    release_files,
+    rows,
+)
 
 Rows = Sequence[dict[str, Any]]
 NAMES = ("text", "id", "note")
@@ -143,11 +156,15 @@ class TestEveryForm:
         assert manifest(tmp_path / "out")["documents"] == 5
 
     def test_plain_text_out_is_a_line_a_document(self, ground: Ground, tmp_path: Path) -> None:
-        """A line break inside a document becomes a blank where a line is a document."""
-        path = write(tmp_path / "x.jsonl", [{"text": "bababa\n\nkikiki\r\nlololo\rdedede"}, {"text": ""}], ["text"])
+        """A line break inside a document becomes a blank where a line is a document; no text is an empty line."""
+        path = write(
+            tmp_path / "x.jsonl",
+            [{"text": "bababa\n\nkikiki\r\nlololo\rdedede"}, {"text": ""}, {"text": None}],
+            ["text"],
+        )
         assert run(ground.arguments(path, tmp_path / "out", "--format", "txt", "--layout", "keep")) == 0
-        first, second = only(tmp_path / "out").read_bytes().decode().split("\n")[:-1]
-        assert (len(first.split()), second) == (4, "")
+        first, *others = only(tmp_path / "out").read_bytes().decode().split("\n")[:-1]
+        assert (len(first.split()), others) == (4, ["", ""])
 
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_an_empty_shard_stays_a_shard(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
@@ -177,6 +194,146 @@ class TestEveryForm:
         told = manifest(tmp_path / "out")
         assert told["shards"][0]["sha256"] == hashlib.sha256(data).hexdigest()
         assert ("JSON lines" in told["checksums"]) == (suffix == ".parquet")
+
+
+class TestANull:
+    """A row whose text is null stays a row without text, in every form, and is no document."""
+
+    ROWS: ClassVar[list[dict[str, Any]]] = [
+        {**document(number), "text": None if number % 3 == 1 else document(number % 7)["text"]} for number in range(40)
+    ]
+
+    @pytest.mark.parametrize("source", [".jsonl", ".parquet"])
+    @pytest.mark.parametrize("target", [".jsonl.gz", ".parquet", ".csv"])
+    def test_stays_null_beside_what_is_kept(self, ground: Ground, tmp_path: Path, source: str, target: str) -> None:
+        """As in ``cv.privatize``. CSV has no null, and so an empty text; rows are neither lost nor set aside."""
+        path = write(tmp_path / f"x{source}", self.ROWS)
+        more = ("--id", "id", "--keep", "note", "--format", target[1:])
+        assert run(ground.arguments(path, tmp_path / "out", *more)) == 0
+        release = make_release(ground.space)
+        private = cv.privatize([row["text"] for row in self.ROWS], release, [row["id"] for row in self.ROWS])
+        texts = [("" if target == ".csv" else None) if text is None else text for text in private]
+        want = [{"text": text, "note": row["note"]} for text, row in zip(texts, self.ROWS, strict=True)]
+        assert read(only(tmp_path / "out")) == want
+        assert (manifest(tmp_path / "out")["documents"], private.count(None)) == (27, 13)
+
+    def test_is_a_row_wherever_rows_are_counted(self, ground: Ground, tmp_path: Path) -> None:
+        """Splitting, quarantine, copies, the ledger's account, a plan and a second run know it."""
+        rows = self.ROWS * 450
+        path = write(tmp_path / "x.jsonl", rows)
+        path.write_bytes(path.read_bytes() + b"{\n")
+        more = ("--on-bad-rows", "quarantine", "--ledger", tmp_path / "ledger", "--duplicates", "drop")
+        for name, further in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS)), ("whole", ())):
+            assert run(ground.arguments(path, tmp_path / name, *more, *further)) == 0
+            totals = json.loads((tmp_path / f"{name}.records" / "totals.json").read_text())
+            assert (totals["without_text"], totals["quarantined"]) == (13 * 450, 1)
+            assert totals["documents"] + totals["dropped"] == 27 * 450
+        assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
+        entries = [entry.rows for entry in Ledger.existing(str(tmp_path / "ledger")).entries()]
+        assert sum(entries) == 2 * totals["documents"]  # of the whole shard, and of its pieces
+        told = cv.plan(path, make_release(ground.space), on_bad_rows="quarantine", duplicates=True)
+        assert told.copies is not None
+        assert (told.documents, told.copies.documents) == (27 * 450, 27 * 450)
+
+    def test_alone_makes_no_wrong_call(self, ground: Ground, tmp_path: Path) -> None:
+        """Beside a row that is set aside, a shard of nulls is a shard of nulls."""
+        (tmp_path / "x.jsonl").write_bytes(b'{"text": null}\n{\n')
+        pq.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "x.parquet")
+        for name, many in (("x.jsonl", 1), ("x.parquet", 3)):
+            more = ("--on-bad-rows", "quarantine", "--ledger", tmp_path / "ledger")
+            assert run(ground.arguments(tmp_path / name, tmp_path / f"{name}.out", *more)) == 0
+            assert read(only(tmp_path / f"{name}.out")) == [{"text": None}] * many
+
+    @pytest.mark.parametrize("form", [".jsonl", ".parquet"])
+    def test_is_no_id(self, tmp_path: Path, form: str) -> None:
+        path = write(tmp_path / f"x{form}", [{"text": "a", "id": "1"}, {"text": None, "id": None}], ("text", "id"))
+        with path.open("rb") as file:
+            (batch,) = find(form).batches(file, path.name, Columns(id="id"))
+        assert [(bad.number, bad.why) for bad in batch.bad] == [(1, no_id("id"))]
+
+    def test_is_skipped_by_readers_of_texts(self, ground: Ground, tmp_path: Path) -> None:
+        """A preview shows the texts around it, counting counts them, and an evaluation matches them by their rows."""
+        path, private = write(tmp_path / "in" / "x.jsonl", self.ROWS), tmp_path / "out"
+        assert run(["preview", str(path), "--space", str(ground.space_folder), "--progress", "none"]) == 0
+        assert run(["count", str(path), "--output", str(tmp_path / "counts"), "--progress", "none"]) == 0
+        assert run(ground.arguments(path, private, "--keep", "id")) == 0
+        for id in (None, "id"):
+            found = match([str(path)], [str(private)], id=id, columns=("note",))
+            assert (found.documents, found.missing, len(found.privates)) == (27, 0, 27)
+            texts = {row["id"]: row["text"] for row in read(only(private))}
+            by_note = {row["note"]: texts[row["id"]] for row in self.ROWS}
+            assert found.privates == [by_note[note] for note in found.columns["note"]]
+
+
+class TestKeepAll:
+    @pytest.mark.parametrize("suffix", WITH_COLUMNS)
+    def test_copies_every_other_column(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+    ) -> None:
+        """The bytes of a run that names them all; and a run ends with the names of those that it did not copy."""
+        source, files = write(tmp_path / f"x{suffix}", DOCUMENTS), []
+        for name, more, left in (
+            ("all", ["all"], ""),
+            ("star", ["*"], ""),
+            ("named", ["id", "note"], ""),
+            ("one", ["note"], "id"),
+            ("none", [], "id, note"),
+        ):
+            keep = [word for column in more for word in ("--keep", column)]
+            assert run(ground.arguments(source, tmp_path / name, "--id", "id", *keep)) == 0
+            last = capsys.readouterr().out.splitlines()[-1]
+            assert last.startswith(f"not copied: {left} (" if left else "private records")
+            assert "--" not in last
+            files.append(release_files(tmp_path / name))
+        shards = [{path: files[path] for path in files if path.startswith("data/")} for files in files]
+        assert shards[0] == shards[1] == shards[2]
+
+    def test_copies_the_fields_of_each_line(self, ground: Ground, tmp_path: Path) -> None:
+        """Those that a line has, in its order, whatever they hold; also split, denoised, and in a plan."""
+        others: list[dict[str, Any]] = [
+            {}, {"b": 1, "a": [None, {"x": "\u00fc"}]}, {"n": 12345678901234567890123, "all": "}"}, {"": {}},
+        ]  # fmt: skip
+        lines = [{**others[number % 4], "text": WORDS[number % 9]} for number in range(BLOCK_ROWS + 5)]
+        lines[1] = {"b": 1, "text": None, "a": [None, {"x": "\u00fc"}]}
+        source = tmp_path / "x.jsonl"
+        source.write_bytes(encode(lines))
+        for name, more in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS))):
+            assert run(ground.arguments(source, tmp_path / name, "--keep", "all", *more)) == 0
+        assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
+        for written, line in zip(only(tmp_path / "whole").read_bytes().splitlines(), lines, strict=True):
+            private = json.loads(written)
+            want = {"text": private["text"], **{name: value for name, value in line.items() if name != "text"}}
+            assert written == json.dumps(want, ensure_ascii=False, separators=(",", ":")).encode()
+        assert manifest(tmp_path / "whole")["configuration"]["columns"]["keep"] == ["*"]
+        assert manifest(tmp_path / "whole")["kept_columns"] != "none"
+        assert cv.plan(source, make_release(ground.space), keep="all").documents == len(lines) - 1
+
+    def test_is_refused_where_columns_would_be_missing(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A table has one header: shards of other columns are refused, and lines that can differ as well."""
+        write(tmp_path / "in" / "a.csv", DOCUMENTS)
+        write(tmp_path / "in" / "b.csv", DOCUMENTS, ("note", "text", "id"))
+        assert run(ground.arguments(tmp_path / "in", tmp_path / "out", "--keep", "all")) == 0
+        first, second = (read(path) for path in data_files(tmp_path / "out"))
+        assert [row["id"] for row in first] == [row["id"] for row in second]
+        write(tmp_path / "in" / "b.csv", [{**row, "extra": ""} for row in DOCUMENTS], (*NAMES, "extra"))
+        lines = write(tmp_path / "x.jsonl", DOCUMENTS)
+        for source, more, code in (
+            (tmp_path / "in", ("all",), "[bad-shards]"),
+            (lines, ("all", "--format", "csv"), "[conflicting-settings]"),
+            (lines, ("all", "--keep", "note"), "[wrong-column]"),
+        ):
+            capsys.readouterr()
+            assert run(ground.arguments(source, tmp_path / "no", "--keep", *more)) == 2
+            said = capsys.readouterr().err
+            assert said.endswith(f"{code}\n")
+            assert ("b.csv" in said and "extra" in said) or source == lines
+
+    def test_a_column_of_this_name_is_kept_in_quotes(self, ground: Ground, tmp_path: Path) -> None:
+        source = write(tmp_path / "x.csv", [{**row, "all": "1"} for row in DOCUMENTS], (*NAMES, "all"))
+        assert run(ground.arguments(source, tmp_path / "out", "--keep", '"all"')) == 0
+        assert list(read(only(tmp_path / "out"))[0]) == ["text", "all"]
 
 
 class TestSplitting:
@@ -376,11 +533,89 @@ class TestCsv:
         assert "the output is not CSV" in capsys.readouterr().err
         assert not (tmp_path / "no").exists()
 
+    @pytest.mark.parametrize(("separator", "mark"), [("semicolon", ";"), ("tab", "\t")])
+    def test_cells_between_other_marks(self, ground: Ground, tmp_path: Path, separator: str, mark: str) -> None:
+        """Read and written with this mark, quoted where they hold it, and otherwise as between commas."""
+        documents = [
+            {**document(number), "note": f"{',' * (number % 2)}{';' * (number % 3)}\t{number}"}
+            for number in range(BLOCK_ROWS + 9)
+        ]
+        comma, lines = write(tmp_path / "comma" / "x.csv", documents), write(tmp_path / "lines" / "x.jsonl", documents)
+        other = tmp_path / "other" / "x.csv"
+        other.parent.mkdir()
+        with other.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter=mark).writerows([NAMES, *([row[name] for name in NAMES] for row in documents)])
+        found: dict[str, list[list[str]]] = {}
+        split = ("--rows-per-task", BLOCK_ROWS)
+        for name, source, more in (
+            ("a", comma, ()),
+            ("b", other, ("--separator", separator)),
+            ("c", other, ("--separator", separator, *split)),
+            ("d", lines, ("--separator", separator, "--format", "csv")),
+        ):
+            keep = ("--id", "id", "--keep", "note", "--keep", "id", *more)
+            assert run(ground.arguments(source, tmp_path / name, *keep)) == 0
+            with only(tmp_path / name).open(newline="", encoding="utf-8") as shard:
+                found[name] = list(csv.reader(shard, delimiter="," if name == "a" else mark))
+        assert found["a"] == found["b"] == found["c"] == found["d"]
+        assert release_files(tmp_path / "b") == release_files(tmp_path / "c")
+        assert manifest(tmp_path / "b")["configuration"]["columns"]["separator"] == separator
+        assert cv.plan(other, make_release(ground.space), separator=separator).documents == len(documents)  # type: ignore[arg-type]
+        assert match([str(other)], [str(tmp_path / "b")], id="note", separator=separator).missing == 0  # type: ignore[arg-type]
+
+    def test_another_mark_than_it_has_is_said(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Also where the names are in quotes, or one of them has a comma; and where there is no CSV at all."""
+        path, lines = tmp_path / "x.csv", write(tmp_path / "x.jsonl", DOCUMENTS)
+        for header, given, said in (
+            ("id;text", "comma", "separator semicolon"),
+            ('"id";"text"', "comma", "separator semicolon"),
+            ("id, or key;text", "comma", "separator semicolon"),
+            ("id\ttext", "semicolon", "separator tab"),
+            ("id,text", "tab", "separator comma"),
+        ):
+            path.write_text(f"{header}\n1;{UNKNOWN}\n")
+            assert run(ground.arguments(path, tmp_path / "out", "--separator", given)) == 2
+            assert said in (told := capsys.readouterr().err)
+            assert "--" not in told
+            assert run(["preview", str(path), "--space", str(ground.space_folder), "--separator", given]) == 2
+            assert capsys.readouterr().err.endswith("[wrong-column]\n")
+        assert run(ground.arguments(lines, tmp_path / "out", "--separator", "tab")) == 2
+        assert capsys.readouterr().err.endswith("[conflicting-settings]\n")
+
     def test_a_large_field(self, ground: Ground, tmp_path: Path) -> None:
         """A field has no limit but a document's."""
         (tmp_path / "x.csv").write_text("text\n" + "bababa " * 100_000 + "\n")
         assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out")) == 0
         assert len(read(only(tmp_path / "out"))[0]["text"].split()) == 100_000
+
+
+class TestAWrongColumn:
+    @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
+    def test_is_answered_by_those_that_exist(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+    ) -> None:
+        """All of their names, and the nearest."""
+        source = write(tmp_path / f"x{suffix}", DOCUMENTS)
+        for option, wrong, near in (("--text", "texte", "text"), ("--id", "ID", "id"), ("--keep", "notes", "note")):
+            assert run(ground.arguments(source, tmp_path / "out", option, wrong)) == 2
+            said = capsys.readouterr().err
+            assert f"no column {wrong!r}; the columns are text, id, note" in said
+            assert f"; did you mean {near}?" in said or wrong == "ID"
+            assert "--" not in said
+        assert run(["preview", str(source), "--space", str(ground.space_folder), "--text", "texte"]) == 2
+        assert capsys.readouterr().err.endswith("[wrong-column]\n")
+
+    def test_of_a_file_without_names_quotes_no_row(
+        self, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The first line is then a document."""
+        (tmp_path / "x.csv").write_text(f"17,{UNKNOWN},Bababa dedeki lolomu nanari soso.\n" * 3)
+        assert run(ground.arguments(tmp_path / "x.csv", tmp_path / "out")) == 2
+        said = capsys.readouterr().err
+        assert UNKNOWN not in said
+        assert "Bababa" not in said
 
 
 class TestAFolder:

@@ -12,8 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
@@ -112,17 +110,16 @@ class TestAByteOrderMark:
         assert list(lines.split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
 
 
-class TestParquetOfNulls:
-    def test_is_missing_text(self, ground: Ground, tmp_path: Path) -> None:
-        """In one sentence: an abandoned writer of Arrow's printed a traceback behind it."""
-        pq.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "a.parquet")
-        said = refused(ground, tmp_path / "a.parquet", tmp_path / "out")
-        assert said.endswith("a.parquet, row 1: column 'text' is empty (null); fill it or remove the row. [bad-shards]")
-
-    def test_beside_text_is_set_aside(self, ground: Ground, tmp_path: Path) -> None:
-        pq.write_table(pa.table({"text": ["ba de", None], "kept": pa.nulls(2)}), tmp_path / "a.parquet")
-        more = ("--on-bad-rows", "quarantine", "--keep", "kept")
-        assert run(ground.arguments(tmp_path / "a.parquet", tmp_path / "out", *more)) == 0
+class TestAnotherEncoding:
+    @pytest.mark.parametrize("suffix", ROWS)
+    @pytest.mark.parametrize("more", [(), ("--rows-per-task", "8192")])
+    def test_is_named_with_what_to_do(self, ground: Ground, tmp_path: Path, suffix: str, more: tuple[str, ...]) -> None:
+        path = tmp_path / f"a{suffix}"
+        for encoding, command in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
+            path.write_bytes(ROWS[suffix].decode().replace("lo", "l\xf6").encode(encoding))
+            said = refused(ground, path, tmp_path / "out", *more)
+            assert str(path) in said
+            assert command in said
 
 
 def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:

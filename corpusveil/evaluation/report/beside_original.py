@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from corpusveil.choices import Separator
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import (
     BadRowError,
@@ -63,6 +64,7 @@ def evaluate_release(
     vectors: Vectors | None = None,
     causal: Sequence[Address] = (),
     words: Address | None = None,
+    separator: Separator = "comma",
 ) -> Findings:
     """Compare a release with its original: return what it discloses, and how useful it still is.
 
@@ -102,6 +104,7 @@ def evaluate_release(
     matched = match(
         [files.as_text(original)], [address], text=text, private_text=private_text, id=id, columns=columns,
         second=None if second is None or others is None else (second, [others]), most=documents, corpus=corpus,
+        separator=separator,
     )  # fmt: skip
     return evaluate_matched(matched, manifest, question, None if others is None else _manifest(others))
 

@@ -190,7 +190,9 @@ def _promised(manifest: Mapping[str, Any] | None, options: EvaluationOptions) ->
 def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> bool:
     """Say whether a reader of the release has second texts: private ones, or those that it keeps in the clear."""
     published = [] if manifest is None else manifest["configuration"].get("columns", {}).get("keep", [])
-    return options.second is not None and (matched.seconds is not None or options.second in published)
+    return options.second is not None and (
+        matched.seconds is not None or options.second in published or published == ["*"]
+    )
 
 
 def _seconds(matched: Matched, options: EvaluationOptions, rows: Sequence[int]) -> list[str] | None:

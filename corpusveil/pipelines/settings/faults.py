@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError
+from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError, nearest
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Section, declared, named, plain
 
@@ -71,12 +71,6 @@ def shown(value: Any) -> str:
 def cut(text: str) -> str:
     """Return a text, or the beginning of a long one."""
     return text if len(text) <= SHOWN_LENGTH else f"{text[:SHOWN_LENGTH]}..."
-
-
-def nearest(name: Any, known: Iterable[str]) -> str:
-    """Return the nearest of known names as the end of a sentence, or nothing."""
-    found = difflib.get_close_matches(str(name), list(known), 1, 0.5)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 def elsewhere(name: str, *, exactly: bool = False) -> str:

@@ -21,6 +21,7 @@ from corpusveil.choices import (
     OnBadRows,
     Policy,
     RiskOf,
+    Separator,
 )
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
@@ -204,7 +205,11 @@ class CorpusSettings(Section):
     text: str = key("The column with the text.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
     id: str | None = key(
         "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
-    keep: list[str] = key("A column to copy to the output in the clear (repeatable).", [], metavar="COLUMN", form=WORD)
+    keep: list[str] = key(
+        'A column to copy to the output in the clear (repeatable). all or *: every column but the text; a column '
+        'called all is written in double quotes, "all".', [], metavar="COLUMN", form=WORD)
+    separator: Separator = key(
+        "The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING)
     root: str | None = key(
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import BadFileError, BadValueError, UnknownError, UnsetError, UserError, unreadable
+from corpusveil.errors import BadFileError, BadValueError, UnknownError, UnsetError, UserError, nearest, unreadable
 from corpusveil.pipelines.settings import Settings, presets, rules
-from corpusveil.pipelines.settings.faults import cut, elsewhere, nearest, raised, shown, validated
+from corpusveil.pipelines.settings.faults import cut, elsewhere, raised, shown, validated
 from corpusveil.pipelines.settings.fields import Declared, declared, listed, plain
 
 SCHEMA = "corpusveil.schema.json"

@@ -1,0 +1,385 @@
+"""A cap is a promise about units: no value of the named column spends more, by whatever steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import corpusveil as cv
+from corpusveil.budget.composition import epsilon_at
+from corpusveil.budget.privacy_loss import Pure
+from corpusveil.cli.main import run
+from corpusveil.errors import (
+    BadRowError,
+    BadShardsError,
+    BadValueError,
+    CapError,
+    ConflictError,
+    CorpusveilError,
+    MismatchError,
+    OtherRunError,
+    UnsetError,
+)
+from corpusveil.jobs.local import Local
+from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.entries import Store
+from corpusveil.ledger.units import units_of
+from corpusveil.spaces import Space
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.corpus import privatize_corpus
+from tests.engines.corpora import WORDS, make_space, write_shard
+from tests.ledger.books import release_of
+
+TEXT = f"{WORDS[1]} {WORDS[2]}"
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return make_space(tmp_path_factory.mktemp("space"))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> str:
+    return str(tmp_path / "ledger")
+
+
+def most(ledger: str, reading: str = "total") -> float:
+    return max((v for (name, _), v in cv.Ledger(ledger).spent().worst.items() if name == reading), default=0.0)
+
+
+def release_files(
+    release: cv.Release, place: Path, rows: Any, ledger: str, *, unit: Any = "customer", name: str = "s.jsonl",
+    columns: Columns | None = None, namespace: str = "", **caps: float,
+) -> None:  # fmt: skip
+    """Write rows into a new folder, and release them."""
+    source = place / f"in{len(list(place.glob('in[0-9]')))}"
+    write_shard(source / name, rows)
+    spending = Spending(ledger, Caps(**caps), units_of(unit), namespace)
+    privatize_corpus(release, [str(source)], f"{source}-out", Local(), columns=columns, corpus="x", spending=spending)
+
+
+class TestOneSum:
+    def test_a_chain_of_edits_and_renames_ends_at_the_cap(self, space: Space, ledger: str) -> None:
+        """Each step keeps the text or the id: two sums never saw more than two releases, and twelve passed."""
+        released = 0
+        for step in range(12):
+            text, identity = f"{WORDS[(step + 1) // 2]} {WORDS[9]}", step // 2
+            call = dict(ids=[identity], ledger=cv.Ledger(ledger, cap=2.0), unit={"person": ["p"]})  # noqa: C408
+            try:
+                cv.privatize([text], release_of(space, 1.0, step), **call)
+            except CapError:
+                break
+            released += 1
+        assert released == 2
+        assert most(ledger) == 2.0
+
+    @pytest.mark.parametrize("change", ["column", "file", "id type", "id", "key", "epsilon", "root and corpus"])
+    def test_whatever_makes_noise_fresh_is_spent_again(
+        self, space: Space, tmp_path: Path, ledger: str, change: str
+    ) -> None:
+        """A renamed text column or file, an id of another type, another key or budget: the unit is the same."""
+        row = {"id": 1, "customer": 7, "text": TEXT}
+        columns = Columns(id="id")
+        release_files(release_of(space), tmp_path, [row], ledger, columns=columns, total=2.0)
+        release, name = release_of(space), "s.jsonl"
+        if change == "column":
+            row, columns = {"id": 1, "customer": 7, "body": TEXT}, Columns("body", "id")
+        elif change == "file":
+            name, columns = "t.jsonl", Columns()
+        elif change == "id type":
+            row |= {"id": "1", "customer": "7"}
+        elif change == "id":
+            row |= {"id": 2, "customer": 7.0}
+        elif change == "root and corpus":
+            columns = Columns()
+        else:
+            release = release_of(space, 1.0, int(change == "key"))
+            release = (
+                dataclasses.replace(release, budget=cv.Budget(0.5, "document")) if change == "epsilon" else release
+            )
+        again = {"columns": columns, "name": name}
+        with pytest.raises(CapError, match=r"cap 1\.25"):
+            release_files(release, tmp_path, [row], ledger, **again, total=1.25)
+        release_files(release, tmp_path, [row], ledger, **again, total=2.0)
+        assert most(ledger) == (1.5 if change == "epsilon" else 2.0)
+
+    def test_equal_noise_is_spent_once_wherever_it_is_drawn(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """In another file and form, in a frame, again, with other documents beside it, and under same-noise."""
+        rows = [{"id": "a", "customer": 7, "text": TEXT}, {"id": "b", "customer": 8, "text": WORDS[4]}]
+        release, columns = release_of(space), Columns(id="id")
+        release_files(release, tmp_path, rows, ledger, columns=columns, total=1.0)
+        release_files(release, tmp_path, rows[:1], ledger, columns=columns, name="t.jsonl", total=1.0)
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+        spending = cv.Ledger(ledger, cap=1.0).spending("customer", None)
+        for _ in range(2):
+            privatize_corpus(
+                release, [str(tmp_path / "t.parquet")], str(tmp_path / "o"), Local(), columns=columns, spending=spending
+            )
+        frame = pd.DataFrame(rows)
+        cv.privatize(frame, release, "id", ledger=cv.Ledger(ledger, cap=1.0), unit="customer")
+        assert most(ledger) == 1.0
+        copies = [{"customer": 9, "text": TEXT}] * 3
+        release_files(release_of(space, duplicates="same-noise"), tmp_path, copies, ledger, total=1.0)
+        release_files(release_of(space, number=1, duplicates="drop"), tmp_path, copies, ledger, total=2.0)
+        assert most(ledger) == 2.0
+
+    def test_a_units_documents_add_up_and_strangers_do_not(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """Seven tickets of a customer are seven times one; who wrote the same sentence is not joined."""
+        rows = [{"customer": 1, "text": WORDS[k]} for k in range(7)] + [{"customer": 2, "text": WORDS[0]}]
+        release_files(release_of(space), tmp_path, rows, ledger)
+        assert most(ledger) == 7.0
+        spent = cv.Ledger(ledger).spent_on("2")
+        assert [value for (reading, _), value in spent.worst.items() if reading == "total"] == [1.0]
+        assert [line["documents"] for line in spent.releases] == [1]
+
+    def test_of_another_metric_do_not_add_up_and_plain_ldp_does(
+        self, space: Space, tmp_path: Path, ledger: str
+    ) -> None:
+        rows = [{"customer": 1, "text": TEXT}]
+        release_files(release_of(space), tmp_path, rows, ledger)
+        ldp = most(ledger, "ldp")
+        other = dataclasses.replace(release_of(space), mechanism=cv.mechanism("diffractor-exponential", space))
+        release_files(other, tmp_path, rows, ledger, total=1.0)
+        assert most(ledger) <= 1.0
+        assert most(ledger, "ldp") > 1.5 * ldp
+
+    def test_what_has_no_guarantee_exceeds_every_cap(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        release = dataclasses.replace(
+            release_of(space), mechanism=cv.mechanism("custext-per-word", space), accept_no_guarantee=True
+        )
+        for name in ("total", "largest", "ldp"):
+            with pytest.raises(CapError, match="inf"):
+                release_files(release, tmp_path, [{"customer": 1, "text": TEXT}], ledger, **{name: 1e9})
+        release_files(release, tmp_path, [{"customer": 1, "text": TEXT}], ledger)
+        assert most(ledger) == math.inf
+        assert run(["ledger", "show", ledger]) == 0
+
+    def test_epsilons_as_written_fill_a_cap_exactly(self, space: Space, ledger: str) -> None:
+        """Three times 0.1 is 0.3, and a hundred tokens of 0.1 are 10, whatever binary fractions say."""
+        text = " ".join(WORDS[:100])
+        for number in range(3):
+            call = dict(ids=["a"], ledger=cv.Ledger(ledger, cap=30, cap_token=0.3), unit={"u": ["u"]})  # noqa: C408
+            cv.privatize([text], release_of(space, 0.1, number, "token"), **call)
+        assert most(ledger) == 30.0
+        with pytest.raises(CapError):
+            cv.privatize([WORDS[0]], release_of(space, 0.1, 4, "token"), **call)
+
+
+class TestUnits:
+    def test_every_cap_needs_one(self, space: Space, ledger: str, capsys: pytest.CaptureFixture[str]) -> None:
+        """In Python, in files and on the command line; without a cap a ledger counts by text."""
+        with pytest.raises(UnsetError, match="unit"):
+            Spending(ledger, Caps(ldp=1.0))
+        with pytest.raises(UnsetError, match="unit"):
+            cv.privatize([TEXT], release_of(space), ids=["a"], ledger=cv.Ledger(ledger, cap=1.0))
+        with pytest.raises(UnsetError, match="ledger"):
+            cv.privatize([TEXT], release_of(space), ids=["a"], unit="customer")
+        given = ["privatize", "x.csv", "--space", "s", "--output", "o", "--mechanism", "tem", "--epsilon", "1"]
+        assert run([*given, "--ledger", "l", "--cap", "3"]) == 2
+        assert "--unit" in capsys.readouterr().err
+        assert Spending(ledger).units == units_of("content")
+
+    def test_caps_hold_for_each_of_several(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """Two visits of a customer, and three customers at one visit."""
+        rows = [{"customer": n, "visit": n // 3, "text": WORDS[n]} for n in range(3)]
+        for unit in (["visit", "customer"], ["customer", "visit"]):
+            with pytest.raises(CapError, match="visit"):
+                release_files(release_of(space), tmp_path, rows, ledger, unit=unit, total=2.0)
+        release_files(release_of(space), tmp_path, rows, ledger, unit=["visit", "customer"], total=3.0)
+        assert cv.Ledger(ledger).spent().units == ("customer", "visit")
+        (line,) = cv.Ledger(ledger).spent().releases
+        assert line["documents"] == 3
+        value = {unit: cv.Ledger(ledger).spent_on(0, unit).releases[0]["total"] for unit in ("customer", "visit")}
+        assert value == {"customer": 1.0, "visit": 3.0}
+
+    def test_those_of_a_ledger_are_set_by_its_first_release(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """A renamed column is named as what it was; another unit, or one of two, would miss what was spent before."""
+        release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, total=1.0)
+        rows = [{"client": 1, "customer": 1, "text": TEXT}]
+        for unit in ("client", "content", ["customer", "client"], None):
+            with pytest.raises(MismatchError, match="customer"):
+                release_files(release_of(space, number=1), tmp_path, rows, ledger, unit=unit)
+        with pytest.raises(CapError):
+            release_files(release_of(space, number=1), tmp_path, rows, ledger, unit="customer=client", total=1.0)
+
+    def test_content_is_the_text(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """Under other ids, names and keys; an edited text is another unit."""
+        release_files(release_of(space), tmp_path, [{"text": TEXT}], ledger, unit="content", total=1.0)
+        for namespace in ("", "other"):
+            with pytest.raises(CapError, match="one text"):
+                release_files(
+                    release_of(space, number=1), tmp_path, [{"text": TEXT}], ledger, unit="content", total=1.0,
+                    namespace=namespace,
+                )  # fmt: skip
+        release_files(release_of(space, number=1), tmp_path, [{"text": f"{TEXT}."}], ledger, unit="content", total=1.0)
+        assert "1 " in str(cv.Ledger(ledger).spent_on(TEXT))
+
+    def test_ids_that_are_unique_in_one_data_set_have_a_name_space(
+        self, space: Space, tmp_path: Path, ledger: str
+    ) -> None:
+        rows = [{"customer": 1, "text": TEXT}]
+        for number, namespace in enumerate(("a", "b")):
+            release_files(release_of(space, number=number), tmp_path, rows, ledger, namespace=namespace, total=1.0)
+        with pytest.raises(CapError):
+            release_files(release_of(space, number=3), tmp_path, rows, ledger, namespace="b", total=1.0)
+        assert sorted(line["namespace"] for line in cv.Ledger(ledger).spent_on(1).releases) == ["a", "b"]
+
+    def test_a_document_without_a_unit_stops_the_release_with_its_row(
+        self, space: Space, tmp_path: Path, ledger: str
+    ) -> None:
+        """In files, frames and lists; a document without a text needs none."""
+        rows = [{"customer": 1, "text": TEXT}, {"customer": None, "text": TEXT}]
+        with pytest.raises(BadShardsError, match=r"s\.jsonl, row 2: the unit customer"):
+            release_files(release_of(space), tmp_path, rows, ledger)
+        frame = pd.DataFrame({"customer": [1, None, None], "text": [TEXT, None, TEXT]})
+        for unit in ("customer", {"customer": frame["customer"]}):
+            with pytest.raises(BadRowError, match="row 3"):
+                cv.privatize(frame, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit=unit)
+        cv.privatize(frame[:2], release_of(space), ids=list("ab"), ledger=cv.Ledger(ledger), unit="customer")
+        assert len(cv.Ledger(ledger).spent().releases) == 1
+
+    def test_the_text_column_is_no_column_of_units(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        with pytest.raises(ConflictError, match="content"):
+            release_files(release_of(space), tmp_path, [{"text": TEXT}], ledger, unit="text")
+
+
+class TestRefusals:
+    def test_say_what_the_worst_unit_is_made_of_and_what_would_help(
+        self, space: Space, tmp_path: Path, ledger: str
+    ) -> None:
+        """Releases before, documents and copies now, how many units are over, and advice; and nothing is entered."""
+        release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger)
+        before = sorted(Path(ledger, "entries").iterdir())
+        rows = [{"customer": 1, "text": TEXT}] * 17 + [{"customer": k, "text": WORDS[k]} for k in (1, 2, 2)]
+        with pytest.raises(CapError) as caught:
+            release_files(release_of(space, number=1), tmp_path, rows, ledger, total=1.5)
+        sentence = str(caught.value)
+        name = cv.Ledger(ledger).spent().releases[0]["release"]
+        for words in (
+            "19 ",
+            f"1 by release {name} (1 document)",
+            "18 documents",
+            "16 copies",
+            "2 exceed",
+            "same-noise",
+        ):
+            assert words in sentence
+        assert sorted(Path(ledger, "entries").iterdir()) == before
+        assert not list(tmp_path.glob("in1-out*"))
+        plan = cv.plan(
+            tmp_path / "in1", release_of(space, number=1), ledger=cv.Ledger(ledger, cap=1.5), unit="customer"
+        )
+        assert plan.refused == sentence
+
+    def test_in_epsilon_and_delta_compose_over_documents_and_releases(self, space: Space, ledger: str) -> None:
+        """By sums the third release would exceed 20; composed, many fit, and the first that does not draws nothing."""
+        delta, text = 1e-6, " ".join(WORDS[:100])
+        ((epsilon, count),) = cv.Budget(10, "document").of_words(100).items()
+        fitting = max(n for n in range(1, 40) if epsilon_at([(Pure(epsilon), 2 * count * n)], delta) <= 20)
+        assert fitting > 2
+        capped = cv.Ledger(ledger, cap=20, cap_delta=delta)
+        for number in range(fitting + 1):
+            call = dict(ids=["a", "b"], ledger=capped, unit={"u": ["u", "u"]})  # noqa: C408
+            if number == fitting:
+                with pytest.raises(CapError, match="at delta = 1e-06"):
+                    cv.privatize([text, text], release_of(space, 10, number), **call)
+            else:
+                cv.privatize([text, text], release_of(space, 10, number), **call)
+        spent = capped.spent(delta=delta).composed
+        assert spent == pytest.approx(epsilon_at([(Pure(epsilon), 2 * count * fitting)], delta), rel=1e-6)
+
+    @pytest.mark.parametrize(
+        "given", [{"largest": 0.0}, {"ldp": -1.0}, {"total": math.nan}, {"total": 1.0, "delta": 2.0}]
+    )
+    def test_caps_are_above_zero_and_deltas_are_probabilities(self, given: dict[str, float]) -> None:
+        with pytest.raises(BadValueError, match="cap"):
+            Caps(**given)
+        with pytest.raises(UnsetError):
+            Caps(delta=1e-6)
+
+
+class TestAtOnce:
+    def test_five_releases_never_exceed_a_cap_together(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """Started at the same time with room for two: at most two are done; those that lost may run again."""
+        source = tmp_path / "in"
+        for number in range(2):
+            write_shard(source / f"s{number}.jsonl", [{"customer": 1, "text": WORDS[number]}])
+        start = threading.Barrier(5)
+
+        def go(number: int) -> type[CorpusveilError] | None:
+            start.wait()
+            spending = Spending(ledger, Caps(total=4.0), units_of("customer"))
+            try:
+                privatize_corpus(
+                    release_of(space, 1.0, number),
+                    [str(source)],
+                    str(tmp_path / f"o{number}"),
+                    Local(),
+                    spending=spending,
+                )
+            except CorpusveilError as error:
+                return type(error)
+            return None
+
+        with ThreadPoolExecutor(5) as pool:
+            ended = list(pool.map(go, range(5)))
+        assert set(ended) <= {None, CapError, OtherRunError}
+        done = [number for number in range(5) if (tmp_path / f"o{number}" / "manifest.json").exists()]
+        assert len(done) == ended.count(None) <= 2
+        assert most(ledger) == 2.0 * len(done)
+
+    def test_a_run_goes_on_with_its_ledger_only_and_with_its_input(
+        self, space: Space, tmp_path: Path, ledger: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The draws are those that were entered, or none."""
+        write_shard(tmp_path / "in" / "s.jsonl", [{"text": TEXT}])
+        enter = Store.enter
+
+        def change(store: Store, *given: Any) -> None:
+            write_shard(tmp_path / "in" / "s.jsonl", [{"text": WORDS[4]}])
+            enter(store, *given)
+
+        call = (release_of(space), [str(tmp_path / "in")], str(tmp_path / "out"), Local())
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "enter", change)
+            with pytest.raises(BadShardsError, match="changed during the run"):
+                privatize_corpus(*call, spending=Spending(ledger))
+        assert not (tmp_path / "out" / "manifest.json").exists()
+        privatize_corpus(*call, spending=Spending(ledger))
+        with pytest.raises(CorpusveilError, match="another ledger, or none"):
+            privatize_corpus(*call)
+
+
+def test_the_command_keeps_its_promise_and_shows_it(
+    space: Space, tmp_path: Path, ledger: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The promise names the unit; the spending of one customer is found by value, and an unknown one is none."""
+    write_shard(tmp_path / "in" / "s.jsonl", [{"customer": 7, "text": TEXT}, {"customer": 8, "text": TEXT}])
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    (tmp_path / "key").chmod(0o600)
+    given = ["privatize", str(tmp_path / "in"), "--space", str(space.url), "--output", str(tmp_path / "out"),
+             "--mechanism", "ring-geometric", "--epsilon", "2", "--key", str(tmp_path / "key")]  # fmt: skip
+    assert run([*given, "--ledger", ledger, "--unit", "customer", "--cap", "20"]) == 0
+    assert "no value of customer in this release has spent more than 20" in capsys.readouterr().out
+    assert run(["ledger", "show", ledger, "--unit", "7", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["units"], {most["spent"] for most in shown["worst"] if most["reading"] == "total"}) == (
+        ["customer"],
+        {4},
+    )
+    assert run(["ledger", "show", ledger, "--document", "99"]) == 2
+    assert "customer" in capsys.readouterr().err
+    assert run(["ledger", "verify", ledger, "--records", str(tmp_path / "out.records")]) == 0
+    next(Path(ledger, "entries").glob("*.parquet")).unlink()
+    assert run(["ledger", "verify", ledger, "--records", str(tmp_path / "out.records")]) == 1
+    assert "missing" in capsys.readouterr().out

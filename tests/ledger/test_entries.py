@@ -1,0 +1,186 @@
+"""A ledger's files: named by what they hold, checked when they are read, and complete or refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from corpusveil.cli.main import run
+from corpusveil.errors import (
+    AddressError,
+    BadRecordError,
+    CapError,
+    InUseError,
+    NotMadeError,
+    OtherRunError,
+    SecretError,
+    VersionError,
+)
+from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, Store, about_of, digest_of
+from corpusveil.ledger.summary import Ledger
+from corpusveil.ledger.units import part
+from tests.ledger.books import CUSTOMER, Row, about, entry_of, write_note
+
+ROWS = [Row(k % 3, k) for k in range(9)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(str(tmp_path / "ledger"), CUSTOMER)
+
+
+def enter(store: Store, entry: Entry, refuse: Any = None) -> str:
+    digest = digest_of(entry.path, store.secret)
+    folder = Path(entry.path).parent / "fetched"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    store.enter({digest: entry.path}, refuse, str(folder))
+    return digest
+
+
+def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(tmp_path: Path) -> None:
+    """One note or three, in another order, with rows twice; another row, unit, release or secret makes another."""
+    from corpusveil.ledger.questions import connected, write_entry
+
+    whole = entry_of(tmp_path / "a", ROWS)
+    notes = [write_note(tmp_path / f"{k}.note", [*ROWS[k::3], ROWS[k]]) for k in (2, 0, 1)]
+    with connected(str(tmp_path)) as connection:
+        copies = write_entry(connection, notes, 0, about(), str(tmp_path / "e"))
+    assert (whole.about.documents, copies.about.documents) == (9, 12), "copies are counted, and are no rows"
+    assert pq.read_table(copies.path).equals(pq.read_table(whole.path))
+    turned = entry_of(tmp_path / "b", ROWS[::-1])
+    assert digest_of(turned.path, bytes(32)) == digest_of(whole.path, bytes(32))
+    for other in (entry_of(tmp_path / "c", ROWS[1:]), entry_of(tmp_path / "d", ROWS, release="s")):
+        assert digest_of(other.path, bytes(32)) != digest_of(whole.path, bytes(32))
+    assert digest_of(whole.path, bytes([1]) * 32) != digest_of(whole.path, bytes(32))
+
+
+def test_an_entry_is_written_once_private_and_kept(store: Store, tmp_path: Path) -> None:
+    entry = entry_of(tmp_path / "in", ROWS)
+    digest = enter(store, entry)
+    assert enter(store, entry) == digest
+    (name,) = store.names()
+    assert name.startswith(digest)
+    assert store.kept() == [name]
+    for path in (tmp_path / "ledger").rglob("*"):
+        assert path.is_dir() or path.stat().st_mode & 0o777 == 0o600
+    assert Ledger(store.url).verify().differences == ()
+
+
+@pytest.mark.parametrize("damage", ["cut", "exchanged", "emptied", "negative", "of another ledger"])
+def test_what_is_damaged_is_refused_by_all_that_reads_it(store: Store, tmp_path: Path, damage: str) -> None:
+    """Nothing can be counted on a ledger that is not whole; a run that finds it takes its own entry back."""
+    for release in ("r", "s"):
+        enter(store, entry_of(tmp_path / "in", ROWS, release=release))
+    first, second = sorted((tmp_path / "ledger" / ENTRIES).glob("*.parquet"))
+    if damage == "negative":  # by somebody who has the secret
+        table = pq.read_table(first)
+        column = table.schema.get_field_index("total")
+        changed = table.set_column(column, table.schema.field(column), [[-1] * table.num_rows])
+        path = tmp_path / "changed"
+        pq.write_table(changed, path)
+        first.unlink()
+        first = first.with_name(f"{digest_of(str(path), store.secret)}.{'0' * 16}.parquet")
+        first.write_bytes(path.read_bytes())
+    elif damage == "of another ledger":
+        (tmp_path / "ledger" / "secret.key").write_bytes(bytes(32))
+    else:
+        first.write_bytes({"cut": first.read_bytes()[:50], "exchanged": second.read_bytes(), "emptied": b""}[damage])
+    names = store.names()
+    assert Ledger(store.url).verify().differences
+    assert run(["ledger", "verify", store.url]) == 1
+    assert run(["ledger", "show", store.url]) == 2
+    with pytest.raises(BadRecordError, match="counted too low"):
+        enter(store, entry_of(tmp_path / "in", ROWS, release="t"), lambda _: None)
+    assert store.names() == names
+
+
+@pytest.mark.parametrize("given", [{"length_epsilon": -1.0}, {"ranged": 1}, {"release": "two\nlines"}])
+def test_what_an_entry_is_about_is_checked(store: Store, tmp_path: Path, given: dict[str, Any]) -> None:
+    from corpusveil.ledger.questions import connected
+
+    path, text = str(tmp_path / "e"), json.dumps({**about(), "documents": 1, "tokens": 1, **given})
+    with connected(str(tmp_path)) as connection:
+        source = entry_of(tmp_path / "in", ROWS).path
+        connection.execute(
+            f"COPY (FROM '{source}') TO '{path}' (FORMAT parquet, KV_METADATA {{'{ABOUT.decode()}': '{text}'}})"
+        )
+    with pytest.raises(BadRecordError):
+        about_of(path)
+
+
+def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: Store, tmp_path: Path) -> None:
+    """Another run of the same release has an entry of its own, and keeps it; later ones rely on it."""
+    entry = entry_of(tmp_path / "in", ROWS)
+
+    def refuse(_: Any) -> None:
+        if store.names():
+            raise CapError("full")
+        enter(store, entry)
+
+    with pytest.raises(OtherRunError):
+        enter(store, entry_of(tmp_path / "other", ROWS), refuse)
+    (name,) = store.names()
+    assert enter(store, entry, lambda _: None) == name[:32]
+    assert store.names() == [name]
+
+
+def test_an_entry_that_is_withdrawn_meanwhile_is_none(store: Store, tmp_path: Path) -> None:
+    enter(store, entry_of(tmp_path / "in", ROWS))
+    assert store.fetched(f"{'0' * 32}.{'0' * 16}.parquet", str(tmp_path), store.secret) is None
+    fetched = store.fetched(store.names()[0], str(tmp_path), store.secret)
+    assert fetched is not None
+    (tmp_path / "ledger" / ENTRIES / fetched.name).unlink()
+    assert pq.read_metadata(fetched.path).num_rows == len(ROWS)  # what was fetched stays
+
+
+class TestPlaces:
+    def test_a_ledger_is_where_something_persists_and_no_release_is(self, tmp_path: Path) -> None:
+        with pytest.raises(AddressError, match="persist"):
+            Store.open("memory://ledger", CUSTOMER)
+        (tmp_path / "manifest.json").write_text("{}")
+        with pytest.raises(InUseError):
+            Store.open(str(tmp_path), CUSTOMER)
+        with pytest.raises(NotMadeError):
+            Store.existing(str(tmp_path / "none"))
+
+    @pytest.mark.parametrize(
+        ("name", "error"), [("secret.key", NotMadeError), ("ledger.json", BadRecordError), ("cut", SecretError)]
+    )
+    def test_a_ledger_without_its_secret_or_units_is_refused(
+        self, store: Store, tmp_path: Path, name: str, error: type[Exception]
+    ) -> None:
+        """Neither is made anew beside entries: a new secret would recognize nobody, and new units would miss them."""
+        enter(store, entry_of(tmp_path / "in", ROWS))
+        if name == "cut":
+            (tmp_path / "ledger" / "secret.key").write_bytes(b"short")
+        else:
+            (tmp_path / "ledger" / name).unlink()
+        with pytest.raises(error):
+            assert Store.open(store.url, CUSTOMER).secret
+
+    def test_a_ledger_of_an_earlier_version_is_refused_by_a_sentence(self, tmp_path: Path) -> None:
+        """It summed by text and by id: neither is a unit that somebody named."""
+        before = Path(__file__).parents[1] / "golden" / "before" / "ledger"
+        shutil.copytree(before, tmp_path / "ledger")
+        (tmp_path / "ledger" / "secret.key").write_bytes(bytes(32))
+        url = str(tmp_path / "ledger")
+        for call in (lambda: Store.open(url, CUSTOMER), lambda: Ledger(url).spent(), lambda: Ledger(url).spent_on("a")):
+            with pytest.raises(VersionError, match="version 2"):
+                call()
+        assert len(Ledger(url).verify().differences) == len(list((before / ENTRIES).glob("*.parquet")))
+
+
+def test_fingerprints_say_nothing_without_the_secret(store: Store, tmp_path: Path) -> None:
+    """Each purpose has a key of its own, and no key is the secret."""
+    keys = {part(store.secret, purpose) for purpose in (b"unit", b"content", b"noise r", b"entry")}
+    assert len(keys) == 4
+    assert store.secret not in keys
+    assert enter(store, entry_of(tmp_path / "in", ROWS))
+    data = b"".join(path.read_bytes() for path in (tmp_path / "ledger" / ENTRIES).iterdir())
+    assert store.secret not in data

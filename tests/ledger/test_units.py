@@ -1,0 +1,90 @@
+"""A unit's value is one text, whatever type a file, frame or engine gives it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from corpusveil.errors import BadRowError, BadValueError, ConflictError
+from corpusveil.ledger.units import Unit, canonical, fingerprints, texts_of, units_of
+from corpusveil.storage.rows import JSON
+
+CUSTOMER = Unit("customer", "customer")
+NOON = dt.datetime(2026, 5, 17, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+ONE_VALUE: dict[str, list[Any]] = {
+    "1": [1, "1", 1.0, "1.0", np.int64(1), np.float32(1), decimal.Decimal("1.00"), b"1"],
+    "-3": [-3, "-3.0", -3.0],
+    "0": [0, "0", -0.0, "-0.0"],
+    "0.5": [0.5, "0.50", decimal.Decimal("0.500")],
+    "100000000000000000000": [10**20, 1e20],
+    "2026-05-17T10:30:00Z": [NOON, NOON.astimezone(dt.UTC), "2026-05-17T12:30:00+02:00", "2026-05-17 10:30:00Z"],
+    "2026-05-17": [dt.date(2026, 5, 17), "2026-05-17", dt.datetime(2026, 5, 17), pd.Timestamp("2026-05-17")],  # noqa: DTZ001
+    "caf\u00e9": ["caf\u00e9", "cafe\u0301", "cafe\u0301".encode()],
+    "12345678-1234-5678-1234-567812345678": [uuid.UUID("12345678123456781234567812345678")],
+}
+NO_VALUE = [None, "", float("nan"), float("inf"), True, b"\xff", pd.NaT, (1, 2), decimal.Decimal("NaN")]
+
+
+@pytest.mark.parametrize("text", ONE_VALUE)
+def test_values_of_any_type_are_one(text: str) -> None:
+    assert {canonical(value) for value in ONE_VALUE[text]} == {text}
+
+
+def test_what_could_be_another_value_stays_one() -> None:
+    """No guess beyond types: leading zeros, case, blanks and versions of three parts are text."""
+    texts = ["007", "7", " 7", "A", "a", "1.0.0", "1e3", "1000", "-", "2026-05-17T99:99"]
+    assert [canonical(text) for text in texts] == texts
+
+
+def test_columns_of_every_form_give_the_same_fingerprints() -> None:
+    """JSON's text, CSV's strings, a dictionary, whole numbers, floats with nulls elsewhere, decimals."""
+    json_text = pa.array(["1", '"2"', "3.0"], pa.large_string())
+    columns = [
+        pa.ExtensionArray.from_storage(JSON, json_text), pa.array(["1", "2", "3"]), pa.array([1, 2, 3], pa.int8()),
+        pa.array([1.0, 2.0, 3.0]), pa.array(["1", "2", "3"]).dictionary_encode(), pa.array(["1.0", "2", "3.00"]),
+        pa.array(list(map(decimal.Decimal, "123"))), pa.array([b"1", b"2", b"3"]),
+    ]  # fmt: skip
+    tags = [fingerprints(bytes(32), CUSTOMER, "", texts_of(c, CUSTOMER, range(3), "x")).tolist() for c in columns]
+    assert all(tag == tags[0] for tag in tags)
+    assert len({tuple(tag) for tag in tags[0]}) == 3
+
+
+def test_names_and_name_spaces_tell_values_apart_and_texts_have_none() -> None:
+    texts = pa.array(["1"], pa.large_string())
+    units = [(CUSTOMER, ""), (CUSTOMER, "news"), (Unit("visit", "customer"), ""), (Unit("content", None), "")]
+    assert len({fingerprints(bytes(32), *unit, texts).tobytes() for unit in units}) == 4
+    of_text = [fingerprints(bytes(32), Unit("content", None), space, texts).tobytes() for space in ("", "news")]
+    assert of_text[0] == of_text[1]
+    renamed = fingerprints(bytes(32), Unit("customer", "client"), "", texts)
+    assert renamed.tobytes() == fingerprints(bytes(32), CUSTOMER, "", texts).tobytes()
+
+
+@pytest.mark.parametrize("value", NO_VALUE)
+def test_a_document_without_a_unit_is_refused_by_its_row(value: Any) -> None:
+    assert canonical(value) is None
+    texts = pa.array(["a", canonical(value), "b"], pa.large_string())
+    with pytest.raises(BadRowError, match=r"in\.csv, row 12: the unit customer"):
+        texts_of(texts, CUSTOMER, [10, 11, 12], "in.csv")
+
+
+def test_units_are_named_as_columns() -> None:
+    assert units_of(["visit=encounter", "customer", "content"]) == (
+        Unit("content", None), CUSTOMER, Unit("visit", "encounter")
+    )  # fmt: skip
+    assert units_of({"visit": "encounter"}) == units_of("visit=encounter")
+    assert units_of(None) == ()
+    for wrong, error in (
+        ("", BadValueError),
+        ("a=", BadValueError),
+        ("content=x", BadValueError),
+        (["a", "a=b"], ConflictError),
+    ):
+        with pytest.raises(error, match="unit"):
+            units_of(wrong)
