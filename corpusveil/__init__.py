@@ -40,7 +40,7 @@ _PUBLIC = {
     "corpusveil.transforms.denoise_corpus": ("denoise",),
     "corpusveil.transforms.document_figures": ("DocumentFigure",),
     "corpusveil.transforms.identities": ("RowNumbers",),
-    "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary", "UnitHistory"),
+    "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.planning": ("Forecast",),
     "corpusveil.transforms.profiles": ("find as profile",),
     "corpusveil.transforms.release": ("Release",),

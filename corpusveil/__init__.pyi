@@ -32,7 +32,6 @@ from corpusveil.jobs.spark import Spark as Spark
 from corpusveil.ledger.summary import Ledger as Ledger
 from corpusveil.ledger.summary import LedgerCheck as LedgerCheck
 from corpusveil.ledger.summary import LedgerSummary as LedgerSummary
-from corpusveil.ledger.summary import UnitHistory as UnitHistory
 from corpusveil.mechanisms import Guarantee as Guarantee
 from corpusveil.mechanisms import Mechanism as Mechanism
 from corpusveil.mechanisms import make as mechanism
@@ -126,7 +125,6 @@ __all__ = [
     "TightExponential",
     "Training",
     "TruncatedGumbel",
-    "UnitHistory",
     "UserError",
     "Vectors",
     "VickreyCmp",

@@ -21,7 +21,7 @@ from corpusveil.budget.accounting import SCALE, as_float
 from corpusveil.budget.budget import written
 from corpusveil.budget.composition import check_delta
 from corpusveil.display import figure, several
-from corpusveil.errors import AddressError, BadValueError, CapError, ConflictError, UnsetError
+from corpusveil.errors import AddressError, BadValueError, CapError, ConflictError, MismatchError, UnsetError
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.composed import composed_epsilon
 from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
@@ -105,7 +105,7 @@ class Spending:
         if caps.delta is not None:
             what["total"] = f"at delta = {caps.delta:g}, between words that differ by a distance of at most 1"
         return [
-            f"Cap: {unit.of_each}{inside if unit.column else ''} in this release has spent more than "
+            f"Cap: no {f'value of {unit.name}{inside}' if unit.column else 'text'} in this release has spent more than "
             f"{written(getattr(caps, name))} {words} over all releases in this ledger."
             for unit in self.units
             for name, words in what.items()
@@ -141,7 +141,12 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
     ``notes`` are the addresses of their accounts. Raises CapError if a unit would have spent more than a cap; then the
     ledger stays as it was.
     """
-    ledger = Store.open(spending.ledger, spending.units)
+    ledger = Store.existing(spending.ledger)
+    if ledger.secret != account.secret:  # a worker of Beam may resolve the address to another place
+        raise MismatchError(
+            f"{ledger.url}: this is not the ledger for which the documents were accounted; give an address that leads "
+            "every worker to the same ledger."
+        )
     with spending.folder() as folder, connected(folder, spending.memory) as connection:
         held = list(_fetched(notes, folder))
         planned = [
@@ -186,15 +191,15 @@ def refuse_over(spending: Spending, books: Books) -> None:
     composing = caps.delta is not None and caps.total is not None and caps.total < math.inf
     sums = caps.sums()
     found, composed = books.worst(sums, caps.delta if composing else None, caps.total or 0.0, of_planned=True)
-    names = metric_names([about for about, _ in books.kinds])
+    names = metric_names(books.kinds)
     for worst in found:
         if worst.over:
             unit = "nats of plain LDP" if worst.reading == "ldp" else f"in {names[worst.metric]}"
-            parts = [part for part in books.make_up([worst.unit]) if worst.metric in ("", part.about.metric)]
+            parts = [part for part in books.make_up(worst.unit) if worst.metric in ("", part.about.metric)]
             told = [(part, as_float(part.sums[worst.reading])) for part in parts]
             raise _over(CAPS[worst.reading], caps, worst.reading, as_float(worst.value), unit, told, worst.over)
     if composed is not None and caps.delta is not None:
-        parts = books.make_up([composed[1]])
+        parts = books.make_up(composed[1])
         told = [(part, composed_epsilon(part.spent, caps.delta)) for part in parts]
         raise _over("cap", caps, "total", composed[0], f"at delta = {caps.delta:g}", told, 0)
 
@@ -227,8 +232,8 @@ def _over(
     )
 
 
-def metric_names(entries: Iterable[About]) -> dict[str, str]:
+def metric_names(kinds: Iterable[tuple[About, bool]]) -> dict[str, str]:
     """Return readable names of metrics: a mechanism and its space, and a number if two have the same name."""
-    names = {about.metric: f"{about.mechanism} on space {about.space[:8]}" for about in entries}
+    names = {about.metric: f"{about.mechanism} on space {about.space[:8]}" for about, _ in kinds}
     times = Counter(names.values())
     return {metric: name if times[name] == 1 else f"{name}, metric {metric[:8]}" for metric, name in names.items()}

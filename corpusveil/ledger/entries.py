@@ -83,6 +83,11 @@ class About(Versioned):
     documents: int = Field(ge=0)
     tokens: int = Field(ge=0)
 
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What entries have in common that are one line of a listing."""
+        return self.unit, self.namespace, self.release, self.column, self.metric
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -121,10 +121,9 @@ class Books:
         paths: dict[tuple[Any, ...], list[str]] = {}
         for group, flag in ((entries, False), (planned, True)):
             for entry in group:
-                about = entry.about
-                kind = (about.unit, about.namespace, about.release, about.column, about.metric, flag)
+                kind = (*entry.about.kind, flag)
                 if kind not in paths:
-                    self.kinds.append((about, flag))
+                    self.kinds.append((entry.about, flag))
                 paths.setdefault(kind, []).append(entry.path)
         self._sources = list(paths.values())
         self._rows = sum(entry.rows for entry in (*entries, *planned))
@@ -158,13 +157,14 @@ class Books:
         return f"({' UNION ALL '.join(parts)})"
 
     def _ranges(self, *, of_planned: bool, delta: float | None) -> Iterator[None]:
-        """Go through ranges of units; for each, fill the tables ``sums`` (a row for each unit and metric) and ``units``.
+        """Go through ranges of units; for each, fill the tables ``sums`` (by unit and metric) and ``units``.
 
         With ``delta``, ``bound`` is an upper bound of a unit's ε (``rho`` is that of zero-concentrated privacy), and
         ``history`` is equal where the rows of two units are.
         """
         composed = (
-            f"sum((greatest(total / {SCALE}e0 - length, 0) * (largest / {SCALE}e0) / ranged + length * length) / 2) AS rho, "
+            f"sum((greatest(total / {SCALE}e0 - length, 0) * largest / {SCALE}e0 / ranged "
+            "+ length * length) / 2) AS rho, "
             "sum(hash(metric, ranged, length, tokens, total, largest)::HUGEINT) AS history, "
             "sum(hash(largest, total, tokens, length, ranged, metric)::HUGEINT) AS history_too"
         )
@@ -230,21 +230,20 @@ class Books:
             for bound, unit in rows:
                 if bound <= above or (first and best):
                     return best
-                epsilon = composed_epsilon([noise for part in self.make_up([unit]) for noise in part.spent], delta)
+                epsilon = composed_epsilon([noise for part in self.make_up(unit) for noise in part.spent], delta)
                 if epsilon > above:
                     above, best = epsilon, (epsilon, unit)
             if len(rows) < _AT_ONCE:
                 break
         return best
 
-    def make_up(self, units: Sequence[uuid.UUID]) -> list[MakeUp]:
-        """Return what units have spent, release by release, planned noise apart."""
+    def make_up(self, unit: uuid.UUID) -> list[MakeUp]:
+        """Return what a unit has spent, release by release, planned noise apart."""
         if not self._sources:
             return []
-        among = f"IN ({', '.join(_quoted(str(unit)) + '::UUID' for unit in units)})"
+        where = f"unit = '{unit}'::UUID"
         rows = self._db.execute(
-            "SELECT kind, tokens, total, largest, ldp, count(*) "
-            f"FROM {self._spent(f'unit {among}')} GROUP BY ALL ORDER BY ALL"
+            f"SELECT kind, tokens, total, largest, ldp, count(*) FROM {self._spent(where)} GROUP BY ALL ORDER BY ALL"
         ).fetchall()
         found = []
         for kind in sorted({row[0] for row in rows}):
@@ -259,7 +258,7 @@ class Books:
             if planned and self._notes:
                 number = [other.unit for other, flag in self.kinds if flag].index(about.unit)
                 texts = self._db.execute(
-                    f"SELECT count(DISTINCT text) FROM {_read(self._notes)} WHERE unit_{number} {among}"
+                    f"SELECT count(DISTINCT text) FROM {_read(self._notes)} WHERE unit_{number} = '{unit}'::UUID"
                 ).fetchall()[0][0]
             found.append(MakeUp(about, planned, sum(row[5] for row in mine), sums, tuple(spent), texts))
         return found

@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -79,85 +79,96 @@ class Ledger:
         no ledger, or if an entry is damaged.
         """
         delta = None if delta is None else check_delta(delta)
-        with _opened(self) as (ledger, books, entries):
+        with self._books() as (store, books, entries):
             most, composed = books.worst(dict.fromkeys(READINGS, INFINITE), delta)
-            lines = [_line(ledger, entries, *line) for line in books.lines()]
-            worst = {(worst.reading, worst.metric): as_float(worst.value) for worst in most}
-            names = metric_names([entry.about for entry in entries])
+            lines = tuple(_line(store, entries, *line) for line in books.lines())
+            worst = {(unit.reading, unit.metric): as_float(unit.value) for unit in most}
             epsilon = None if delta is None else composed[0] if composed else 0.0
-            return LedgerSummary(ledger.url, tuple(ledger.units()), tuple(lines), worst, names, delta, epsilon)
+            return LedgerSummary(
+                self.url, tuple(store.units()), lines, worst, metric_names(books.kinds), delta, epsilon
+            )
 
-    def spent_on(self, value: Any, unit: str | None = None, *, delta: float | None = None) -> UnitHistory:
+    def spent_on(self, value: Any, unit: str | None = None, *, delta: float | None = None) -> LedgerSummary:
         """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
 
-        ``unit`` is its name, needed if the ledger has several. The ledger holds keyed fingerprints, so the question
-        needs the ledger's secret and the value; anyone with both could check a guess. Raises UserError if no such unit
-        is in the ledger, and as ``spent`` does.
+        ``unit`` is its name; if the ledger has several, it can stand before the value, as in ``"visit=17"``. In several
+        data sets with name spaces, a value is several units; the most is that of one of them. The ledger holds keyed
+        fingerprints, so the question needs its secret and the value; anyone with both could check a guess. Raises
+        UserError if no such unit is in the ledger, and as ``spent`` does.
         """
         delta = None if delta is None else check_delta(delta)
-        text = canonical(value)
-        with _opened(self) as (ledger, books, entries):
-            names = ledger.units()
-            if unit not in names and (unit is not None or len(names) > 1):
-                raise UnknownError(f"unit {unit or ''}: this ledger accounts for {either(names)}; name the unit.")
+        with self._books() as (store, books, entries):
+            names = store.units()
+            if unit is None and len(names) > 1 and str(value).partition("=")[0] in names:
+                unit, _, value = str(value).partition("=")
+            if unit not in names and (unit is not None or len(names) != 1):
+                raise UnknownError(f"unit {unit or value}: name a unit of this ledger, {either(names)}.")
             asked = Unit.of(unit or names[0])
-            texts = pa.array([value if asked.column is None else text or ""], pa.large_string())
-            spaces = sorted({entry.about.namespace for entry in entries})
-            tags = {uuid.UUID(bytes=fingerprints(ledger.secret, asked, space, texts).tobytes()) for space in spaces}
-            parts = [part for part in books.make_up(sorted(tags)) if part.about.unit == asked.name]
-            if not parts:
-                raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.name}.")
-            lines, worst = [], dict[tuple[str, str], float]()
-            for part in parts:
-                tokens = sum(noise.tokens * noise.times for noise in part.spent)
-                most = tuple(part.sums[name] for name in READINGS)
-                lines.append(_line(ledger, entries, part.about, part.noises, tokens, most))
-            for reading in READINGS:
-                for metric in [""] if reading == "ldp" else sorted({part.about.metric for part in parts}):
-                    mine = [part.sums[reading] for part in parts if metric in ("", part.about.metric)]
-                    worst[reading, metric] = as_float(sum(mine))
-            spent = [noise for part in parts for noise in part.spent]
-            epsilon = None if delta is None else composed_epsilon(spent, delta)
-            called = metric_names([part.about for part in parts])
-            return UnitHistory(ledger.url, (asked.name,), tuple(lines), worst, called, delta, epsilon)
+            texts = pa.array([value if asked.column is None else canonical(value) or ""], pa.large_string())
+            lines, worst, epsilon = [], dict[tuple[str, str], float](), 0.0
+            for space in sorted({entry.about.namespace for entry in entries}):
+                tag = uuid.UUID(bytes=fingerprints(store.secret, asked, space, texts).tobytes())
+                parts = [part for part in books.make_up(tag) if part.about.namespace == space]
+                for part in parts:
+                    tokens = sum(noise.tokens * noise.times for noise in part.spent)
+                    sums = tuple(part.sums[name] for name in READINGS)
+                    lines.append(_line(store, entries, part.about, part.noises, tokens, sums))
+                for reading, metric in {
+                    (name, "" if name == "ldp" else part.about.metric) for name in READINGS for part in parts
+                }:
+                    mine = as_float(sum(part.sums[reading] for part in parts if metric in ("", part.about.metric)))
+                    worst[reading, metric] = max(worst.get((reading, metric), 0.0), mine)
+                if delta is not None:
+                    epsilon = max(epsilon, composed_epsilon([noise for part in parts for noise in part.spent], delta))
+            if not lines:
+                raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}.")
+            called = {metric: name for metric, name in metric_names(books.kinds).items() if ("total", metric) in worst}
+            in_order = dict(sorted(worst.items(), key=lambda place: READINGS.index(place[0][0])))
+            return LedgerSummary(
+                self.url,
+                (asked.name,),
+                tuple(lines),
+                in_order,
+                called,
+                delta,
+                None if delta is None else epsilon,
+                one=True,
+            )
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
         """Check that entries match their names, and that they cover the private ``records`` of releases.
 
         Raises UserError if there is no ledger, or if records belong to no run.
         """
-        ledger = Store.existing(self.url)
+        store = Store.existing(self.url)
         folders = [Records(folder) for folder in addresses(records)]
-        return LedgerCheck(self.url, len(ledger.names()), len(folders), tuple(_differences(ledger, folders)))
+        return LedgerCheck(self.url, len(store.names()), tuple(_differences(store, folders)))
 
-
-@contextlib.contextmanager
-def _opened(ledger: Ledger) -> Iterator[tuple[Store, Books, list[Entry]]]:
-    """Open an existing ledger for questions."""
-    store = Store.existing(ledger.url)
-    with Spending(ledger.url, spill=ledger.spill).folder() as folder, connected(folder, ledger.memory) as connection:
-        entries = list(store.entries(folder))
-        yield store, Books(connection, entries), entries
+    @contextlib.contextmanager
+    def _books(self) -> Iterator[tuple[Store, Books, list[Entry]]]:
+        """Open the ledger for questions."""
+        store = Store.existing(self.url)
+        with Spending(self.url, spill=self.spill).folder() as folder, connected(folder, self.memory) as connection:
+            entries = list(store.entries(folder))
+            yield store, Books(connection, entries), entries
 
 
 def _line(
-    ledger: Store, entries: Sequence[Entry], about: About, documents: int, tokens: int, most: tuple[int, ...]
+    store: Store, entries: Sequence[Entry], about: About, documents: int, tokens: int, sums: tuple[int, ...]
 ) -> dict[str, Any]:
-    """Return a line of a listing: a release of one corpus and text column, with the day of its first entry."""
-    same = ("unit", "namespace", "release", "column", "metric")
-    names = [
-        entry.name for entry in entries if all(getattr(entry.about, name) == getattr(about, name) for name in same)
-    ]
+    """Return a line of a listing: a release of one data set and text column, with the day of its first entry."""
+    days = [store.written_on(entry.name) for entry in entries if entry.about.kind == about.kind]
     line = {name: getattr(about, name) for name in ("namespace", "release", "column", "mechanism", "metric", "space")}
-    line |= {"documents": documents, "tokens": tokens, **dict(zip(READINGS, map(as_float, most), strict=True))}
-    return line | {"date": min(filter(None, map(ledger.written_on, names)), default="")}
+    line |= {"documents": documents, "tokens": tokens, **dict(zip(READINGS, map(as_float, sums), strict=True))}
+    return line | {"date": min(filter(None, days), default="")}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerSummary(Shown):
-    """The content of a ledger: its ``units``, and ``releases``, one line per data set, release and text column.
+    """What a ledger says of its ``units``, or of ``one`` of them; ``releases`` has a line for each release.
 
-    ``worst`` is the most that any unit has spent, by reading (``total``, ``largest``, ``ldp``) and metric. ``names``
+    Lines are by data set, release and text column, with the largest readings of a document, or the sums of one unit.
+    ``worst`` is the most that any unit has spent, by reading (``total``, ``largest``, ``ldp``) and metric; ``names``
     are the names of these metrics. ``composed`` is the most in (epsilon, ``delta``), over all metrics, between
     documents whose words differ by a distance of at most 1; None if no delta was given. Numbers are rounded up to three
     digits where they are shown.
@@ -170,11 +181,7 @@ class LedgerSummary(Shown):
     names: dict[str, str]
     delta: float | None = None
     composed: float | None = None
-    title: ClassVar[str] = "Ledger {url} of {units} (confidential)"
-    of_what: ClassVar[str] = "the worst {units}"
-    heads: ClassVar[Mapping[str, str]] = {
-        "total": "epsilons of a document", "largest": "of a token", "ldp": "nats of plain LDP"
-    }  # fmt: skip
+    one: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything by name, for JSON."""
@@ -184,17 +191,11 @@ class LedgerSummary(Shown):
             for (reading, metric), spent in self.worst.items()
         ]
         composed = {} if self.delta is None else {"delta": self.delta, "epsilon": self.composed}
-        return {
-            "ledger": self.url, "units": list(self.units), "releases": list(self.releases), "worst": most, **composed
-        }  # fmt: skip
+        whole = {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "worst": most}
+        return {**whole, **composed}
 
     def card(self) -> Card:
         """Return a row a release, and the most that a unit has spent."""
-        columns = ("date", "namespace", "release", "column", "metric", "documents", "tokens", *READING_NAMES)
-        rows = [
-            [_cell(self.names[line["metric"]] if name == "metric" else line[name]) for name in columns]
-            for line in self.releases
-        ]
         most = []
         if self.composed is not None:
             most.append(
@@ -205,19 +206,22 @@ class LedgerSummary(Shown):
             f"{figure(spent)} {READING_NAMES[reading]} {f'in {self.names[metric]}' if metric else 'over all metrics'}"
             for (reading, metric), spent in self.worst.items()
         ]
-        named = {"units": " or ".join(self.units)}
-        heads = [self.heads.get(name, name) for name in columns]
-        title = self.title.format(url=self.url, **named)
-        return Card(title, [(self.of_what.format(**named), most or ["nothing"])], [Table(heads, rows)])
-
-
-class UnitHistory(LedgerSummary):
-    """The spending of one unit, with the fields of ``LedgerSummary``; each line sums its documents."""
-
-    __slots__ = ()
-    title = "One {units} in ledger {url} (confidential)"
-    of_what = "it has spent"
-    heads: ClassVar[Mapping[str, str]] = {"total": "epsilons", "largest": "of tokens", "ldp": "nats of plain LDP"}
+        units = " or ".join(Unit.of(name).noun for name in self.units)
+        title, of_what = (
+            (f"One {units} in", "it has spent") if self.one else (f"All units ({units}) of", f"the worst {units}")
+        )
+        heads = (
+            {"total": "epsilons", "largest": "of tokens"}
+            if self.one
+            else {"total": "epsilons of a document", "largest": "of a token"}
+        )
+        columns = ("date", "namespace", "release", "column", "metric", "documents", "tokens", *READING_NAMES)
+        lines = [{**line, "metric": self.names[line["metric"]]} for line in self.releases]
+        table = Table(
+            [{**READING_NAMES, **heads}.get(name, name) for name in columns],
+            [[_cell(line[name]) for name in columns] for line in lines],
+        )
+        return Card(f"{title} ledger {self.url} (confidential)", [(of_what, most or ["nothing"])], [table])
 
 
 def _cell(value: Any) -> str:
@@ -287,28 +291,22 @@ def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerCheck(Shown):
-    """The result of a check of ``entries``, beside a number of ``records``.
-
-    ``differences`` are sentences, each on a way in which more may have been spent than the ledger says.
-    """
+    """The result of a check of ``entries``: sentences on the ways in which more may have been spent than it says."""
 
     url: str
     entries: int
-    records: int
     differences: tuple[str, ...]
-
-    def card(self) -> Card:
-        """Return the differences, or that there is none."""
-        return Card(self.verdict, [("more was spent", sentence) for sentence in self.differences])
 
     @property
     def verdict(self) -> str:
         """The result of the check, in one line."""
         if self.differences:
             return f"{self.url}: {several(len(self.differences), 'difference')}; more was spent than the ledger says."
-        return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged" + (
-            ", and the records agree." if self.records else "."
-        )
+        return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged, and no difference to the records."
+
+    def card(self) -> Card:
+        """Return the differences, or that there is none."""
+        return Card(self.verdict, [("more was spent", sentence) for sentence in self.differences])
 
 
 def require_ledger(

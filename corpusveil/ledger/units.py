@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +49,9 @@ class Unit:
         return cls(name, None if name == CONTENT else column or name)
 
     @property
-    def of_each(self) -> str:
-        """Say whose spending a cap limits."""
-        return "no text" if self.column is None else f"no value of {self.name}"
+    def noun(self) -> str:
+        """The unit in words, as a count noun."""
+        return "text" if self.column is None else self.name
 
 
 def units_of(given: str | Sequence[str] | Mapping[str, str] | None) -> tuple[Unit, ...]:
@@ -60,10 +60,10 @@ def units_of(given: str | Sequence[str] | Mapping[str, str] | None) -> tuple[Uni
     Raises UserError for a value of another type, and for a unit that is named twice.
     """
     if isinstance(given, Mapping):
-        given = [f"{name}={column}" for name, column in given.items()]
-    if not isinstance(given, str | Sequence | None):
-        raise of_other_type("unit", given, "the name of a column, or 'content'")
-    texts = [given] if isinstance(given, str) else list(given or ())
+        given = [f"{name}={column}" if isinstance(column, str) else column for name, column in given.items()]
+    if given is None:
+        return ()
+    texts = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     for text in texts:
         if not isinstance(text, str):
             raise of_other_type("unit", text, "the name of a column, or 'content'")

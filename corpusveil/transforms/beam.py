@@ -129,7 +129,8 @@ class PrivatizeDocuments(beam.PTransform):
                 | "Budget" >> beam.ParDo(_Budget(math.floor(self._cap * SCALE))).with_outputs("over", main="within")
             )
             documents, over = (
-                some | name >> beam.WindowInto(windows).with_output_types(kind)
+                some
+                | name >> beam.WindowInto(windows, allowed_lateness=windows.allowed_lateness).with_output_types(kind)
                 for some, name in ((both.within, "Within"), (both.over, "Over"))
             )
         private = documents | "Privatize" >> drawing.with_output_types(kind)

@@ -241,8 +241,8 @@ def _decided(spending: Spending, account: Account, notes: Sequence[str]) -> tupl
             refuse_over(spending, Books(connection, before, planned, notes))
         except CapError as error:
             refused = str(error)
-        most, _ = Books(connection, before).worst({"total": INFINITE})
-        names = metric_names([entry.about for entry in before])
+        most, _ = (books := Books(connection, before)).worst({"total": INFINITE})
+        names = metric_names(books.kinds)
         return refused, {f"in {names[worst.metric]}": as_float(worst.value) for worst in most}
 
 

@@ -194,7 +194,7 @@ class TestWrongCalls:
         with pytest.raises(UnsetError, match=rf"{name}.*ledger"):
             cv.privatize(["aaaa"], release, ids=["x"], **given)
 
-    @pytest.mark.parametrize("unit", [7, {"a"}, [7], {"a": 7}, {"a": iter("b")}])
+    @pytest.mark.parametrize("unit", [7, b"a", [7], {"a": 7}, {"a": iter("b")}])
     def test_what_is_no_unit_is_refused(self, release: cv.Release, tmp_path: Path, unit: Any) -> None:
         with pytest.raises(BadTypeError, match="unit"):
             cv.privatize(["aaaa"], release, ids=["x"], ledger=cv.Ledger(str(tmp_path / "ledger")), unit=unit)

@@ -28,6 +28,7 @@ from corpusveil.errors import (
     CorpusveilError,
     MismatchError,
     OtherRunError,
+    UnknownError,
     UnsetError,
 )
 from corpusveil.jobs.local import Local
@@ -201,6 +202,10 @@ class TestUnits:
         assert line["documents"] == 3
         value = {unit: cv.Ledger(ledger).spent_on(0, unit).releases[0]["total"] for unit in ("customer", "visit")}
         assert value == {"customer": 1.0, "visit": 3.0}
+        assert cv.Ledger(ledger).spent_on("visit=0").releases[0]["total"] == 3.0
+        for unknown in ("0", "client=0", "visit=7"):
+            with pytest.raises(UnknownError, match="visit"):
+                cv.Ledger(ledger).spent_on(unknown)
 
     def test_those_of_a_ledger_are_set_by_its_first_release(self, space: Space, tmp_path: Path, ledger: str) -> None:
         """A renamed column is named as what it was; another unit, or one of two, would miss what was spent before."""
@@ -232,7 +237,9 @@ class TestUnits:
             release_files(release_of(space, number=number), tmp_path, rows, ledger, namespace=namespace, total=1.0)
         with pytest.raises(CapError):
             release_files(release_of(space, number=3), tmp_path, rows, ledger, namespace="b", total=1.0)
-        assert sorted(line["namespace"] for line in cv.Ledger(ledger).spent_on(1).releases) == ["a", "b"]
+        spent = cv.Ledger(ledger).spent_on(1)
+        assert sorted(line["namespace"] for line in spent.releases) == ["a", "b"]
+        assert [value for (reading, _), value in spent.worst.items() if reading == "total"] == [1.0], "of one of them"
 
     def test_a_document_without_a_unit_stops_the_release_with_its_row(
         self, space: Space, tmp_path: Path, ledger: str

@@ -16,11 +16,14 @@ from corpusveil.errors import (
     BadRecordError,
     CapError,
     InUseError,
+    MismatchError,
     NotMadeError,
     OtherRunError,
     SecretError,
     VersionError,
 )
+from corpusveil.ledger.account import Account
+from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, Store, about_of, digest_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import part
@@ -128,6 +131,19 @@ def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: Store, tmp_p
     (name,) = store.names()
     assert enter(store, entry, lambda _: None) == name[:32]
     assert store.names() == [name]
+
+
+def test_an_account_is_entered_in_its_own_ledger_alone(store: Store, tmp_path: Path) -> None:
+    """A worker for which the address leads elsewhere makes no ledger there, and admits nothing by another one."""
+    account = Account(None, about(), "r", "text", CUSTOMER, secret=store.secret)  # type: ignore[arg-type]
+    note = write_note(tmp_path / "note", ROWS)
+    with pytest.raises(NotMadeError):
+        reserve(Spending(str(tmp_path / "elsewhere"), units=CUSTOMER), account, [note])
+    assert not (tmp_path / "elsewhere").exists()
+    Store.open(str(tmp_path / "other"), CUSTOMER)
+    with pytest.raises(MismatchError):
+        reserve(Spending(str(tmp_path / "other"), units=CUSTOMER), account, [note])
+    assert len(reserve(Spending(store.url, units=CUSTOMER), account, [note])) == 1
 
 
 def test_an_entry_that_is_withdrawn_meanwhile_is_none(store: Store, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from corpusveil.errors import BadRowError, BadValueError, ConflictError
+from corpusveil.errors import BadRowError, BadTypeError, BadValueError, ConflictError
 from corpusveil.ledger.units import Unit, canonical, fingerprints, texts_of, units_of
 from corpusveil.storage.rows import JSON
 
@@ -88,3 +88,6 @@ def test_units_are_named_as_columns() -> None:
     ):
         with pytest.raises(error, match="unit"):
             units_of(wrong)
+    for other in (3, [3], {"a": 3}):
+        with pytest.raises(BadTypeError, match="unit"):
+            units_of(other)  # type: ignore[arg-type]
