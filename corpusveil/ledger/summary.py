@@ -239,8 +239,6 @@ def _differences(ledger: Store, records: Sequence[Records]) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-") as place:  # one entry at a time
             try:
                 entry = ledger.fetched(name, place, secret)
-            except VersionError:
-                raise
             except UserError as error:
                 yield str(error)
                 continue

@@ -21,12 +21,13 @@ from corpusveil.pipelines.settings import Settings, presets, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
-from corpusveil.storage import events
+from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms import corpus as shards
 from corpusveil.transforms.corpus import Outcome
+from corpusveil.transforms.manifest import MANIFEST
 from corpusveil.transforms.profiles import PROFILES
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.risk import EpsilonAtRisk, epsilon_for_risk
@@ -145,6 +146,9 @@ def run(
         check(release)
     announce(release, later, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
+    if prepared.spending is not None and not files.exists(files.join(output.path, MANIFEST)):
+        for line in prepared.spending.promises():  # not of a finished release, which asks no ledger
+            later.say(line)
     if caps.ldp is None and caps != Caps():
         later.warn(
             "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."
@@ -154,17 +158,11 @@ def run(
         )
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
-
-    def begin(admitted: bool) -> None:
-        for line in prepared.spending.promises() if prepared.spending is not None and admitted else ():
-            later.say(line)
-        later.begin()
-
     outcome = shards.privatize_corpus(
         release, corpus.input, output.path, engine or make_engine(settings.engine),
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
         rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
-        spending=prepared.spending, watch=watch.shards, begun=begin,
+        spending=prepared.spending, watch=watch.shards, begun=later.begin,
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome

@@ -145,7 +145,7 @@ def privatize_corpus(
     debug: bool = False,
     spending: Spending | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
-    begun: Callable[[bool], Any] | None = None,
+    begun: Callable[[], Any] | None = None,
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
@@ -156,11 +156,10 @@ def privatize_corpus(
     format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set aside among the
     records. ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the
     run ends if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun``
-    is called after arguments, folders and caps are checked, and before anything is drawn, with whether a ledger
-    admitted the run (a finished release asks none). Only one run at a time works on the same records: it holds a lease
-    among them until it ends (a detached job continues without it). Raises UserError if the input or arguments are
-    wrong, or if the output folder belongs to another release; WorkError if the engine fails, or if another run is in
-    progress.
+    is called after arguments, folders and caps are checked, and before anything is drawn. Only one run at a time works
+    on the same records: it holds a lease among them until it ends (a detached job continues without it). Raises
+    UserError if the input or arguments are wrong, or if the output folder belongs to another release; WorkError if the
+    engine fails, or if another run is in progress.
     """
     began = time.monotonic()
     columns = columns or Columns()
@@ -223,7 +222,7 @@ def _run(
     engine: Engine,
     spending: Spending | None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None,
-    begun: Callable[[bool], Any] | None,
+    begun: Callable[[], Any] | None,
     held: Lease,
     began: float,
 ) -> Outcome:
@@ -234,14 +233,14 @@ def _run(
     fresh = looks_first and job.records.read("run.json", Run) is None
     if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
         if begun is not None:
-            begun(False)
+            begun()
         _sweep(job)
         outcome = _already(job, tasks, began)
         write_pages(job.output, job.records, lambda: illustration_of(release))
         return outcome
     job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
     if begun is not None:
-        begun(spending is not None)
+        begun()
     finish = Finish(job, tasks, draft(release, job.columns), illustration_of(release))
     left = _left(job, tasks)
     if left and isinstance(engine, Detachable) and engine.detached:

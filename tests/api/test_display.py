@@ -74,7 +74,7 @@ SAID = {
     "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
     "spent": ["confidential", "reviews", "the worst url", "6 sum of epsilons in ring-geometric on space"],
     "history": ["One url", "it has spent", "6 sum of epsilons"],
-    "check": ["1 entry, undamaged, and the records agree."],
+    "check": ["1 entry, undamaged", "records"],
     "findings": ["private: figures of original text", "words unchanged"],
     "curve": ["known words recovered", "guessing without looking"],
 }
