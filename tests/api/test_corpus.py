@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import BadTypeError, CapError, NotMadeError, UnknownError
+from corpusveil.errors import BadShardsError, BadTypeError, CapError, NotMadeError, UnknownError
 
 
 def texts(output: Path) -> list[str]:
@@ -106,6 +106,20 @@ class TestLedger:
         assert ledger.spent_on(0, "rating").releases[0]["documents"] > 1
         with pytest.raises(UnknownError, match="document or rating"):
             ledger.spent_on(0)
+
+    @pytest.mark.parametrize("call", [cv.plan, cv.privatize_corpus])
+    def test_a_unit_that_is_no_column_is_refused(
+        self, corpus: Path, release: cv.Release, tmp_path: Path, call: Any
+    ) -> None:
+        given = {"inputs": corpus, "release": release, "ledger": cv.Ledger(str(tmp_path / "ledger")), "unit": "nowhere"}
+        with pytest.raises(BadShardsError, match="nowhere"):
+            call(**given, **({} if call is cv.plan else {"output": tmp_path / "out"}))
+
+    def test_is_asked_about_a_text_by_a_text(self, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+        ledger = cv.Ledger(str(tmp_path / "ledger"))
+        cv.privatize_corpus(corpus, tmp_path / "out", release, ledger=ledger, unit="content")
+        with pytest.raises(BadTypeError, match="content"):
+            ledger.spent_on(7)
 
     def test_is_verified_against_records(self, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
         ledger = cv.Ledger(str(tmp_path / "ledger"))
