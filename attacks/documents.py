@@ -17,7 +17,7 @@ import corpusveil as cv
 from attacks.attempt import Attempt
 from attacks.geometries import geometries, space_of
 from attacks.matrices import ROUNDING, metric
-from corpusveil.budget.accounting import Readings
+from corpusveil.budget.accounting import SCALE, Readings, as_float
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO
@@ -131,9 +131,11 @@ def _cells(
             if budget.per == "document":
                 attempt.check(gaps <= budget.epsilon * far + slack, f"{what}: more than E times the largest distance")
         readings = _readings(release, [one, other])
-        attempt.check(gaps <= readings.ldp.max() + slack, f"{what}: {gaps:.6g} nats, the ledger says {readings.ldp}")
+        most = as_float(int(readings.ldp.max()))
+        attempt.check(gaps <= most + slack, f"{what}: {gaps:.6g} nats, the ledger says {most}")
         mine = sum(Fraction(epsilon) for epsilon, word in zip(given, one.tolist(), strict=True) if word != UNKNOWN)
-        attempt.check(Fraction(float(readings.total[0])) >= mine, f"{what}: the ledger's sum of epsilons is too low")
+        counted = Fraction(int(readings.total[0]), SCALE)
+        attempt.check(counted >= mine, f"{what}: the ledger's sum of epsilons is too low")
 
 
 _METRICS: dict[tuple[int, float], tuple[Mechanism, Floats]] = {}
@@ -153,7 +155,7 @@ def _text(space: cv.Space, words: npt.NDArray[np.int64]) -> str:
 def _readings(release: cv.Release, documents: list[npt.NDArray[np.int64]]) -> Readings:
     space = release.mechanism.space
     texts = pa.array([_text(space, words) for words in documents], pa.large_string())
-    return release.kernel().account(texts, list(range(len(documents))), "text", "attack", bytes(32))[-1]
+    return release.kernel().account(texts, list(range(len(documents))), "text", bytes(32))[-1]
 
 
 def _joint(attempt: Attempt, mechanism: Mechanism, budget: cv.Budget, count: int) -> None:

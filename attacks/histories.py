@@ -1,25 +1,30 @@
-"""Histories of a ledger: runs that stop at any write, edits, renames and renamed columns, never counted too low."""
+"""Histories of a ledger: runs that stop at any write, edits, gifts, other files and types, never counted too low."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-import corpusveil as cv
 from attacks.attempt import Attempt
-from corpusveil.errors import UserError
+from corpusveil.errors import CapError
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.units import Unit
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.spending import Caps, Spending
 from tests.engines.corpora import WORDS, make_space
-from tests.transforms.histories import beyond_what_is_owed, release_of
+from tests.ledger.books import release_of
+from tests.ledger.histories import AUTHORS, DOCUMENTS, LINES, beyond_what_is_owed
 
 STEPS = 6
-COLUMNS = 6
+RELEASES = 6
+KINDS = {"run": (3, 31), "frame": (3, 31), "edit": (DOCUMENTS, len(LINES)), "give": (DOCUMENTS, AUTHORS),
+         "merge": (1, 1), "split": (1, 1), "retype": (3, 1)}  # fmt: skip
+"""The steps of histories, and below which numbers theirs are."""
 
 
 def attack(scale: float) -> Attempt:
@@ -30,37 +35,42 @@ def attack(scale: float) -> Attempt:
         for number in range(int(400 * scale)):
             history = [_step(random) for _ in range(int(random.integers(1, STEPS + 1)))]
             over = beyond_what_is_owed(space, f"{folder}/history-{number}", history)
-            attempt.tried("histories of stopped runs, edits and renames")
+            attempt.tried("histories of stopped runs, edits, gifts and types")
             attempt.check(over >= -1e-9, f"a ledger counts {-over:.3g} too low after {history}")
-        _columns(attempt, space, Path(folder) / "columns")
+        text = f"{WORDS[0]} {WORDS[1]}"
+        renamed = [{"id": 1, f"column{n}": text} for n in range(RELEASES)]
+        moved = [{"id": n, "text": text} for n in range(RELEASES)]
+        edited = [{"id": 1, "text": f"{text} {WORDS[n]}"} for n in range(RELEASES)]
+        for what, unit, rows in (
+            ("renamed columns", Unit("content", None), renamed),
+            ("renamed documents", Unit("content", None), moved),
+            ("edited documents", Unit("id", "id"), edited),
+        ):
+            _again(attempt, space, Path(folder) / what, unit, rows, what)
     return attempt
 
 
-def _step(random: np.random.Generator) -> tuple[object, ...]:
-    kind = random.choice(["run", "run", "edit", "rename"])
-    one, other = (int(value) for value in random.integers(0, 3, 2))
-    if kind == "run":
-        return ("run", one, int(random.integers(0, 41)))
-    return (str(kind), one, random.integers(0, 5, random.integers(0, 4)).tolist() if kind == "edit" else other)
+def _step(random: np.random.Generator) -> tuple[str, int, int]:
+    kind = str(random.choice(["run", *KINDS]))
+    first, second = (int(random.integers(0, below)) for below in KINDS[kind])
+    return kind, first, second
 
 
-def _columns(attempt: Attempt, space: Space, folder: Path) -> None:
-    """Release one text under six names of its column, with a cap for one of them."""
-    folder.mkdir()
-    spending = Spending(str(folder / "ledger"), Caps(total=1.0))
+def _again(attempt: Attempt, space: Space, folder: Path, unit: Unit, rows: list[dict[str, object]], what: str) -> None:
+    """Release a document repeatedly under one key, changed each time, with a cap for one release."""
+    spending = Spending(str(folder / "ledger"), Caps(total=1.0), (unit,))
     released = 0
-    for number in range(COLUMNS):
+    for number, row in enumerate(rows):
         source = folder / f"in-{number}" / "corpus.jsonl"
-        source.parent.mkdir()
-        source.write_text(f'{{"col{number}": "{WORDS[0]} {WORDS[1]}"}}\n')
-        release = cv.Release(release_of(space).mechanism, cv.Budget(1.0, "document"), key=release_of(space).key)
+        source.parent.mkdir(parents=True)
+        source.write_text(json.dumps(row) + "\n")
         try:
             privatize_corpus(
-                release, [str(source.parent)], str(folder / f"out-{number}"), Local(),
-                columns=Columns(f"col{number}"), corpus="corpus", spending=spending,
+                release_of(space), [str(source.parent)], str(folder / f"out-{number}"), Local(),
+                columns=Columns(list(row)[1], "id"), corpus="corpus", spending=spending,
             )  # fmt: skip
             released += 1
-        except UserError:
+        except CapError:
             attempt.tried("releases beyond a cap, refused")
-    attempt.tried("renamed columns under a cap", COLUMNS)
-    attempt.check(released == 1, f"{released} releases passed a cap for one, by renaming the text column")
+    attempt.tried(f"{what} under a cap", len(rows))
+    attempt.check(released == 1, f"{released} releases passed a cap for one: {what}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attacks.attempt import Attempt
-from tests.transforms import test_ledger_protocol as protocol
+from tests.ledger import test_protocol as protocol
 
 TWO = [(releases, shards, order) for releases in ("ab", "aa") for shards in ((0,), (0, 1)) for order in (0, 1, -1)]
 THREE = (("aab", 1.0), ("abc", 1.0), ("abc", 2.0), ("abb", 2.0))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import corpusveil as cv
 from benchmarks import inputs, ledger
@@ -132,14 +133,16 @@ def counter(shards: list[str]) -> Callable[[str], dict[str, Any]]:
 
 
 def grouped(documents: int) -> Callable[[str], dict[str, Any]]:
-    """Sum what two releases spend on each document by PyArrow, in memory, once for each cap."""
+    """Sum what two releases spend on each unit by PyArrow, in memory, once for each cap."""
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        opened, planned = ledger.prepare(folder, documents)
-        rows = pa.concat_tables(entry.table for entry in (*opened.entries(), *planned))
+        ledger.prepare(folder, str(documents), "1")
+        ledger.measure(folder, ledger.ENTRY)
+        rows = pa.concat_tables(pq.read_table(f"{folder}/{name}") for name in ("before.parquet", "entry"))
+        rows = rows.set_column(0, "unit", rows["unit"].cast(pa.binary(16)))  # PyArrow groups by no UUID
 
     def run(_: str) -> dict[str, Any]:
         for _cap in ledger.CAPS:
-            rows.group_by("content").aggregate([("total", "sum"), ("ldp", "sum")])
+            rows.group_by("unit").aggregate([("total", "sum"), ("ldp", "sum")])
         return {}
 
     return run

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import io
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,8 @@ from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import UserError
+from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, digest_of, header_of
+from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.schedule import Schedule
 from corpusveil.pipelines.schedule_metrics import prometheus
@@ -30,7 +33,6 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Vectors, build_space
 from corpusveil.storage import lease
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.ledger import READINGS, ROWS, VERSION, Entry, Ledger, read_entry
 from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
@@ -39,14 +41,11 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms import corpus as runs
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.job import ShardJob
-from corpusveil.transforms.ledger_check import differences
-from corpusveil.transforms.ledger_summary import summary
 from corpusveil.transforms.pages import write_pages
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.spending import worst
 from corpusveil.transforms.statement import statement
 from fuzz.containers import RAW, changed, one, pieces
-from fuzz.invariant import CANARY, Reader, need, refused
+from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 
 CONFIGURATION = f"""
 [corpus]
@@ -172,7 +171,7 @@ def check_records(data: bytes, folder: Path) -> None:
     (folder / "ledger").mkdir(exist_ok=True)
     (folder / "ledger/secret.key").write_bytes(b"s" * 32)
     if "run" in name or "shards" in name:
-        refused(lambda: list(differences(Ledger.existing(str(folder / "ledger")), [records])), named)
+        refused(lambda: Ledger(str(folder / "ledger")).verify(records.url), named)
     refused(lambda: runs._claim(RELEASE, job, [task], None), named)
     if "failed" not in name:
         refused(lambda: runs._already(job, [task], 0.0), named)
@@ -222,38 +221,42 @@ def check_lease(data: bytes, folder: Path) -> None:
     refused(lambda: lease.take(str(folder / "lease"), 0.02), folder)
 
 
-def _entry() -> Entry:
-    about: dict[str, Any] = dict.fromkeys(
-        ("corpus", "column", "shard", "release", "metric", "mechanism", "space"), CANARY
-    )
-    about |= {"version": VERSION, "rows": [0, None], "budget": {"epsilon": 1.0}}
-    table = pa.table(
-        [*(pa.array([tag * 16] * 3, pa.binary(16)) for tag in (b"n", b"c", b"i")), pa.array([1, 2, 3]),
-         *(pa.array([0.5, 1.0, 2.0]) for _ in range(3))],
-        schema=ROWS,
-    )  # fmt: skip
-    return Entry(about, table)
+@functools.cache
+def _ledger() -> dict[str, bytes]:
+    """Return the files of a ledger: an entry, the header and the secret."""
+    secret, sink = b"s" * 32, io.BytesIO()
+    named = dict.fromkeys(("unit", "namespace", "column", "release", "metric", "mechanism", "space"), CANARY)
+    about = About(**named, version=VERSION, ranged=False, budget={"epsilon": 1.0}, documents=3, tokens=6)
+    tags = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes([n]) * 16 for n in range(3)], pa.binary(16)))
+    numbers = [pa.array([1, 2, 3], pa.int64())] * (len(ROWS) - 2)
+    table = pa.table([tags, tags, *numbers], schema=ROWS.with_metadata({ABOUT: header_of(about)}))
+    pq.write_table(table, sink, **PLAIN)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(sink.getvalue())
+        file.flush()
+        name = digest_of(file.name, secret)
+    return {
+        f"ledger/entries/{name}.{0:016x}.parquet": sink.getvalue(),
+        "ledger/ledger.json": json.dumps({"version": VERSION, "units": [CANARY]}).encode(),
+        "ledger/secret.key": secret,
+    }
 
 
 def check_ledger(data: bytes, folder: Path) -> None:
-    """Read a changed entry, add it up, and write it again."""
+    """Ask a ledger after a change of its entry or its header: a changed entry is noticed."""
     choice, content = data[0] if data else 0, data[1:]
-    path = folder / "ledger/entries/x.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if choice & RAW else changed(_entry().data(), content))
-    entry = refused(lambda: read_entry(str(path)), path)
-    if entry is None:
+    parts = _ledger()
+    name, whole = list(parts.items())[choice & 1]
+    harmed = content if choice & RAW else changed(whole, content)
+    _lay(folder, parts | {name: harmed})
+    ledger = Ledger(str(folder / "ledger"))
+    if choice & 1 or harmed == whole:
+        refused(ledger.spent, folder)
         return
-    need(entry.table.schema.equals(ROWS), "a table of other columns")
-    entry.table.validate(full=True)
-    need(not any(column.null_count for column in entry.table.columns), "an entry with nothing where a number should be")
-    secret = b"s" * 32
-    (folder / "y.parquet").write_bytes(entry.data())
-    again = read_entry(str(folder / "y.parquet"))
-    need(again.digest(secret) == entry.digest(secret), "another entry when it is read again")
-    (folder / "ledger/secret.key").write_bytes(secret)
-    refused(lambda: summary(list(Ledger.existing(str(folder / "ledger")).entries())), path)
-    refused(lambda: list(worst([entry], READINGS)), path)
+    (difference,) = ledger.verify().differences
+    need_sentence(difference, str(folder / name))
+    about = refused(lambda: about_of(str(folder / name)), folder)
+    need(about is None or about[1] >= 0, "an entry of fewer rows than none")
 
 
 def _table(**options: Any) -> bytes:
@@ -338,7 +341,10 @@ def readers() -> Iterator[Reader]:
         "records": (check_records, list(_numbered(_records()))),
         "schedule": (check_schedule, list(_schedule_seeds())),
         "lease": (check_lease, [one(holder, beat)]),
-        "ledger": (check_ledger, [b"\0" + bytes(6), bytes([RAW]) + _entry().data()]),
+        "ledger": (
+            check_ledger,
+            [b"\0" + bytes(6), *(bytes([RAW + k]) + part for k, part in enumerate([*_ledger().values()][:2]))],
+        ),
         "collocations": (
             check_collocations,
             [b"\0" + bytes(6), bytes([RAW]) + _table(), bytes([RAW]) + _table(**PLAIN)],

@@ -21,7 +21,7 @@ from corpusveil.budget.accounting import SCALE, as_float
 from corpusveil.budget.budget import written
 from corpusveil.budget.composition import check_delta
 from corpusveil.display import figure, several
-from corpusveil.errors import BadValueError, CapError, ConflictError, MismatchError, UnsetError
+from corpusveil.errors import AddressError, BadValueError, CapError, ConflictError, MismatchError, UnsetError
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.composed import composed_epsilon
 from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
@@ -125,7 +125,13 @@ class Spending:
     @contextlib.contextmanager
     def folder(self) -> Iterator[str]:
         """Provide a local folder for entries and spilled rows, which is removed at the end."""
-        with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-", dir=self.spill) as folder:
+        try:
+            made = tempfile.TemporaryDirectory(prefix="corpusveil-ledger-", dir=self.spill)
+        except OSError as error:
+            raise AddressError(
+                f"spill {self.spill}: nothing can be written here ({error.strerror}); choose an existing local folder."
+            ) from None
+        with made as folder:
             yield folder
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.budget.accounting import SCALE
-from corpusveil.errors import BadValueError
+from corpusveil.errors import BadValueError, SizeError
 from corpusveil.ledger.composed import RANGED, Spent, composed_epsilon
 from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
 from corpusveil.storage import files
@@ -75,7 +75,12 @@ def connected(folder: str, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConn
             connection.execute(f"SET memory_limit = {_quoted(memory)}")
         except duckdb.Error:
             raise BadValueError(f"memory {memory}: write a size, such as 1GB or 800MB.") from None
-        yield connection
+        try:
+            yield connection
+        except duckdb.OutOfMemoryException:
+            raise SizeError(
+                f"memory {memory}: a question to the ledger needs more memory, or more room where it spills; give more."
+            ) from None
 
 
 def write_entry(

@@ -104,6 +104,8 @@ class Ledger:
             if unit not in names and (unit is not None or len(names) != 1):
                 raise UnknownError(f"unit {unit or value}: name a unit of this ledger, {either(names)}.")
             asked = Unit.of(unit or names[0])
+            if asked.column is None and not isinstance(value, str):
+                raise of_other_type("value", value, "the text of a document, since the unit is content")
             texts = pa.array([value if asked.column is None else canonical(value) or ""], pa.large_string())
             lines, worst, epsilon = [], dict[tuple[str, str], float](), 0.0
             for space in sorted({entry.about.namespace for entry in entries}):

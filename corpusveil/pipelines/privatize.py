@@ -21,12 +21,13 @@ from corpusveil.pipelines.settings import Settings, presets, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
-from corpusveil.storage import events
+from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms import corpus as shards
 from corpusveil.transforms.corpus import Outcome
+from corpusveil.transforms.manifest import MANIFEST
 from corpusveil.transforms.profiles import PROFILES
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.risk import EpsilonAtRisk, epsilon_for_risk
@@ -145,8 +146,9 @@ def run(
         check(release)
     announce(release, later, explain=explain)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
-    for line in () if prepared.spending is None else prepared.spending.promises():
-        later.say(line)
+    if prepared.spending is not None and not files.exists(files.join(output.path, MANIFEST)):
+        for line in prepared.spending.promises():  # not of a finished release, which asks no ledger
+            later.say(line)
     if caps.ldp is None and caps != Caps():
         later.warn(
             "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."

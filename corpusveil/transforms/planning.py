@@ -154,6 +154,7 @@ def forecast(
             refuse_failed(records)
             began = time.process_time()
             noting(task)
+            refuse_failed(records)
             seconds += (time.process_time() - began) if spending is not None else 0.0
             notes.append(noting.note_of(task))
             record = records.read(f"shards/{task.record_name}", Shard)

@@ -7,7 +7,15 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, ShapeError, UnsetError
+from corpusveil.errors import (
+    BadRowError,
+    BadTypeError,
+    ColumnError,
+    ConflictError,
+    ShapeError,
+    UnsetError,
+    of_other_type,
+)
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
@@ -142,8 +150,14 @@ def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, pa.Ar
     """Return units as names and columns, and the values that the caller gave for some instead of a column."""
     if not isinstance(given, Mapping):
         return given, {}
-    values = {name: value for name, value in given.items() if not isinstance(value, str)}
+    values = {
+        name: value.to_pylist() if hasattr(value, "to_pylist") else value
+        for name, value in given.items()
+        if not isinstance(value, str)
+    }
     for name, value in values.items():
+        if not hasattr(value, "__len__"):
+            raise of_other_type(f"unit {name}", value, "the name of a column, or a value for each text")
         if len(value) != len(frame.texts):
             raise ShapeError(
                 f"unit {name}: {len(value):,} values for {len(frame.texts):,} texts; give one for each text."

@@ -45,7 +45,7 @@ def read(value: Any) -> Checker:
 def values(release: cv.Release, corpus: Path, tmp_path: Path) -> dict[str, Any]:
     """What a notebook has as the last line of a cell, one of each kind."""
     ledger = cv.Ledger(str(tmp_path / "ledger"))
-    outcome = cv.privatize_corpus(corpus, tmp_path / "out", release, corpus="reviews", ledger=ledger)
+    outcome = cv.privatize_corpus(corpus, tmp_path / "out", release, corpus="reviews", ledger=ledger, unit="url")
     return {
         "release": release,
         "guarantee": release.guarantee(),
@@ -54,6 +54,7 @@ def values(release: cv.Release, corpus: Path, tmp_path: Path) -> dict[str, Any]:
         "plan": cv.plan(corpus, release),
         "audit": cv.audit(release.mechanism, 1.0, draws=2000),
         "spent": ledger.spent(),
+        "history": ledger.spent_on("u0"),
         "check": ledger.verify(outcome.records),
         "findings": cv.evaluate_release(corpus, tmp_path / "out", release, seeds=2),
         "curve": cv.risk_curve(release.mechanism, [1.0]),
@@ -71,8 +72,9 @@ SAID = {
     "outcome": ["2 shards, 10 documents", "sha256 ", "out.records (do not publish)"],
     "plan": ["private", "2 shards", "a document spends 6 epsilons in total"],
     "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
-    "spent": ["confidential", "reviews", "6 sum of epsilons in ring-geometric on space"],
-    "check": ["all 2 entries are undamaged, and the records agree."],
+    "spent": ["confidential", "reviews", "the worst url", "6 sum of epsilons in ring-geometric on space"],
+    "history": ["One url", "it has spent", "6 sum of epsilons"],
+    "check": ["1 entry, undamaged", "records"],
     "findings": ["private: figures of original text", "words unchanged"],
     "curve": ["known words recovered", "guessing without looking"],
 }

@@ -110,8 +110,8 @@ space = cv.load_space("s")
 release = cv.Release(cv.RingGeometric(space, gamma=3), cv.Budget(1.0), key=cv.Key.load("k"))
 second = cv.Release(cv.mechanism("tem", space), cv.Budget(1.0), cv.TextPolicy(), cv.Key.load("k"))
 texts: list[str] = cv.privatize(["a"], release, ids=["x"])
-kept: list[str] = cv.privatize(["a"], release, ids=["x"], ledger=cv.Ledger("l", cap=3), corpus="reviews")
-rows: list[str] = cv.privatize(["a"], release, cv.RowNumbers("reviews"), ledger=cv.Ledger("l"))
+kept: list[str] = cv.privatize(["a"], release, ids=["x"], ledger=cv.Ledger("l", cap=3), unit={"author": [7]})
+rows: list[str] = cv.privatize(["a"], release, cv.RowNumbers("reviews"), ledger=cv.Ledger("l"), corpus="reviews")
 outcome: cv.Outcome = cv.privatize_corpus("in", "out", release, engine=cv.Spark())
 forecast: cv.Forecast = cv.plan(["in"], release)
 found: cv.Audit = cv.audit(cv.SanText(space), 1.0)
@@ -124,7 +124,7 @@ space = cv.load_space("s")
 cv.Release(cv.RingGeometric(space), cv.Budget(1.0))  # no key
 release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key.load("k"))
 cv.privatize(["a"], release)  # no ids
-cv.privatize(["a"], release, ids=["x"], ledger=cv.Ledger("l"))  # no corpus
+cv.privatize(["a"], release, ids=["x"], unit="content")  # no ledger
 cv.RingGeometrc(space)  # no such mechanism
 cv.RingGeometric(space, gama=3)  # no such parameter
 cv.privatize_corpus("in", "out", release, ledger="l")  # an address is no ledger

@@ -14,7 +14,17 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import BadTypeError, BadValueError, CapError, MismatchError, NoGuaranteeError, UnsetError
+from corpusveil.errors import (
+    BadRowError,
+    BadTypeError,
+    BadValueError,
+    CapError,
+    ColumnError,
+    MismatchError,
+    NoGuaranteeError,
+    ShapeError,
+    UnsetError,
+)
 
 KINDS: dict[str, tuple[Callable[[dict[str, Any]], Any], Callable[[Any], list[Any]]]] = {
     "pandas": (pd.DataFrame, lambda frame: [None if pd.isna(text) else text for text in frame["text"]]),
@@ -81,42 +91,51 @@ class TestKinds:
 class TestLedger:
     """A notebook spends, too: releases in memory are counted together with releases from files."""
 
+    @pytest.fixture
+    def ledger(self, tmp_path: Path) -> cv.Ledger:
+        return cv.Ledger(str(tmp_path / "ledger"), cap=6)
+
     def test_a_cell_that_runs_again_spends_once(
-        self, release: cv.Release, columns: dict[str, Any], tmp_path: Path
+        self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
     ) -> None:
-        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=6)
         frame = pd.DataFrame(columns)
-        private = cv.privatize(frame, release, ids="id", ledger=ledger, corpus="reviews")
+        private = cv.privatize(frame, release, ids="id", ledger=ledger, unit="id", corpus="reviews")
         assert private.equals(cv.privatize(frame, release, ids="id"))
         spent = ledger.spent()
         assert spent.worst["total", spent.releases[0]["metric"]] == 6.0
-        assert [(line["corpus"], line["documents"], line["tokens"]) for line in spent.releases] == [("reviews", 7, 42)]
-        cv.privatize(frame[::-1], release, ids="id", ledger=ledger, corpus="reviews")
+        assert [(line["namespace"], line["documents"], line["tokens"]) for line in spent.releases] == [
+            ("reviews", 7, 42)
+        ]
+        cv.privatize(frame[::-1], release, ids="id", ledger=ledger, unit="id", corpus="reviews")
         assert ledger.spent().worst == spent.worst
 
     def test_what_a_cap_refuses_is_not_drawn(
-        self, release: cv.Release, columns: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Another key would be a further release; the ledger stays as it was, and the kernel draws nothing."""
-        ledger = cv.Ledger(tmp_path / "ledger", cap=6)  # type: ignore[arg-type] # a path, too
-        cv.privatize(columns["text"], release, columns["id"], ledger=ledger, corpus="reviews")
+        cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit="content")
         before = ledger.spent()
         further = cv.Release(release.mechanism, release.budget, key=cv.Key.generate())
         drawn: list[Any] = []
         monkeypatch.setattr("corpusveil.transforms.kernel.Kernel.privatize", lambda *given: drawn.append(given))
-        with pytest.raises(CapError, match="a document would have spent 12 "):
-            cv.privatize(columns["text"], further, columns["id"], ledger=ledger, corpus="reviews")
+        with pytest.raises(CapError, match=r"\b12\b"):
+            cv.privatize(columns["text"], further, columns["id"], ledger=ledger, unit="content")
         assert ledger.spent() == before
         assert drawn == []
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_every_kind_is_counted_alike(
-        self, kind: str, release: cv.Release, columns: dict[str, Any], tmp_path: Path
+        self, kind: str, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
     ) -> None:
-        ledger = cv.Ledger(str(tmp_path / "ledger"))
-        cv.privatize(KINDS[kind][0](columns), release, ids="id", ledger=ledger, corpus="reviews")
-        cv.privatize(columns["text"], release, ids=columns["id"], ledger=ledger, corpus="reviews")
-        assert [line["documents"] for line in ledger.spent().releases] == [7]
+        """By the column that has the units, under another name, and by the units of texts without columns."""
+        cv.privatize(KINDS[kind][0](columns), release, ids="id", ledger=ledger, unit={"document": "id"})
+        for make in (list, pa.array, np.array, lambda ids: [f"{number}.0" for number in ids]):
+            unit = {"document": make(columns["id"])}
+            cv.privatize(columns["text"], release, ids=columns["id"], ledger=ledger, unit=unit)
+        spent = ledger.spent()
+        assert spent.units == ("document",)
+        assert [line["documents"] for line in spent.releases] == [7]
+        assert max(value for (reading, _), value in spent.worst.items() if reading == "total") == 6
 
     def test_chunks_are_entered_together_or_not_at_all(
         self, release: cv.Release, columns: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -125,17 +144,22 @@ class TestLedger:
         monkeypatch.setattr("corpusveil.transforms.table.COMBINED_BYTES", 0)
         parts = [pa.array(columns["text"][:2]), pa.array([" ".join(["aaaa"] * 9)])]
         ledger = cv.Ledger(str(tmp_path / "ledger"), cap=8)
-        with pytest.raises(CapError, match="would have spent 9 "):
-            cv.privatize(pa.chunked_array(parts), release, ids=[1, 2, 3], ledger=ledger, corpus="reviews")
+        with pytest.raises(CapError, match=r"\b9\b"):
+            cv.privatize(pa.chunked_array(parts), release, ids=[1, 2, 3], ledger=ledger, unit="content")
         assert ledger.spent().releases == ()
         parts[1] = pa.array(columns["text"][4:6])
-        cv.privatize(pa.chunked_array(parts), release, ids=[1, 2, 3, 4], ledger=ledger, corpus="reviews")
+        cv.privatize(pa.chunked_array(parts), release, ids=[1, 2, 3, 4], ledger=ledger, unit="content")
         assert ledger.spent().releases[0]["documents"] == 4
 
-    def test_row_numbers_name_the_corpus(self, release: cv.Release, columns: dict[str, Any], tmp_path: Path) -> None:
-        ledger = cv.Ledger(str(tmp_path / "ledger"))
-        cv.privatize(columns["text"], release, cv.RowNumbers("reviews"), ledger=ledger)
-        assert ledger.spent().releases[0]["corpus"] == "reviews"
+    def test_a_unit_without_values_for_all_texts_is_refused(
+        self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
+    ) -> None:
+        """Too few, one that is missing, and a column that texts do not have."""
+        for values, error in ((["a"], ShapeError), ([None] * 8, BadRowError)):
+            with pytest.raises(error, match="author"):
+                cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit={"author": values})
+        with pytest.raises(ColumnError, match="author"):
+            cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit="author")
 
 
 class TestWrongCalls:
@@ -158,19 +182,26 @@ class TestWrongCalls:
             .holds
         )
 
-    def test_a_ledger_needs_a_corpus(self, release: cv.Release, tmp_path: Path) -> None:
-        ledger = cv.Ledger(str(tmp_path / "ledger"))
-        with pytest.raises(UnsetError, match="name the data set, as in corpus='reviews'"):
-            cv.privatize(["aaaa"], release, ids=["x"], ledger=ledger)  # type: ignore[call-overload]
+    def test_a_cap_needs_a_unit(self, release: cv.Release, tmp_path: Path) -> None:
+        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=1)
+        with pytest.raises(UnsetError, match="unit"):
+            cv.privatize(["aaaa"], release, ids=["x"], ledger=ledger)
         assert not (tmp_path / "ledger").exists()
 
-    def test_a_corpus_alone_counts_nothing(self, release: cv.Release) -> None:
-        with pytest.raises(UnsetError, match="no ledger is given; add ledger="):
-            cv.privatize(["aaaa"], release, ids=["x"], corpus="reviews")  # type: ignore[call-overload]
+    @pytest.mark.parametrize("name", ["unit", "corpus"])
+    def test_what_only_a_ledger_has_needs_one(self, release: cv.Release, name: str) -> None:
+        given: dict[str, Any] = {name: "content"}
+        with pytest.raises(UnsetError, match=rf"{name}.*ledger"):
+            cv.privatize(["aaaa"], release, ids=["x"], **given)
+
+    @pytest.mark.parametrize("unit", [7, b"a", [7], {"a": 7}, {"a": iter("b")}])
+    def test_what_is_no_unit_is_refused(self, release: cv.Release, tmp_path: Path, unit: Any) -> None:
+        with pytest.raises(BadTypeError, match="unit"):
+            cv.privatize(["aaaa"], release, ids=["x"], ledger=cv.Ledger(str(tmp_path / "ledger")), unit=unit)
 
     def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
         with pytest.raises(BadTypeError, match=r"ledger: give cv\.Ledger\(URL, cap=\.\.\.\), not a value of type str"):
-            cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path), corpus="r")  # type: ignore[call-overload]
+            cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path))  # type: ignore[call-overload]
 
     @pytest.mark.parametrize("cap", ["cap", "cap_token", "cap_ldp"])
     def test_a_cap_is_above_0(self, cap: str) -> None:

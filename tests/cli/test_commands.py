@@ -461,7 +461,7 @@ class TestWhatIsPrinted:
             (tmp_path / "out" / "data").mkdir(parents=True)
             (tmp_path / "out" / "data" / "part-00000-of-00001.jsonl").write_text("{}")
         cap = (
-            ("--ledger", str(tmp_path / "ledger"), "--corpus", "c", "--cap", "0.1", "--cap-ldp", "9")
+            ("--ledger", str(tmp_path / "ledger"), "--unit", "content", "--cap", "0.1", "--cap-ldp", "9")
             if bad == "cap"
             else ()
         )

@@ -232,11 +232,11 @@ class TestPaths:
         paths = {one.place for one in declared(Settings) if one.told.path}
         assert paths == {
             "corpus.input", "corpus.root", "space.path", "space.vectors", "space.counts", "space.vocabulary",
-            "space.importance", "text.collocations", "key.path", "ledger.path", "output.path", "output.records",
-            "schedule.state", "schedule.prometheus", "collocations.input", "collocations.counts", "collocations.table",
-            "collocations.tokens", "collocations.connectors", "embeddings.vectors", "collocations.add_to", "output.log",
-            "model.path", "model.counts", "denoise.path", "denoise.release", "denoise.model", "denoise.collocations",
-            "budget.model",
+            "space.importance", "text.collocations", "key.path", "ledger.path", "ledger.spill", "output.path",
+            "output.records", "schedule.state", "schedule.prometheus", "collocations.input", "collocations.counts",
+            "collocations.table", "collocations.tokens", "collocations.connectors", "embeddings.vectors",
+            "collocations.add_to", "output.log", "model.path", "model.counts", "denoise.path", "denoise.release",
+            "denoise.model", "denoise.collocations", "budget.model",
         }  # fmt: skip
 
 

@@ -71,6 +71,8 @@ VALID = {
     "keep": "stars,review.date",
     "records": "gs://private.example-1/records",
     "ledger": "gs://private/ledger",
+    "unit": "content,customer_id=review.customer",
+    "ledgerMemory": "1.5GB",
     "corpus": "reviews",
     "onlyRelease": "0123456789abcdef-0123456789abcdef",
     "cap": "30",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import corpusveil as cv
 from corpusveil.cli.main import run
 from tests.engines.corpora import (
     TEST_KEY,
@@ -69,7 +70,7 @@ def manifest(folder: str) -> dict[str, Any]:
 class TestTheLedger:
     def test_is_as_it_was(self, made: Made) -> None:
         before = release_files(made.folder / "ledger")
-        assert len(before) == 4, "two shards, that they were kept, and the secret"
+        assert len(before) == 4, "an entry, that it is kept, the units and the secret"
         assert run(made.denoise(made.at("released"), made.at("again"))) == 0
         assert release_files(made.folder / "ledger") == before
 
@@ -77,7 +78,8 @@ class TestTheLedger:
         """Under any name, key or identity: the whole of it is refused, and the ledger is as it was."""
         before = release_files(made.folder / "ledger")
         for source in (["readable", "data"], ["readable", "data", "part-00000-of-00002.jsonl"]):
-            for more in ([], ["--corpus", "other"], ["--duplicates", "same-noise"], ["--cap", "1000"]):
+            capped = ["--unit", "content", "--cap", "9"]
+            for more in ([], ["--corpus", "other"], ["--duplicates", "same-noise"], capped):
                 assert made.privatize(made.at(*source), "twice", "--ledger", made.at("ledger"), *more) == 2
                 assert "denoised release" in capsys.readouterr().err
         assert release_files(made.folder / "ledger") == before
@@ -153,9 +155,7 @@ def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path, capsys: pytest.C
 
 def test_the_ledger_counts_the_release_and_not_what_is_made_of_it(made: Made) -> None:
     """Its own entry is found under the name that the denoised release's manifest repeats, which has no metric."""
-    from corpusveil.transforms.ledger import Ledger
-
-    (line,) = Ledger(made.at("ledger")).spent().releases
+    (line,) = cv.Ledger(made.at("ledger")).spent().releases
     first, second = manifest(made.at("released")), manifest(made.at("readable"))
     assert line["release"] == first["spends"]["name"] == second["spends"]["name"]
     assert line["metric"] == first["spends"]["metric"] != second["spends"]["metric"]

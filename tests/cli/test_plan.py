@@ -13,15 +13,15 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import BadShardsError
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.ledger import Ledger
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms import planning
 from corpusveil.transforms.copies import Copies
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.planning import count_duplicates, forecast
-from corpusveil.transforms.spending import Caps, Spending
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 
@@ -68,23 +68,23 @@ def test_is_within_a_quarter_of_the_truth(
 def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     """What was spent, and that the caps would refuse the sample; the ledger stays as it is, or is not made."""
     ledger = tmp_path / "ledger"
-    assert forecast(release_of(space), [str(corpus)], spending=Spending(str(ledger))).spent == {}
+
+    def capped(total: float | None) -> Spending:
+        return Spending(str(ledger), Caps(total=total), units_of("content"))
+
+    assert forecast(release_of(space), [str(corpus)], spending=capped(None)).spent == {}
     assert not ledger.exists()
-    privatize_corpus(
-        release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), corpus="news",
-        spending=Spending(str(ledger)),
-    )  # fmt: skip
+    privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), spending=capped(None))
     before = sorted(path.name for path in ledger.rglob("*"))
     other = cv.Release(
         cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), cv.Key.generate()
     )
-    found = forecast(other, [str(corpus)], corpus="news", spending=Spending(str(ledger), Caps(total=5.0)))
-    assert found.refused is not None
-    assert "cap 5" in found.refused
-    (value,) = found.spent.values()
+    refused = forecast(other, [str(corpus)], spending=capped(5.0))
+    assert refused.refused is not None
+    assert "cap 5" in refused.refused
+    (value,) = refused.spent.values()
     assert 3 < value <= 4
-    fits = forecast(other, [str(corpus)], corpus="news", spending=Spending(str(ledger), Caps(total=9.0)))
-    assert fits.refused is None
+    assert forecast(other, [str(corpus)], spending=capped(9.0)).refused is None
     assert sorted(path.name for path in ledger.rglob("*")) == before
 
 
@@ -128,7 +128,8 @@ def toml(folder: Path, space: Space, cap: float, **corpus: str) -> str:
     """Write a configuration whose paths are relative to the folder that it is run in; return its path."""
     lines = ["[corpus]", 'input = ["in"]', *(f'{name} = "{value}"' for name, value in corpus.items())]
     lines += ["[space]", f'path = "{space.url}"', "[mechanism]", 'name = "ring-geometric"', "[budget]", "epsilon = 1.0"]
-    lines += ["[key]", 'path = "release.key"', "[ledger]", 'path = "ledger"', f"cap = {cap}", "[output]"]
+    lines += ["[key]", 'path = "release.key"', "[ledger]", 'path = "ledger"', 'unit = ["content"]', f"cap = {cap}"]
+    lines.append("[output]")
     (folder / "run.toml").write_text("\n".join([*lines, f'path = "out-{cap:g}"']) + "\n")
     return str(folder / "run.toml")
 
@@ -150,16 +151,10 @@ def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsy
     file = toml(moved, space, 400.0, name="news", root="in")
     capsys.readouterr()
     assert run(["plan", file]) == 0
-    (planned,) = [
-        line
-        for line in capsys.readouterr().out.splitlines()
-        if line.startswith("the ledger would refuse this release: ")
-    ]
+    planned = capsys.readouterr().out
     assert run(["run", file, "--progress", "none"]) == 2
     (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: cap")]
-    assert planned.removeprefix("the ledger would refuse this release: ") == refused.removeprefix(
-        "corpusveil: "
-    ).removesuffix(" [cap-exceeded]")
+    assert refused.removeprefix("corpusveil: ").removesuffix(" [cap-exceeded]") in planned
     spent, before, now = map(float, re.findall(r"spent (\d+) .* far: (\d+) by .* run: (\d+)", refused)[0])
     assert before == now == spent / 2
 
@@ -183,7 +178,10 @@ def test_charges_equal_noise_once_as_the_run_does(
 def test_all_commands_call_a_corpus_alike(
     space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: dict[str, str]
 ) -> None:
-    """By its name, or by its folder, however that is written: one entry for plan, run, privatize and schedule."""
+    """By its name, or by its folder, however that is written: one entry for plan, run, privatize and schedule.
+
+    Only a name that was given is a name space of units.
+    """
     monkeypatch.chdir(tmp_path)
     cv.Key(TEST_KEY).save("release.key")
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
@@ -192,13 +190,15 @@ def test_all_commands_call_a_corpus_alike(
     assert run(["schedule", file, "--progress", "none"]) == 0
     assert run([
         "privatize", f"{tmp_path}/in/a.jsonl", "--space", str(space.url), "--mechanism", "ring-geometric", "--epsilon",
-        "1", "--key", "release.key", "--ledger", "ledger", "--output", "alone", "--progress", "none", *options,
+        "1", "--key", "release.key", "--ledger", "ledger", "--unit", "content", "--output", "alone", *options,
+        "--progress", "none",
     ]) == 0  # fmt: skip
     shutil.rmtree("out-40"), shutil.rmtree("out-40.records")
     assert run(["run", file, "--progress", "none"]) == 0
     assert run(["plan", file]) == 0
-    (name,) = Ledger.existing("ledger").names()
-    assert Ledger.existing("ledger").read(name).about["corpus"] == corpus.get("name", str(tmp_path / "in"))
+    assert len(list((tmp_path / "ledger" / "entries").glob("*.parquet"))) == 1
+    (line,) = cv.Ledger("ledger").spent().releases
+    assert line["namespace"] == corpus.get("name", "")
     assert str(tmp_path) not in "".join(path.read_text() for path in tmp_path.glob("*/manifest.json"))
 
 
@@ -210,7 +210,7 @@ def test_looks_at_the_key_of_the_run_and_makes_none(
     monkeypatch.chdir(tmp_path)
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
     words = ["privatize", "in", "--space", str(space.url), "--mechanism", "ring-geometric", "--epsilon", "1"]
-    words += ["--ledger", "ledger", "--cap", "40", "--output", "out", "--progress", "none"]
+    words += ["--ledger", "ledger", "--unit", "content", "--cap", "40", "--output", "out", "--progress", "none"]
     assert run([*words, "--plan"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert run(words) == 0

@@ -50,7 +50,8 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "layout": "normalize", "case": "lower", "hyphens": "join",
         },
         "key": {"path": f"{folder}/release.key"},
-        "ledger": {"path": f"{folder}/ledger", "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6},
+        "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6,
+                   "memory": "500MB", "spill": f"{folder}"},
         "engine": {"name": "local", "workers": 1},
         "output": {
             "path": f"{folder}/out", "format": "same", "csv_formulas": "keep", "records": f"{folder}/records",

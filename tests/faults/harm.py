@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from corpusveil.storage.ledger import Ledger
-from corpusveil.storage.records import Records
-from corpusveil.transforms.ledger_check import differences
-from corpusveil.transforms.ledger_summary import summary
+import corpusveil as cv
 from tests.engines.corpora import COMMAND, Ground, data_files, release_files
 from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
 
@@ -43,6 +41,8 @@ OPTIONS = {
     "beam": ("--engine", "beam"),
     "beam-2": ("--engine", "beam", "--workers", 2),
 }
+COUNTED = ("--unit", "content", "--cap", 1e6, "--corpus", "c", "--rows-per-task", 8192)
+"""Caps that refuse nothing: a run looks at the ledger before and after it enters its spending."""
 
 
 def published(folder: Path) -> dict[str, str]:
@@ -50,6 +50,12 @@ def published(folder: Path) -> dict[str, str]:
     page = folder / "out.report.html"
     found = release_files(folder / "out")
     return {**found, page.name: hashlib.sha256(page.read_bytes()).hexdigest()} if page.exists() else found
+
+
+def spent(folder: Path) -> Any:
+    """Return what the ledger of a run says: the readings of each release, and the most that a unit has spent."""
+    ledger = cv.Ledger(str(folder / "ledger")).spent()
+    return [{**line, "date": ""} for line in ledger.releases], ledger.worst
 
 
 def held_environment(plan: Path) -> dict[str, str]:
@@ -66,7 +72,7 @@ class Bench:
     plan: Path
     cluster: Callable[[], Cluster]
     files: dict[str, str] = field(default_factory=dict)
-    spent: list[dict[str, object]] = field(default_factory=list)
+    spent: Any = None
     seconds: dict[str, float] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     """Of Spark, on the cluster."""
@@ -75,8 +81,8 @@ class Bench:
 
     def arguments(self, folder: Path, engine: str, *more: object) -> list[str]:
         """Return the command line of a run that writes into ``folder``."""
-        ledger = ("--ledger", folder / "ledger", "--corpus", "c", "--rows-per-task", 8192)
-        return self.ground.arguments(self.ground.corpus, folder / "out", *OPTIONS[engine], *ledger, *more)
+        arguments = (*OPTIONS[engine], "--ledger", folder / "ledger", *COUNTED)
+        return self.ground.arguments(self.ground.corpus, folder / "out", *arguments, *more)
 
     def start(self, folder: Path, engine: str, *more: object) -> subprocess.Popen[bytes]:
         """Start a run."""
@@ -105,10 +111,9 @@ class Bench:
             if engine == "cluster":
                 self.cluster()  # whose start is no part of a run
             self.seconds[engine] = self.complete(place, engine)
-            found, spent = published(place), summary(list(Ledger.existing(str(place / "ledger")).entries()))
             if not self.files:
-                self.files, self.spent = found, spent
-            assert (found, spent) == (self.files, self.spent)
+                self.files, self.spent = published(place), spent(place)
+            assert (published(place), spent(place)) == (self.files, self.spent)
             shutil.rmtree(place)
         return self.seconds[engine]
 
@@ -149,9 +154,8 @@ class Bench:
         found = published(folder)
         assert (folder / "out.records" / "report.html").exists()
         assert {name for name in found.keys() | self.files.keys() if found.get(name) != self.files.get(name)} == set()
-        records, ledger = folder / "out.records", Ledger.existing(str(folder / "ledger"))
-        assert list(differences(ledger, [Records(str(records))])) == []
-        assert summary(list(ledger.entries())) == self.spent
+        assert cv.Ledger(str(folder / "ledger")).verify(folder / "out.records").differences == ()
+        assert spent(folder) == self.spent
         assert not list(folder.rglob(".*.part"))
 
     def goes_on(self, job: subprocess.Popen[bytes], folder: Path, engine: str, *more: object) -> str:

@@ -20,6 +20,7 @@ from moto.server import ThreadedMotoServer
 from tests.engines.corpora import COMMAND, WORDS, make_ground, release_files, rows, write_corpus
 from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
 from tests.faults.harm import (
+    COUNTED,
     OPTIONS,
     PATIENCE,
     WHERE,
@@ -265,7 +266,7 @@ def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: st
             bucket = store.bucket()
             folder = tmp_path / f"down-{down}"
             folder.mkdir()
-            ledger = ("--ledger", f"s3://{bucket}/ledger", "--corpus", "c", "--rows-per-task", 8192)
+            ledger = ("--ledger", f"s3://{bucket}/ledger", *COUNTED)
             output = f"s3://{bucket}/out"
             arguments = bench.ground.arguments(bench.ground.corpus, output, *OPTIONS[engine], *ledger)
             began, outcome = time.monotonic(), "went on"

@@ -10,14 +10,16 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from tests.engines.corpora import TEST_KEY
+from corpusveil.errors import VersionError
+from tests.engines.corpora import TEST_KEY, release_files
 from tests.golden.works import SECRET
 
 BEFORE = Path(__file__).with_name("before")
 PRIVATIZE = (
-    "privatize c4 --id id --keep id --ledger ledger --corpus golden --cap 100 --space space --mechanism ring-geometric "
-    "--epsilon 1 --output release --key release.key --progress none"
+    "privatize c4 --id id --keep id --corpus golden --space space --mechanism ring-geometric --epsilon 1 "
+    "--output release --key release.key --progress none"
 )
+COUNTED = f"{PRIVATIZE} --ledger ledger --unit id --cap 100"
 
 
 @pytest.fixture
@@ -53,32 +55,36 @@ def reworded(folder: Path) -> dict[str, bytes]:
 def test_a_run_that_was_begun_before_is_finished_with_the_same_bytes(before: Path) -> None:
     """The manifest has the version and the sentences of the version that wrote it; all else is that of the earlier."""
     written = reworded(before)
+    records = before / "release.records" / "run.json"
+    records.write_text(json.dumps({**json.loads(records.read_text()), "ledger": None}))
     (before / "release" / "manifest.json").unlink()
     (before / "release" / "data" / "part-00001-of-00002.jsonl").unlink()
     assert run(PRIVATIZE.split()) == 0
     assert reworded(before) == written
     assert json.loads((before / "release" / "manifest.json").read_text())["corpusveil"] == cv.__version__
-    assert len(list((before / "ledger" / "entries").glob("*.parquet"))) == 2, "nothing was spent twice"
 
 
 def test_a_finished_run_is_done(before: Path) -> None:
     written = contents(before)
-    assert run(PRIVATIZE.split()) == 0
+    assert run(COUNTED.split()) == 0
     assert contents(before) == written
 
 
-def test_a_ledger_of_before_is_whole_and_its_caps_hold(before: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ledger", "verify", "ledger", "--records", "release.records"]) == 0
-    capsys.readouterr()
-    low = PRIVATIZE.replace("--cap 100", "--cap 20").replace("--output release", "--output other")
-    assert run(low.replace("--epsilon 1", "--epsilon 2").split()) == 2
-    assert "cap" in capsys.readouterr().err
-
-
-def test_a_damaged_ledger_of_before_is_noticed(before: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    next((before / "ledger" / "entries").glob("*.parquet")).unlink()
-    assert run(["ledger", "verify", "ledger", "--records", "release.records"]) != 0
-    assert capsys.readouterr().err
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_ledger_of_before_is_refused_whatever_it_is_asked(
+    before: Path, capsys: pytest.CaptureFixture[str], begun: bool
+) -> None:
+    """Its sums are others: no run enters anything, and no question is answered."""
+    shutil.rmtree(before / "release")
+    if not begun:
+        shutil.rmtree(before / "release.records")
+    ledger = release_files(before / "ledger")
+    for words in (COUNTED.split(), ["ledger", "show", "ledger"]):
+        assert run(words) == 2
+        assert f"[{VersionError.code}]" in capsys.readouterr().err
+    assert run(["ledger", "verify", "ledger"]) == 1
+    assert release_files(before / "ledger") == ledger
+    assert not (before / "release").exists()
 
 
 def test_artefacts_of_before_are_opened(before: Path) -> None:

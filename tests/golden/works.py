@@ -235,8 +235,8 @@ def write_corpora() -> None:
 RELEASES: dict[str, list[str]] = {
     "c4": ["c4"],
     "c4 with ids, ledger and a kept column": [
-        "c4", "--id", "id", "--keep", "id", "--ledger", "ledger", "--corpus", "golden", "--cap", "100",
-        "--cap-ldp", "1e6", "--per", "document", "--epsilon", "10",
+        "c4", "--id", "id", "--keep", "id", "--ledger", "ledger", "--unit", "id", "--unit", "content", "--corpus",
+        "golden", "--cap", "100", "--cap-ldp", "1e6", "--per", "document", "--epsilon", "10",
     ],
     "c4 with split tasks on two workers": ["c4", "--rows-per-task", "8192", "--workers", "2"],
     "json lines": ["plain"],
@@ -270,15 +270,21 @@ def corpora() -> dict[str, Any]:
             "totals": short(_json(records / "totals.json")),
             "shards": {file.name: short(_shard(file)) for file in sorted((records / "shards").glob("*.json"))},
         }
-    entries = sorted(Path("ledger/entries").glob("*.parquet"))
-    found["ledger"] = {file.name.split(".")[0]: digest(plain(file)) for file in entries}
+    found["ledger"] = {_unit_of(file): digest(plain(file)) for file in Path("ledger/entries").glob("*.parquet")}
     return found
+
+
+def _unit_of(entry: Path) -> str:
+    unit: str = json.loads(pq.read_schema(entry).metadata[b"corpusveil.ledger"])["unit"]
+    return unit
 
 
 def _shard(file: Path) -> Any:
     record = _json(file)
     record["output"].pop("blake2b")  # of compressed bytes
     record["output"].pop("bytes", None)
+    if record["ledger"] is not None:
+        record["ledger"] = len(record["ledger"])  # digests of compressed bytes, too
     return record
 
 

@@ -149,4 +149,30 @@ def places() -> Iterator[Call]:
     yield privatize("another output folder", records="{release}.records")
 
 
-ALL = [*budgets(), *mechanisms(), *options(), *keys(), *places()]
+def ledgers() -> Iterator[Call]:
+    def counted(said: str, *more: str, ledger: str = "{output}.ledger") -> Call:
+        return privatize(said, "--ledger", ledger, *more)
+
+    yield privatize("--ledger", "--unit", "id")
+    for cap in ("--cap", "--cap-token", "--cap-ldp"):
+        yield counted("--unit", cap, "1")
+        yield counted(cap, cap, "0", "--unit", "id")
+    yield counted("--cap", "--cap-delta", "1e-6", "--unit", "id")
+    for unit in ("", "=", "=id", "id=", "content=id"):
+        yield counted("unit", "--unit", unit)
+    yield counted("unit", "--unit", "id", "--unit", "id=secret")
+    yield counted("content", "--unit", "text")
+    yield counted("nowhere", "--unit", "nowhere")
+    for size in ("", "0", "lots", "5 apples", "-1GB"):
+        yield counted("--ledger-memory", "--ledger-memory", size)
+    yield counted("memory 1KB", "--ledger-memory", "1KB")
+    for folder in ("{missing}", "{file}"):
+        yield counted(folder, "--ledger-spill", folder)
+    yield counted("memory://ledger", ledger="memory://ledger")
+    yield counted("{release}", ledger="{release}")
+    yield counted("{file}", ledger="{file}")
+    yield Call(("ledger", "show", "{missing}"), "{missing}")
+    yield Call(("ledger", "verify", "{empty}"), "{empty}")
+
+
+ALL = [*budgets(), *mechanisms(), *options(), *keys(), *places(), *ledgers()]

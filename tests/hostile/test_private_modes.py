@@ -57,8 +57,9 @@ def test_of_a_run(ground: Ground, tmp_path: Path, umask: int, opened: list[tuple
     source = tmp_path / "in" / "x.jsonl"
     source.parent.mkdir()
     source.write_bytes(encode(rows(9000, 1, words=2)) + BAD)
-    more = ("--on-bad-rows", "quarantine", "--ledger", tmp_path / "ledger", "--rows-per-task", "8192")
-    assert run(ground.arguments(source, tmp_path / "new" / "out", *more)) == 0
+    more = ("--on-bad-rows", "quarantine", "--rows-per-task", "8192")
+    counted = ("--ledger", tmp_path / "ledger", "--unit", "content", "--cap", "1e6")
+    assert run(ground.arguments(source, tmp_path / "new" / "out", *more, *counted)) == 0
     records = tmp_path / "new" / "out.records"
     assert (records / "report.html").is_file()
     assert any((records / "quarantine").iterdir())

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
-from corpusveil.storage.ledger import Ledger
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.ledger_summary import summary
 from tests.cli.test_run import save
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
@@ -72,7 +71,9 @@ def test_what_fails_for_a_while_changes_nothing(
     assert rule.hits == options["times"], "nothing went wrong, so this shows nothing"
 
 
-CREATED = (r"lease-\d+\.json", r"run\.json", r"secret\.key", r"entries/.*\.parquet", r"entries/.*\.kept")
+CREATED = (
+    r"lease-\d+\.json", r"run\.json", r"ledger\.json", r"secret\.key", r"entries/.*\.parquet", r"entries/.*\.kept"
+)  # fmt: skip
 """Every file that a run creates only where none exists."""
 
 
@@ -82,11 +83,11 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(
 ) -> None:
     """The store made the file, its answer was lost, and the client, which asked again, was told that it exists."""
     rule = proxy.rule("PUT", where, "lose", times=1)
-    assert run(place.arguments("--ledger", f"{place.root}/ledger", "--cap", "1e6")) == 0
+    assert run(place.arguments("--ledger", f"{place.root}/ledger", "--unit", "content", "--cap", "1e6")) == 0
     assert rule.hits == 1
     assert place.store.objects(place.output) == reference.files
-    entries = list(Ledger.existing(f"{place.root}/ledger").entries())
-    assert sum(line["documents"] for line in summary(entries)) == reference.outcome.counts.documents
+    (line,) = cv.Ledger(f"{place.root}/ledger").spent().releases
+    assert line["documents"] == reference.outcome.counts.documents
     assert not [name for name in place.store.objects(f"{place.output}.records") if "lease" in name]
 
 

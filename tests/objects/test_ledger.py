@@ -1,4 +1,4 @@
-"""The ledger at an object store: histories of stopped releases, edits and renames, on a real server."""
+"""The ledger at an object store: histories of stopped releases and edits, on a real server."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import corpusveil as cv
 from corpusveil.spaces import Space, Vectors
 from tests.engines.corpora import WORDS
+from tests.ledger.histories import STEPS, beyond_what_is_owed
 from tests.objects.store import Store
-from tests.transforms.histories import STEPS, beyond_what_is_owed
 
 
 @pytest.fixture(scope="module")
@@ -27,5 +27,5 @@ def small() -> Space:
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=st.lists(STEPS, min_size=3, max_size=6))
 def test_histories_at_a_store_never_count_too_low(s3: Store, small: Space, history: list[Any]) -> None:
-    """As in memory: whatever became visible is in the ledger, document by document."""
+    """As on a disk: whatever became visible is in the ledger, unit by unit."""
     assert beyond_what_is_owed(small, f"s3://{s3.bucket()}/history", history) >= -1e-12

@@ -19,12 +19,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+import corpusveil as cv
 from corpusveil.cli import main
 from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.storage import files, remote
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.ledger import Ledger
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.engines.corpora import Ground, release_files, run, write_large_corpus
 from tests.engines.processes import end_session, free_port, kill_tree, start_command, wait_until
@@ -354,9 +354,13 @@ class Place:
         """Return the arguments of ``privatize`` with everything but the key at the store."""
         words = ["privatize", source or f"{self.root}/c4", "--space", f"{self.root}/space"]
         words += ["--output", output or f"{self.root}/private/out", "--records", f"{self.root}/records"]
-        words += ["--ledger", f"{self.root}/ledger", "--corpus", "c4", "--mechanism", "ring-geometric"]
-        words += ["--epsilon", "1"]
+        words += ["--ledger", f"{self.root}/ledger", "--unit", "content", "--cap", "1e6", "--corpus", "c4"]
+        words += ["--mechanism", "ring-geometric", "--epsilon", "1"]
         return [str(word) for word in (*words, "--key", self.ground.key, "--progress", "none", *more)]
+
+    @property
+    def ledger(self) -> cv.Ledger:
+        return cv.Ledger(f"{self.root}/ledger")
 
     def released(self) -> dict[str, str]:
         return self.other.objects(f"{self.bucket}/private/out")
@@ -379,9 +383,9 @@ class TestARelease:
         assert main.run(place.arguments("--workers", workers)) == 0
         assert reference.outcome.content_sha256 in capsys.readouterr().out
         assert place.released() == reference.files
-        ledger = Ledger.existing(f"{place.root}/ledger")
-        assert len(ledger.names()) == reference.outcome.shards
-        assert all(map(ledger.is_named_rightly, ledger.names()))
+        (line,) = place.ledger.spent().releases
+        assert line["documents"] == reference.outcome.counts.documents
+        assert place.ledger.verify(f"{place.root}/records").differences == ()
         held = place.other.objects(f"{place.bucket}/ledger")
         proxy.clear()
         assert main.run(place.arguments("--workers", workers)) == 0
@@ -409,8 +413,8 @@ class TestARelease:
         proxy.clear()
         assert main.run(place.arguments()) == 0
         assert place.released() == reference.files
-        entered = {name.partition(".")[0] for name in Ledger.existing(f"{place.root}/ledger").names()}
-        assert len(entered) == reference.outcome.shards
+        (line,) = place.ledger.spent().releases
+        assert line["documents"] == reference.outcome.counts.documents, "each is counted once"
 
     @pytest.mark.usefixtures("hasty")
     @pytest.mark.parametrize("how", ["refuse", "lose", "cut"])

@@ -19,13 +19,14 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import CapError, InUseError, UserError, WorkError
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.release_key import own_key
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.spending import Caps, Spending
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -335,7 +336,8 @@ class TestStartedTwice:
 
         def start(target: Path) -> str:
             release = replace(make_release(ground.space), duplicates="drop")
-            spending = Spending(str(target.with_name(f"{target.name}.ledger")))
+            ledger = str(target.with_name(f"{target.name}.ledger"))
+            spending = Spending(ledger, Caps(total=1e6), units_of("content"))
             try:
                 outcome = privatize_corpus(release, [str(source)], str(target), Local(), spending=spending)
                 return str(outcome.content_sha256)
@@ -366,8 +368,8 @@ class TestARefusedRun:
     """A run that is refused removes what it made, and nothing else."""
 
     def refuse(self, ground: Ground, source: Path, output: Path, **more: Any) -> None:
-        spending = Spending(f"{output}.ledger", Caps(total=0.5))
-        with pytest.raises(CapError, match="cap"):
+        spending = Spending(f"{output}.ledger", Caps(total=0.5), units_of("content"))
+        with pytest.raises(CapError, match=r"cap 0\.5"):
             privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), spending=spending, **more)
 
     def test_leaves_no_records(self, ground: Ground, source: Path, output: Path) -> None:

@@ -17,13 +17,15 @@ import pytest
 from scipy import stats
 
 import corpusveil as cv
+from corpusveil.budget.accounting import SCALE, as_float, fixed
+from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.length import geometric_weights
 from corpusveil.budget.privacy_loss import Pure
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import ConflictError
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.composed import Spent, composed_epsilon
 from corpusveil.sampling.weights import TOTAL
-from corpusveil.transforms.composed_spending import composed_epsilon
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.document_figures import document_figure
 from corpusveil.transforms.lengths import filler_weights
@@ -215,14 +217,15 @@ class TestTheKernel:
         """A document's budget is shared by the released words, and the noise of the length is in the sums."""
         texts = pa.array([" ".join(words_of(n)) for n in range(12)], pa.large_string())
         one = release(length=length, budget=cv.Budget(6.0, "document"))
-        _, found = one.kernel().account(texts, list(range(12)), "text", "corpus", bytes(32))
+        _, readings = one.kernel().account(texts, list(range(12)), "text", bytes(32))
         made, _ = one.kernel().privatize(texts, list(range(12)), "text")
         sizes = [len(text.split()) for text in made.to_pylist()]
         of_length = NOISE.epsilon if length is NOISE else 0.0
-        assert found.tokens.tolist() == sizes
-        for size, total, largest in zip(sizes, found.total, found.largest, strict=True):
-            assert largest == one.budget.shares(np.array([size]))[0]
-            assert size * largest + of_length <= total <= (size * largest + of_length) * (1 + 1e-12)
+        assert readings.tokens.tolist() == sizes
+        for size, total, largest in zip(sizes, readings.total.tolist(), readings.largest.tolist(), strict=True):
+            share = float(one.budget.shares(np.array([size]))[0])
+            assert share <= as_float(largest) <= share + 1 / SCALE
+            assert size * share + of_length <= as_float(total) <= size * share + of_length + 3 / SCALE
 
     def test_equal_texts_are_filled_alike_where_they_get_equal_noise(self) -> None:
         one = dataclasses.replace(release(length=NOISE), duplicates="same-noise")
@@ -239,22 +242,17 @@ class TestTheKernel:
 class TestComposition:
     def test_a_length_is_one_more_part_over_releases(self) -> None:
         """A ledger adds it to the sum, and composes it: never below the exact figure of all parts."""
-        row = {"metric": "m", "mechanism": "ring-geometric", "tokens": 40, "largest": 0.1}
-        row |= {"total": 4.0 + 0.4, "length_epsilon": 0.4}
-        without = {**row, "total": 4.0, "length_epsilon": 0.0}
-        found, less = composed_epsilon([row, row], 1e-6), composed_epsilon([without, without], 1e-6)
-        assert found == cv_epsilon([(Pure(0.1), 80), (Pure(0.4), 2)])
-        assert less < found < less + 0.8
+        with_length = composed_epsilon([spent(tokens=40, largest=0.1, length=0.4, times=2)], 1e-6)
+        without = composed_epsilon([spent(tokens=40, largest=0.1, length=0.0, times=2)], 1e-6)
+        assert with_length == epsilon_at([(Pure(0.1), 80), (Pure(0.4), 2)], 1e-6)
+        assert without < with_length < without + 0.8
 
     def test_a_document_of_unknown_words_alone_spends_its_length(self) -> None:
-        row = {"metric": "m", "mechanism": "ring-geometric", "tokens": 0, "largest": 0.0, "total": 0.4}
-        assert composed_epsilon([{**row, "length_epsilon": 0.4}], 1e-6) > 0.39
+        assert composed_epsilon([spent(tokens=0, largest=0.0, length=0.4)], 1e-6) > 0.39
 
 
-def cv_epsilon(parts: Any) -> float:
-    from corpusveil.budget.composition import epsilon_at
-
-    return epsilon_at(parts, 1e-6)
+def spent(*, tokens: int, largest: float, length: float, times: int = 1) -> Spent:
+    return Spent("m", False, length, tokens, int(fixed(tokens * largest + length)), int(fixed(largest)), times)
 
 
 class TestWhatElseWouldShowIt:

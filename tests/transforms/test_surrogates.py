@@ -279,7 +279,7 @@ def test_surrogates_take_no_part_of_a_budget() -> None:
     texts = pa.array(["aa ab 12 13 14", "aa ab"], pa.large_string())
     for budget in (cv.Budget(8.0, "document"), cv.Budget(2.0)):
         kernel = release_of(budget=budget).kernel()
-        _, readings = kernel.account(texts, ["a", "b"], "text", "corpus", bytes(32))
+        _, readings = kernel.account(texts, ["a", "b"], "text", bytes(32))
         assert len(set(readings.total.tolist())) == len(set(readings.ldp.tolist())) == 1
 
 

@@ -378,7 +378,7 @@ class LedgerSettings(Section):
     unit: list[str] = key(
         "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, where "
         "an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for "
-        "each.", [], often=True, metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
+        "each.", [], metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
     cap: float | None = key(
         "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
         "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)

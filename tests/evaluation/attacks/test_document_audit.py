@@ -132,7 +132,9 @@ class TestTheRelease:
         texts = [" ".join(space.word(number % 60) for number in range(words)) for words in (3, 500)]
         (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         planned = cv.plan([str(tmp_path / "in.jsonl")], release)
-        assert planned.composed == release.document_figure(3)
+        stated = release.document_figure(3)
+        assert planned.composed is not None
+        assert stated.epsilon <= planned.composed.epsilon <= stated.epsilon + 1e-8  # readings are rounded up
         assert "3 words: 9.26 (pure 9.26)" in " ".join(repr(planned).split())
         assert cv.plan([str(tmp_path / "in.jsonl")], dataclasses.replace(release, delta=None)).composed is None
 

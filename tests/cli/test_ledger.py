@@ -1,0 +1,79 @@
+"""``corpusveil ledger``, and what a run under a cap says: questions by unit, and no promise that was not checked."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.errors import LedgerDiffersError, UnknownError
+from tests.engines.corpora import WORDS, make_space
+
+CUSTOMERS = ("ann", "bob", "ann", "a=b")
+UNITS = ["--unit", "customer", "--unit", "document=id"]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a release of four documents of three words, with a ledger; in a working folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    make_space(tmp_path / "space")
+    cv.Key.generate().save("release.key")
+    rows = [{"id": n, "customer": name, "text": " ".join(WORDS[n : n + 3])} for n, name in enumerate(CUSTOMERS)]
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = "privatize in.jsonl --space space --mechanism ring-geometric --epsilon 1 --key release.key --output out"
+    return [*words.split(), "--id", "id", "--ledger", "ledger", "--progress", "none"]
+
+
+def show(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run(["ledger", "show", "ledger", "--json", *words]) == 0
+    shown: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return shown
+
+
+def test_units_are_asked_for_by_their_values(
+    call: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run([*call, *UNITS]) == 0
+    assert show(capsys)["units"] == ["customer", "document"]
+    for words, documents in (
+        (("--unit", "customer=ann"), 2), (("--document", "document=3"), 1), (("--unit", "customer=a=b"), 1),
+    ):  # fmt: skip
+        (line,) = show(capsys, *words)["releases"]
+        assert (line["documents"], line["total"]) == (documents, 3 * documents)
+    monkeypatch.setattr("sys.stdin", io.StringIO("customer=ann\n"))
+    assert show(capsys, "--unit", "-", "--delta", "1e-6")["epsilon"] > 0
+    for value in ("customer=eve", "ann", "nobody=ann"):
+        assert run(["ledger", "show", "ledger", "--unit", value]) == 2
+        assert f"[{UnknownError.code}]" in capsys.readouterr().err
+
+
+def test_the_value_of_an_only_unit_needs_no_name(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """And may have an equals sign in it."""
+    assert run([*call, "--unit", "customer"]) == 0
+    assert show(capsys, "--unit", "a=b")["worst"][0]["spent"] == 3
+
+
+def test_a_missing_entry_is_a_difference(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*call, *UNITS]) == 0
+    assert run(["ledger", "verify", "ledger", "--records", "out.records"]) == 0
+    next(Path("ledger/entries").glob("*.parquet")).unlink()
+    capsys.readouterr()
+    assert run(["ledger", "verify", "ledger", "--records", "out.records"]) == 1
+    told = capsys.readouterr()
+    assert "out.records" in told.out
+    assert f"[{LedgerDiffersError.code}]" in told.err
+
+
+def test_a_cap_is_promised_by_a_run_that_checked_it(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A finished release that is called again asks no ledger, whatever the cap of this call."""
+    assert run([*call, "--unit", "customer", "--cap", "6", "--cap-ldp", "1e6"]) == 0
+    assert "no value of customer in this release has spent more than 6 " in capsys.readouterr().out
+    assert run([*call, "--unit", "customer", "--cap", "0.1", "--cap-ldp", "1e6"]) == 0
+    assert "has spent" not in capsys.readouterr().out
