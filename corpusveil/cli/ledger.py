@@ -48,7 +48,6 @@ def show(
 
     Example: corpusveil ledger show s3://bucket/ledger --unit 1742 --delta 1e-6
     """
-    from corpusveil.ledger.entries import Store
     from corpusveil.ledger.summary import Ledger
     from corpusveil.transforms.released import spends_of
 
@@ -65,9 +64,7 @@ def show(
         spent = ledger.spent(delta=delta)
     else:
         value = sys.stdin.read().removesuffix("\n") if unit == "-" else unit
-        units = Store.existing(url).units()
-        name = value.partition("=")[0] if len(units) > 1 else None
-        spent = ledger.spent_on(value if name is None else value.removeprefix(f"{name}="), name, delta=delta)
+        spent = ledger.spent_on(value, delta=delta)
     print(json.dumps(spent.as_dict(), indent=1, ensure_ascii=False) if as_json else spent)
 
 

@@ -28,6 +28,7 @@ from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
 from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
+from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
 
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
@@ -77,6 +78,10 @@ class Spending:
     spill: str | None = None
 
     def __post_init__(self) -> None:
+        if self.ledger and not files.persists(self.ledger):
+            raise AddressError(
+                f"{self.ledger}: nothing persists here, and a ledger has to; choose a folder or a store."
+            )
         if not self.units:
             if self.caps != Caps():
                 raise UnsetError(
@@ -92,11 +97,14 @@ class Spending:
 
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
-        if columns.text in self.columns:
-            raise ConflictError(
-                f"unit {columns.text}: this column has the text; for a unit of its own a text, use content."
-            )
+        self._refuse_text(columns.text)
         return dataclasses.replace(columns, keep=self.columns, formulas="keep", others="drop")
+
+    def _refuse_text(self, column: str) -> None:
+        if column in self.columns:
+            raise ConflictError(
+                f"unit {column}: this column has the text; if each text is a unit, name content instead."
+            )
 
     def promises(self) -> list[str]:
         """Say what the caps promise about units, once the ledger has admitted a run."""
@@ -119,6 +127,7 @@ class Spending:
 
     def with_secret(self, account: Account, secret: bytes) -> Account:
         """Return an account of a ledger with this secret, from that of a release."""
+        self._refuse_text(account.column)
         about = {**account.about, "namespace": self.namespace}
         return dataclasses.replace(account, about=about, units=self.units, namespace=self.namespace, secret=secret)
 
@@ -147,6 +156,7 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
             f"{ledger.url}: this is not the ledger for which the documents were accounted; give an address that leads "
             "every worker to the same ledger."
         )
+    ledger.check(spending.units, begin=True)
     with spending.folder() as folder, connected(folder, spending.memory) as connection:
         held = list(_fetched(notes, folder))
         planned = [

@@ -20,7 +20,6 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpusveil.errors import (
-    AddressError,
     BadFileError,
     BadRecordError,
     CorpusveilError,
@@ -101,7 +100,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A ledger at an address. Its secret and units are set at the first use; parallel first uses agree on them."""
+    """A ledger at an address. Its secret is made by its first use, and its units are set by its first reservation."""
 
     url: str
 
@@ -109,34 +108,37 @@ class Store:
     def open(cls, url: str, units: Sequence[Unit]) -> Store:
         """Return the ledger at an address, which is made if it does not exist.
 
-        Raises UserError where nothing persists, and for a ledger that accounts for other units.
+        Raises UserError for a ledger that accounts for other units.
         """
         ledger = cls(files.absolute(url))
-        if not files.persists(ledger.url):
-            raise AddressError(f"{url}: nothing persists here, and a ledger has to; choose a folder or a store.")
         if files.exists(ledger.address("manifest.json")):
             raise InUseError(
                 f"{ledger.url}: this folder has a release, and a ledger needs a separate folder; choose another folder."
             )
         for folder in ("", ENTRIES):
             files.sweep(ledger.address(folder))
-        names, begun = [unit.name for unit in units], bool(files.listing(ledger.address(ENTRIES)))
-        if not begun and not files.exists(ledger.address(UNITS)):
-            files.create_bytes(ledger.address(UNITS), Header(version=VERSION, units=names).data(), private=True)
         if not files.exists(ledger.address(SECRET)):
-            if begun:
+            if files.listing(ledger.address(ENTRIES)):
                 raise NotMadeError(
                     f"{ledger.url}: the {SECRET} of the ledger is missing, and units cannot be recognized without it; "
                     "restore it."
                 )
             files.create_bytes(ledger.address(SECRET), secrets.token_bytes(SECRET_BYTES), private=True)
-        if (there := ledger.units()) != names:
+        ledger.check(units)
+        return ledger
+
+    def check(self, units: Sequence[Unit], *, begin: bool = False) -> None:
+        """Raise UserError if the ledger accounts for other units; ``begin`` one without entries with these."""
+        names = [unit.name for unit in units]
+        if begin and not files.listing(self.address(ENTRIES)):
+            files.create_bytes(self.address(UNITS), Header(version=VERSION, units=names).data(), private=True)
+        there = self.units()
+        if there != names and (there or begin):
             raise MismatchError(
-                f"{ledger.url}: this ledger accounts for the unit {' and '.join(there)}, and this release for "
+                f"{self.url}: this ledger accounts for the unit {' and '.join(there)}, and this release for "
                 f"{' and '.join(names)}. Name the ledger's (NAME=COLUMN for a column of another name) or start another "
                 "ledger."
             )
-        return ledger
 
     @classmethod
     def existing(cls, url: str) -> Store:
@@ -162,10 +164,15 @@ class Store:
         return secret
 
     def units(self) -> list[str]:
-        """Return the names of the units that all entries account for. Raises UserError if they are damaged."""
+        """Return the names of the units that all entries account for, none before the first.
+
+        Raises UserError if they are damaged.
+        """
         address = self.address(UNITS)
         data = files.read_if_there(address)
-        if data is None and (names := self.names()):
+        if data is None:
+            if not (names := self.names()):
+                return []
             self.read_about(names[0])  # says so if the ledger is of an earlier version
         header = None if data is None else Header.of(data)
         if header is None or not header.units:

@@ -101,7 +101,9 @@ class Ledger:
             names = store.units()
             if unit is None and len(names) > 1 and str(value).partition("=")[0] in names:
                 unit, _, value = str(value).partition("=")
-            if unit not in names and (unit is not None or len(names) != 1):
+            if not names:
+                raise UnknownError(f"{self.url}: no release has spent anything in this ledger.")
+            if unit not in names and (unit is not None or len(names) > 1):
                 raise UnknownError(f"unit {unit or value}: name a unit of this ledger, {either(names)}.")
             asked = Unit.of(unit or names[0])
             if asked.column is None and not isinstance(value, str):

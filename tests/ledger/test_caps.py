@@ -217,6 +217,12 @@ class TestUnits:
         with pytest.raises(CapError):
             release_files(release_of(space, number=1), tmp_path, rows, ledger, unit="customer=client", total=1.0)
 
+    def test_a_mistyped_unit_pins_nothing(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """Before a release is entered, a ledger has no units."""
+        with pytest.raises(BadShardsError, match="custmer"):
+            release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, unit="custmer")
+        release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, total=1.0)
+
     def test_content_is_the_text(self, space: Space, tmp_path: Path, ledger: str) -> None:
         """Under other ids, names and keys; an edited text is another unit."""
         release_files(release_of(space), tmp_path, [{"text": TEXT}], ledger, unit="content", total=1.0)
@@ -258,6 +264,10 @@ class TestUnits:
     def test_the_text_column_is_no_column_of_units(self, space: Space, tmp_path: Path, ledger: str) -> None:
         with pytest.raises(ConflictError, match="content"):
             release_files(release_of(space), tmp_path, [{"text": TEXT}], ledger, unit="text")
+        with pytest.raises(ConflictError, match="content"):
+            cv.privatize(
+                pd.DataFrame({"text": [TEXT]}), release_of(space), ids=["a"], ledger=cv.Ledger(ledger), unit="text"
+            )
 
 
 class TestRefusals:

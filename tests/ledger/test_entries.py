@@ -34,7 +34,9 @@ ROWS = [Row(k % 3, k) for k in range(9)]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path / "ledger"), CUSTOMER)
+    store = Store.open(str(tmp_path / "ledger"), CUSTOMER)
+    store.check(CUSTOMER, begin=True)
+    return store
 
 
 def enter(store: Store, entry: Entry, refuse: Any = None) -> str:
@@ -158,7 +160,7 @@ def test_an_entry_that_is_withdrawn_meanwhile_is_none(store: Store, tmp_path: Pa
 class TestPlaces:
     def test_a_ledger_is_where_something_persists_and_no_release_is(self, tmp_path: Path) -> None:
         with pytest.raises(AddressError, match="persist"):
-            Store.open("memory://ledger", CUSTOMER)
+            Spending("memory://ledger")
         (tmp_path / "manifest.json").write_text("{}")
         with pytest.raises(InUseError):
             Store.open(str(tmp_path), CUSTOMER)
