@@ -152,13 +152,14 @@ def privatize_corpus(
     A repeated call resumes after an interruption. ``records`` (default ``<output>.records``) receives the private
     files. ``root`` is the folder at which the paths in documents' identities begin; by default the lowest folder that
     all inputs share. ``corpus`` names the corpus; by default it is the name of that folder. Without an id column the
-    name is part of documents' identities. ``format`` is the output's format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set aside among the
-    records. ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the
-    run ends if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun``
-    is called after arguments, folders and caps are checked, and before anything is drawn. Only one run at a time works
-    on the same records: it holds a lease among them until it ends (a detached job continues without it). Raises
-    UserError if the input or arguments are wrong, or if the output folder belongs to another release; WorkError if the
-    engine fails, or if another run is in progress.
+    name is part of documents' identities. ``format`` is the output's format, a suffix or ``same``; ``on_bad_rows`` says
+    whether an unreadable row stops the run or is set aside among the records. ``spending`` names a ledger: the spending
+    of documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
+    ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is called after arguments, folders
+    and caps are checked, and before anything is drawn. Only one run at a time works on the same records: it holds a
+    lease among them until it ends (a detached job continues without it). Raises UserError if the input or arguments are
+    wrong, or if the output folder belongs to another release; WorkError if the engine fails, or if another run is in
+    progress.
     """
     began = time.monotonic()
     columns = columns or Columns()
