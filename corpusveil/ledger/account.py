@@ -19,7 +19,8 @@ from corpusveil.budget.accounting import Readings
 from corpusveil.ledger.entries import NUMBERS
 from corpusveil.ledger.units import CONTENT, Unit, fingerprints, part, texts_of
 from corpusveil.storage import files
-from corpusveil.storage.rows import Batch
+from corpusveil.storage.reading import Aside, reading, skip
+from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.shard_notes import Pass
 from corpusveil.storage.tasks import ShardTask
 
@@ -119,14 +120,29 @@ def _uuids(tags: npt.NDArray[np.uint64]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class AccountPass(Pass):
-    """Records the account of each task's documents; ``columns`` keep the units' columns."""
+    """Records the account of each task's documents; ``columns`` keep the units', ``drawn`` are those of drawing."""
 
     name: ClassVar[str] = "spending"
     suffix: ClassVar[str] = ".parquet"
 
     account: Account = field(kw_only=True)
     corpus: str = field(kw_only=True)
+    drawn: Columns = field(kw_only=True)
     drops: Drops | None = None
+
+    def aside(self, task: ShardTask) -> Aside:
+        """Leave out only rows that drawing leaves out: a row that is bad in its unit alone would be drawn."""
+        left_out: set[int] | None = None
+
+        def decide(bad: BadRow, sentence: str) -> None:
+            nonlocal left_out
+            if left_out is None:
+                with reading(task, self.drawn, aside=skip) as (batches, _):
+                    left_out = {row.number for batch in batches for row in batch.bad}
+            if bad.number not in left_out:
+                raise bad.kind(sentence)
+
+        return decide
 
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
         left_out = None if self.drops is None else self.drops.rows(task)
@@ -148,4 +164,4 @@ class AccountPass(Pass):
         account = self.account
         units = [[unit.name, unit.column] for unit in account.units]
         what = [account.release, account.column, units, account.namespace, account.secret.hex()]
-        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 3}
+        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 4}

@@ -11,13 +11,14 @@ import math
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.budget.accounting import SCALE, as_float
+from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.budget.budget import written
 from corpusveil.budget.composition import check_delta
 from corpusveil.display import figure, several
@@ -32,6 +33,11 @@ from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
 
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
+
+
+def parts_of(cap: float) -> int:
+    """Return a cap in parts of 1e-9, below the reading that nothing bounds."""
+    return int(min(Decimal(repr(float(cap))) * SCALE, Decimal(INFINITE - 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,8 @@ class Caps:
     def sums(self) -> dict[str, int]:
         """Return the caps that sums must not exceed, in parts of 1e-9; no infinite ones."""
         wanted = {name: getattr(self, name) for name in CAPS if not (name == "total" and self.delta is not None)}
-        return {name: math.floor(cap * SCALE) for name, cap in wanted.items() if cap is not None and cap < math.inf}
+        # what nothing bounds is the reading INFINITE, and above every finite cap
+        return {name: parts_of(cap) for name, cap in wanted.items() if cap is not None and cap < math.inf}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ class Spending:
                     "for which an edited text is another unit."
                 )
             object.__setattr__(self, "units", (Unit(CONTENT, None),))
+        _check_names({"corpus": (self.namespace,), "unit": [unit.name for unit in self.units]})
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -128,6 +136,7 @@ class Spending:
     def with_secret(self, account: Account, secret: bytes) -> Account:
         """Return an account of a ledger with this secret, from that of a release."""
         self._refuse_text(account.column)
+        _check_names({"text column": (account.column,)})
         about = {**account.about, "namespace": self.namespace}
         return dataclasses.replace(account, about=about, units=self.units, namespace=self.namespace, secret=secret)
 
@@ -142,6 +151,13 @@ class Spending:
             ) from None
         with made as folder:
             yield folder
+
+
+def _check_names(names: Mapping[str, Iterable[str]]) -> None:
+    for what, given in names.items():
+        for name in given:
+            if not name.isprintable():
+                raise BadValueError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
 
 
 def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple[str, ...]:
@@ -200,7 +216,8 @@ def refuse_over(spending: Spending, books: Books) -> None:
     caps = spending.caps
     composing = caps.delta is not None and caps.total is not None and caps.total < math.inf
     sums = caps.sums()
-    found, composed = books.worst(sums, caps.delta if composing else None, caps.total or 0.0, of_planned=True)
+    most = min(caps.total or 0.0, as_float(INFINITE - 1))
+    found, composed = books.worst(sums, caps.delta if composing else None, most, of_planned=True)
     names = metric_names(books.kinds)
     for worst in found:
         if worst.over:

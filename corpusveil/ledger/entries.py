@@ -139,6 +139,11 @@ class Store:
                 f"{' and '.join(names)}. Name the ledger's (NAME=COLUMN for a column of another name) or start another "
                 "ledger."
             )
+        if (kept := self.kept()) and (of := self._unit_of(kept[0])) not in (*names, ""):
+            raise BadRecordError(
+                f"{self.address(UNITS)}: this file names other units than the entries, which are about {of}; restore "
+                "it from a copy."
+            )
 
     @classmethod
     def existing(cls, url: str) -> Store:
@@ -183,7 +188,17 @@ class Store:
 
     def names(self) -> list[str]:
         """Return the names of all entries."""
-        return entries_of(files.listing(self.address(ENTRIES)))
+        return entries_of(self._listing())
+
+    def _listing(self) -> list[str]:
+        """Return the names of all files. Raises UserError for an entry under another name, which no sum would have."""
+        names = files.listing(self.address(ENTRIES))
+        for name in sorted({name for name in names if name.endswith(".parquet")} - set(entries_of(names))):
+            raise BadRecordError(
+                f"{self.address(ENTRIES, name)}: this is not the name of an entry, as the ledger wrote it; give the "
+                "file its former name, or remove it if the ledger has it under that name, too."
+            )
+        return names
 
     def kept(self) -> list[str]:
         """Return the names of the entries that nobody removes any more."""
@@ -192,6 +207,12 @@ class Store:
     def read_about(self, name: str) -> tuple[About, int]:
         """Return what an entry is about, and its number of rows, unchecked. Raises UserError if visibly damaged."""
         return about_of(self.address(ENTRIES, name))
+
+    def _unit_of(self, name: str) -> str:
+        """Return the unit of an entry, empty if it is damaged, which only matters to those who read all of it."""
+        with contextlib.suppress(BadFileError, BadRecordError):
+            return self.read_about(name)[0].unit
+        return ""
 
     def fetched(self, name: str, folder: str, secret: bytes) -> Entry | None:
         """Return an entry as a file in a local folder, None if it was withdrawn.
@@ -243,7 +264,7 @@ class Store:
     def _step(self, step: Step, folder: str, secret: bytes) -> Any:
         address = self.address(ENTRIES, step.name)
         if step.what == "list":
-            return files.listing(self.address(ENTRIES))
+            return self._listing()
         if step.what == "read":
             return self.fetched(step.name, folder, secret)
         if step.what == "remove":

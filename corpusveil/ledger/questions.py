@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.budget.accounting import SCALE
+from corpusveil.budget.composition import SMALLEST_DELTA
 from corpusveil.errors import BadValueError, SizeError
 from corpusveil.ledger.composed import RANGED, Spent, composed_epsilon
 from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
@@ -170,7 +171,9 @@ class Books:
         )
         # the bound of concentrated privacy, with the most metrics that a unit can have
         log = math.log(max(len(self._metrics), 1) / (delta or 1.0)) * (1 + 1e-9)
-        bound = f"sum(least(total / {SCALE}e0, rho + 2 * sqrt(rho * {log!r}))) * (1 + 1e-9) AS bound"
+        shares = (delta or 1.0) / max(len(self._metrics), 1) >= SMALLEST_DELTA  # smaller ones are not composed
+        least = f"least(total / {SCALE}e0, rho + 2 * sqrt(rho * {log!r}))" if shares else f"total / {SCALE}e0"
+        bound = f"sum({least}) * (1 + 1e-9) AS bound"
         per_metric = "" if delta is None else f", {composed}"
         per_unit = "" if delta is None else f", sum(history) AS history, sum(history_too) AS history_too, {bound}"
         count = -(-self._rows // RANGE_ROWS)

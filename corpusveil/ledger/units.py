@@ -28,6 +28,7 @@ CONTENT = "content"
 """The unit that is a document's text."""
 _NUMBER = re.compile(r"-?[0-9]+\.[0-9]+")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}\S*")
+_EXACT_DIGITS = 18
 _UNUSUAL = rf"^(?:{_NUMBER.pattern}|{_INSTANT.pattern})$|[^\x00-\x7f]"
 
 
@@ -87,6 +88,10 @@ def canonical(value: Any) -> str | None:
         except UnicodeDecodeError:
             return None
     if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # half a surrogate pair
+            return None
         return _of_text(unicodedata.normalize("NFC", value)) or None
     if value is None or isinstance(value, bool) or value != value:  # noqa: PLR0124 - NaN, NaT
         return None
@@ -106,7 +111,7 @@ def _of_text(text: str) -> str:
     if _INSTANT.fullmatch(text):
         try:
             return _of_instant(dt.datetime.fromisoformat(text))
-        except ValueError:
+        except (ValueError, OverflowError):
             return text
     return text
 
@@ -117,6 +122,7 @@ def _of_number(text: str) -> str:
 
 
 def _of_instant(value: dt.datetime) -> str:
+    value = dt.datetime.combine(value.date(), value.timetz())  # pandas counts nanoseconds, and text microseconds
     if value.tzinfo is not None:
         return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
     return value.isoformat().removesuffix("T00:00:00")
@@ -129,8 +135,8 @@ def texts_of(values: pa.Array, unit: Unit, rows: Sequence[int], place: str) -> p
     for the first value that is missing or has no text.
     """
     if isinstance(values, pa.ExtensionArray):
-        parsed = [None if text is None else orjson.loads(text) for text in values.storage.to_pylist()]
-        values = pa.array([canonical(value) for value in parsed] if values.type == JSON else values.to_pylist())
+        there = map(_parsed, values.storage.to_pylist()) if values.type == JSON else values.to_pylist()
+        values = pa.array(map(canonical, there), pa.large_string())
     kind = values.type
     if pa.types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
@@ -139,7 +145,13 @@ def texts_of(values: pa.Array, unit: Unit, rows: Sequence[int], place: str) -> p
         if pc.any(pc.match_substring_regex(texts, _UNUSUAL)).as_py() or pc.any(pc.equal(texts, "")).as_py():
             texts = pa.array(map(canonical, texts.to_pylist()), pa.large_string())
     else:
-        texts = pa.array(map(canonical, values.to_pylist()), pa.large_string())
+        try:
+            texts = pa.array(map(canonical, values.to_pylist()), pa.large_string())
+        except (OverflowError, ValueError):
+            raise BadRowError(
+                f"{place}: the unit {unit.name} ({kind}) has a date that is not in the years 1 to 9999, or text that "
+                "is not valid UTF-8; repair or leave out these rows."
+            ) from None
     if texts.null_count:
         at = texts.is_null().index(True).as_py()
         why = "is missing" if not values[at].is_valid else f"({kind}) has no text by which it could be compared"
@@ -148,6 +160,11 @@ def texts_of(values: pa.Array, unit: Unit, rows: Sequence[int], place: str) -> p
             "out."
         )
     return texts
+
+
+def _parsed(text: str | None) -> Any:
+    """Return a value from its JSON; orjson would make long whole numbers inexact."""
+    return None if text is None else json.loads(text) if len(text) > _EXACT_DIGITS else orjson.loads(text)
 
 
 def part(secret: bytes, purpose: bytes) -> bytes:

@@ -8,7 +8,6 @@ collection before any document is drawn; an unbounded one has a budget in state.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,10 +20,9 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
-from corpusveil.budget.accounting import SCALE
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, UnsetError
 from corpusveil.ledger.account import Account, packed
-from corpusveil.ledger.caps import Caps, Spending, reserve_table
+from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical, units_of
 from corpusveil.transforms.frames import large_strings
@@ -126,7 +124,7 @@ class PrivatizeDocuments(beam.PTransform):
                 documents
                 | "Whole" >> beam.WindowInto(GlobalWindows())  # state is of a key and window: this one never ends
                 | "Account" >> beam.ParDo(_Keyed(self._account, *self._fields)).with_output_types(tuple[bytes, Any])
-                | "Budget" >> beam.ParDo(_Budget(math.floor(self._cap * SCALE))).with_outputs("over", main="within")
+                | "Budget" >> beam.ParDo(_Budget(parts_of(self._cap))).with_outputs("over", main="within")
             )
             documents, over = (
                 some

@@ -279,7 +279,7 @@ def _prepare(
             accounting = AccountPass(
                 spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
                 account=spending.accounting(release.account(job.columns.text, whole_corpus=True)),
-                corpus=job.corpus, drops=job.drops,
+                corpus=job.corpus, drawn=job.columns, drops=job.drops,
             )  # fmt: skip
             inputs = {name: record.input for name, record in look(accounting, tasks, engine).items()}
             entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))

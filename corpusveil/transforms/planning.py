@@ -143,8 +143,9 @@ def forecast(
         )  # fmt: skip
         account = asked.with_secret(release.account(columns.text, whole_corpus=True), _secret(spending))
         noting = AccountPass(
-            asked.reading(columns), records, record_key, on_bad_rows == "quarantine", account=account, corpus=corpus
-        )
+            asked.reading(columns), records, record_key, on_bad_rows == "quarantine", account=account, corpus=corpus,
+            drawn=columns,
+        )  # fmt: skip
         _warm(job)
         for number in chosen:
             task, share = _part(tasks[number])

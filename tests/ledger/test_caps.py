@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 import threading
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
+from corpusveil.budget.accounting import INFINITE
 from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.privacy_loss import Pure
 from corpusveil.cli.main import run
@@ -32,14 +35,16 @@ from corpusveil.errors import (
     UnsetError,
 )
 from corpusveil.jobs.local import Local
-from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.caps import Caps, Spending, refuse_over
+from corpusveil.ledger.composed import composed_epsilon
 from corpusveil.ledger.entries import Store
+from corpusveil.ledger.questions import Books, connected
 from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.engines.corpora import WORDS, make_space, write_shard
-from tests.ledger.books import release_of
+from tests.ledger.books import Row, entry_of, release_of
 
 TEXT = f"{WORDS[1]} {WORDS[2]}"
 
@@ -400,3 +405,66 @@ def test_the_command_keeps_its_promise_and_shows_it(
     next(Path(ledger, "entries").glob("*.parquet")).unlink()
     assert run(["ledger", "verify", ledger, "--records", str(tmp_path / "out.records")]) == 1
     assert "missing" in capsys.readouterr().out
+
+
+class TestRowsThatOnlyLackAUnit:
+    """Quarantine leaves out rows that can't be read; a row that is bad in its unit alone would be drawn."""
+
+    @pytest.mark.parametrize("form", ["jsonl", "csv"])
+    def test_they_stop_a_run_under_quarantine(self, space: Space, tmp_path: Path, ledger: str, form: str) -> None:
+        rows = {
+            "jsonl": f'{{"text": "{TEXT}", "customer": "a"}}\n{{"text": "{TEXT}"}}\n'.encode(),
+            "csv": f"text,customer\n{TEXT},a\n{TEXT},".encode() + b"\xff\n",
+        }[form]
+        (tmp_path / f"a.{form}").write_bytes(rows)
+        spending = cv.Ledger(ledger, cap=5).spending("customer", None)
+        with pytest.raises(BadShardsError, match="row 2"):
+            privatize_corpus(
+                release_of(space), [str(tmp_path / f"a.{form}")], str(tmp_path / "out"), Local(),
+                spending=spending, on_bad_rows="quarantine",
+            )  # fmt: skip
+        assert most(ledger) == 0
+
+    def test_rows_that_nobody_can_read_are_set_aside(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        (tmp_path / "a.jsonl").write_text(f'{{"text": "{TEXT}", "customer": "a"}}\n{{"text": 7, "customer": 1}}\n{{\n')
+        done = privatize_corpus(
+            release_of(space), [str(tmp_path / "a.jsonl")], str(tmp_path / "out"), Local(),
+            spending=cv.Ledger(ledger, cap=5).spending("customer", None), on_bad_rows="quarantine",
+        )  # fmt: skip
+        assert (done.counts.quarantined, most(ledger)) == (2, 1)
+
+
+@pytest.mark.parametrize("cap", [1e10, 1e30, 1e300])
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_nothing_unbounded_is_below_a_finite_cap(tmp_path: Path, cap: float, delta: float | None) -> None:
+    for total, over in ((10**9, False), (INFINITE, True)):
+        entry = entry_of(tmp_path / "planned", [Row(1, 1, 1, total, total, total)])
+        with connected(str(tmp_path)) as connection:
+            books = Books(connection, (), [entry])
+            with pytest.raises(CapError) if over else contextlib.nullcontext():
+                refuse_over(Spending("", Caps(total=cap, delta=delta), units_of("customer")), books)
+
+
+def test_caps_are_what_was_written() -> None:
+    assert Caps(2.01, 0.29, 1.000000001).sums() == {
+        "total": 2_010_000_000,
+        "largest": 290_000_000,
+        "ldp": 1_000_000_001,
+    }
+
+
+@pytest.mark.parametrize("given", [{"corpus": "a\nb"}, {"unit": {"a\nb": [1]}}, {"text": "te\nxt"}])
+def test_names_are_on_one_line(space: Space, ledger: str, given: dict[str, Any]) -> None:
+    with pytest.raises(BadValueError, match="on one line"):
+        cv.privatize([TEXT], release_of(space), ids=[1], ledger=cv.Ledger(ledger), **{"unit": "content", **given})
+
+
+def test_a_small_share_of_delta_bounds_no_less_than_what_is_composed(tmp_path: Path) -> None:
+    entries = [
+        entry_of(tmp_path / "e", [Row(1, n, 1, 10**9, 10**9) for n in range(400)], release=metric, metric=metric)
+        for metric in "mn"
+    ]
+    with connected(str(tmp_path)) as connection:
+        books = Books(connection, entries)
+        spent = composed_epsilon([noise for part in books.make_up(uuid.UUID(int=1)) for noise in part.spent], 1e-10)
+        assert books.worst({}, 1e-10, spent * 0.999)[1] == (spent, uuid.UUID(int=1))

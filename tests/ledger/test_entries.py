@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import (
     AddressError,
@@ -27,7 +28,8 @@ from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, Store, about_of, digest_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import part
-from tests.ledger.books import CUSTOMER, Row, about, entry_of, write_note
+from tests.engines.corpora import WORDS, make_space
+from tests.ledger.books import CUSTOMER, Row, about, entry_of, release_of, write_note
 
 ROWS = [Row(k % 3, k) for k in range(9)]
 
@@ -202,3 +204,20 @@ def test_fingerprints_say_nothing_without_the_secret(store: Store, tmp_path: Pat
     assert enter(store, entry_of(tmp_path / "in", ROWS))
     data = b"".join(path.read_bytes() for path in (tmp_path / "ledger" / ENTRIES).iterdir())
     assert store.secret not in data
+
+
+@pytest.mark.parametrize("change", ["renamed", "units"])
+def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) -> None:
+    space, url = make_space(tmp_path / "space"), tmp_path / "ledger"
+    text = f"{WORDS[1]} {WORDS[2]}"
+    cv.privatize([text], release_of(space), ids=[1], ledger=cv.Ledger(str(url), cap=1.5), unit={"a": [1]})
+    if change == "renamed":
+        entry = next((url / "entries").glob("*.parquet"))
+        entry.rename(entry.with_name(f"{entry.stem} (1).parquet"))
+    else:
+        (url / "ledger.json").write_text((url / "ledger.json").read_text().replace('"a"', '"b"'))
+    with pytest.raises(BadRecordError, match=r"former name|other units"):
+        cv.privatize(
+            [text], release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=1.5),
+            unit={"a" if change == "renamed" else "b": [1]},
+        )  # fmt: skip

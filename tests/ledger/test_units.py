@@ -91,3 +91,19 @@ def test_units_are_named_as_columns() -> None:
     for other in (3, [3], {"a": 3}):
         with pytest.raises(BadTypeError, match="unit"):
             units_of(other)  # type: ignore[arg-type]
+
+
+def test_identifiers_and_dates_of_any_kind_have_texts_or_are_refused() -> None:
+    def texts(values: pa.Array) -> Any:
+        return texts_of(values, Unit("u", "u"), range(len(values)), "a.parquet").to_pylist()
+
+    one = uuid.UUID(int=5)
+    of_arrow = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([one.bytes], pa.binary(16)))
+    assert texts(of_arrow) == texts(pa.array([str(one)]))
+    long = pa.ExtensionArray.from_storage(pa.json_(pa.large_string()), pa.array(["9" * 30], pa.large_string()))
+    assert texts(long) == ["9" * 30]
+    assert texts(pa.array([1], pa.timestamp("ns"))) == texts(pa.array(["1970-01-01T00:00:00.000000001"]))
+    assert texts(pa.array(["9999-12-31T23:59:59-05:00"])) == ["9999-12-31T23:59:59-05:00"]
+    assert canonical("\ud800") is None
+    with pytest.raises(BadRowError, match="years 1 to 9999"):
+        texts(pa.array([10**15], pa.timestamp("s")))
