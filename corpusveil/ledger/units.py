@@ -154,7 +154,8 @@ def texts_of(values: pa.Array, unit: Unit, rows: Sequence[int], place: str) -> p
             ) from None
     if texts.null_count:
         at = texts.is_null().index(True).as_py()
-        why = "is missing" if not values[at].is_valid else f"({kind}) has no text by which it could be compared"
+        empty = values[at].as_py() in (None, "")
+        why = "is missing" if empty else f"({kind}) has no text by which it could be compared"
         raise BadRowError(
             f"{place}, row {rows[at] + 1}: the unit {unit.name} {why}; give every document one, or leave the document "
             "out."

@@ -107,3 +107,8 @@ def test_identifiers_and_dates_of_any_kind_have_texts_or_are_refused() -> None:
     assert canonical("\ud800") is None
     with pytest.raises(BadRowError, match="years 1 to 9999"):
         texts(pa.array([10**15], pa.timestamp("s")))
+
+
+def test_an_empty_cell_is_a_missing_unit() -> None:
+    with pytest.raises(BadRowError, match="the unit u is missing"):
+        texts_of(pa.array(["a", ""]), Unit("u", "u"), [0, 1], "a.csv")
