@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -90,13 +91,13 @@ def readings(
     tokens = np.bincount(documents, minlength=size).astype(np.int64)
     largest = np.zeros(size)
     np.maximum.at(largest, documents, epsilons)
+    each = math.ceil(Decimal(repr(budget.epsilon)) * SCALE)  # as it was written
     if budget.per == "token":
-        each = int(fixed(budget.epsilon))
         total = np.where(tokens > INFINITE // each, INFINITE, tokens * each)
     else:
         # rounding adds at most a 2^-52th a token, and shares never exceed the budget
         summed = np.bincount(documents, weights=epsilons, minlength=size) * (1 + (tokens + 1) * 2.0**-52)
-        total = fixed(np.minimum(summed, budget.epsilon))
+        total = np.minimum(fixed(summed), min(each, INFINITE))
     ldp = np.bincount(documents, weights=bounds, minlength=size) + resampled
     return Readings(tokens, total, fixed(largest), fixed(ldp * (1 + (tokens + 2) * 2.0**-52)))
 

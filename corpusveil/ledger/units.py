@@ -29,7 +29,7 @@ CONTENT = "content"
 _NUMBER = re.compile(r"-?[0-9]+\.[0-9]+")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}\S*")
 _EXACT_DIGITS = 18
-_UNUSUAL = rf"^(?:{_NUMBER.pattern}|{_INSTANT.pattern})$|[^\x00-\x7f]"
+_UNUSUAL = rf"^(?:{_NUMBER.pattern}|{_INSTANT.pattern})$|^\s|\s$|[^\x00-\x7f]"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,7 +78,8 @@ def canonical(value: Any) -> str | None:
     """Return the one text of a unit's value, whatever its type; None for a missing value, and for one that has none.
 
     Whole numbers are written without decimals (1, 1.0, "1.0"), instants in UTC, midnight without a zone as its date;
-    text is in Unicode's normal form C.
+    text is in Unicode's normal form C, without blanks around it. A float of 2^53 or more has no text: it stands for
+    several whole numbers.
     """
     if hasattr(value, "item") and not isinstance(value, str):  # a scalar of NumPy
         value = value.item()
@@ -92,12 +93,14 @@ def canonical(value: Any) -> str | None:
             value.encode()
         except UnicodeEncodeError:  # half a surrogate pair
             return None
-        return _of_text(unicodedata.normalize("NFC", value)) or None
+        return _of_text(unicodedata.normalize("NFC", value).strip()) or None
     if value is None or isinstance(value, bool) or value != value:  # noqa: PLR0124 - NaN, NaT
         return None
     if isinstance(value, int):
         return str(value)
     if isinstance(value, (float, decimal.Decimal)):
+        if isinstance(value, float) and abs(value) >= 2.0**53:
+            return None
         exact = decimal.Decimal(repr(value)) if isinstance(value, float) else value
         return _of_number(format(exact, "f")) if exact.is_finite() else None
     if isinstance(value, dt.datetime):
@@ -140,11 +143,9 @@ def texts_of(values: pa.Array, unit: Unit, rows: Sequence[int], place: str) -> p
     kind = values.type
     if pa.types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind):
-        texts = values.cast(pa.large_string())
-        if pc.any(pc.match_substring_regex(texts, _UNUSUAL)).as_py() or pc.any(pc.equal(texts, "")).as_py():
-            texts = pa.array(map(canonical, texts.to_pylist()), pa.large_string())
-    else:
+    plain = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
+    texts = values.cast(pa.large_string()) if plain else None
+    if texts is None or pc.any(pc.or_(pc.match_substring_regex(texts, _UNUSUAL), pc.equal(texts, ""))).as_py():
         try:
             texts = pa.array(map(canonical, values.to_pylist()), pa.large_string())
         except (OverflowError, ValueError):

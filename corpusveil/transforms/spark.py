@@ -7,7 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import BadTypeError, ColumnError, ConflictError, SizeError, UnsetError, column_twice, no_column
+from corpusveil.errors import (
+    BadRowError,
+    BadTypeError,
+    ColumnError,
+    SizeError,
+    UnsetError,
+    UserError,
+    column_twice,
+    no_column,
+    sentences_in,
+)
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
@@ -44,16 +54,16 @@ def privatize_frame(
     Connect. A saved space is sent to the workers as its URL, which each worker must be able to reach; a space that was
     never saved is sent whole.
 
-    With a ``ledger``, Spark runs the frame's plan once to account for its documents, and the frame is returned only
-    after the ledger has admitted and recorded what their units spend. ``unit`` and ``corpus`` are those of
-    ``cv.privatize``. The result is computed when Spark runs it, so the frame has to give the same documents again:
-    write it first if its source can change. Documents that only appear later are not accounted for.
+    With a ``ledger``, Spark runs the frame's plan at once and keeps its rows (``localCheckpoint``), so that exactly the
+    documents that are accounted for are drawn, even if the plan is random or its source changes. The frame is returned
+    only after the ledger has admitted and recorded what their units spend. ``unit`` and ``corpus`` are those of
+    ``cv.privatize``. If an executor with such rows is lost, the frame fails; call again: equal noise is spent once.
 
     Raises UserError if a column is missing, is not text, or has a type that cannot be an id; if an unsaved space is too
-    large for Spark Connect; if workers on this machine run another Python; if a unit would spend more than a cap; and
-    if the plan of a frame with a ledger is random. A row without an id is found when Spark
-    runs the plan. Spark then raises its PythonException, whose text has a traceback of our code followed by the
-    UserError's sentence, and no text of a document.
+    large for Spark Connect; if workers on this machine run another Python; and, with a ledger, if a row has no id or
+    unit, or a unit would spend more than a cap. Without a ledger, a row without an id is found when Spark runs the
+    plan. Spark then raises its PythonException, whose text has a traceback of our code followed by the UserError's
+    sentence, and no text of a document.
     """
     if id is None:
         raise UnsetError(
@@ -91,16 +101,19 @@ def privatize_frame(
         )
     numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow interprets dots in names as paths
     if spending is not None:
-        if not _is_connect(df) and not df._jdf.queryExecution().analyzed().deterministic():
-            raise ConflictError(
-                "ledger: the plan of this frame is random, so it would not give the documents that the ledger counted; "
-                "write the frame first, and read it again."
-            )
+        numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
         account = spending.accounting(release.account(text))
         names = list(dict.fromkeys((text, id, *columns)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
         chunks = needed.mapInArrow(_accounts(account, names, id), "chunk binary").toLocalIterator()
-        reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
+        try:
+            reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
+        except UserError:
+            raise
+        except Exception as error:
+            if sentences := sentences_in(str(error)):  # of a worker, in the text of Spark's exception
+                raise BadRowError(sentences[-1]) from None
+            raise
     run = _batches(release.kernel(), schema.names, schema.names.index(text), schema.names.index(id))
     return numbered.mapInArrow(run, schema)
 

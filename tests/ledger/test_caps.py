@@ -177,6 +177,9 @@ class TestOneSum:
             call = dict(ids=["a"], ledger=cv.Ledger(ledger, cap=30, cap_token=0.3), unit={"u": ["u"]})  # noqa: C408
             cv.privatize([text], release_of(space, 0.1, number, "token"), **call)
         assert most(ledger) == 30.0
+        for per in ("token", "document"):
+            other = cv.Ledger(f"{ledger}-{per}", cap=1.07)
+            cv.privatize([WORDS[0]], release_of(space, 1.07, 0, per), ids=["a"], ledger=other, unit={"u": ["u"]})
         with pytest.raises(CapError):
             cv.privatize([WORDS[0]], release_of(space, 0.1, 4, "token"), **call)
 
