@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -22,15 +23,22 @@ EXECUTORS = "spark.executor.extraJavaOptions"
 DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.spark_daemon")
 
 
+def require_pyspark() -> None:
+    """Raise UserError without PySpark."""
+    try:
+        importlib.import_module("pyspark.sql")
+    except ImportError:
+        raise PackageError("the engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
+
+
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     """Return the active session, else one on ``master``, the submit's master, or ``local[workers]``, in this order.
 
     A master ``sc://...`` is a Spark Connect server. Raises UserError without pyspark or Java.
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise PackageError("the engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
+    require_pyspark()
+    from pyspark.sql import SparkSession
+
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -92,6 +100,12 @@ class Spark:
 
     master: str | None = None
     workers: int | None = None
+
+    def check(self) -> None:
+        """Raise UserError without PySpark, or without a Java where one has to be started."""
+        require_pyspark()
+        if self.master is None or not self.master.startswith(SCHEME):
+            ensure_java()
 
     def slots(self) -> int:
         """Return how many tasks can be done at once; a client of Spark Connect is not told, so 1 unless ``workers``."""

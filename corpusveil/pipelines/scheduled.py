@@ -127,11 +127,14 @@ def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
     )
 
 
-def refuse_other(release: Release, document: Document, schedule: Schedule) -> None:
-    """Raise UserError, which names the changed settings, if earlier runs made another release."""
+def refuse_other(release: Release, document: Document, schedule: Schedule) -> bool:
+    """Raise UserError, which names the changed settings, if earlier runs made another release.
+
+    Say otherwise whether this is the first run of the release.
+    """
     earlier = schedule.summary()
     if earlier.release in ("", release.name):
-        return
+        return not earlier.release
     changed = []
     with contextlib.suppress(CorpusveilError):  # the earlier release was moved
         manifest = read_manifest(schedule.output_of(Plan(earlier.last, (), {})))

@@ -602,6 +602,16 @@ class TestDamagedRecords:
 
 
 class TestWhatItTells:
+    def test_the_guarantee_once_a_release(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The later starts of a schedule make the same release, and say only what they did."""
+        said = []
+        for number in (1, 2, 3):
+            lines(ground, f"day-{number}/a.jsonl", 2 * number, 2 * number + 1)
+            start(ground)
+            said.append(capsys.readouterr().out)
+        assert ["Guarantee: " in told for told in said] == [True, False, False]
+        assert all("content sha256 " in told for told in said)
+
     def test_status_writes_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         start(ground)
         lines(ground, "day-2/b.jsonl", 3)
