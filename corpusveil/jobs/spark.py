@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,16 @@ from typing import Any
 from corpusveil.errors import PackageError, UserError
 from corpusveil.jobs.connect import SCHEME, Connect, is_connect, run_by_rows, slices_of
 from corpusveil.jobs.java import QUICK, ensure_java
+from corpusveil.jobs.spark_java import (
+    KEPT_LINES,
+    job_failure,
+    not_started,
+    refuse_unreachable,
+    saying_when_it_waits,
+    start_java,
+)
 from corpusveil.storage.engine import NAMES
-from corpusveil.transforms.handshake import SameVersions, refuse_other_python, spark_failure
+from corpusveil.transforms.handshake import SameVersions, refuse_other_python
 
 EXECUTORS = "spark.executor.extraJavaOptions"
 DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.spark_daemon")
@@ -44,6 +53,7 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         return active
     if master is not None and master.startswith(SCHEME):
         return Connect(master).session()
+    refuse_unreachable(master)
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
@@ -59,8 +69,13 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         builder = builder.master(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
         builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
-    with _own_interrupt():
-        session = builder.getOrCreate()
+    lines: deque[str] = deque(maxlen=KEPT_LINES)
+    try:
+        with _own_interrupt():
+            start_java(builder._options, lines)  # noqa: SLF001 - there is no other list of them
+            session = builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001 - Spark raises what it likes
+        raise not_started(error, master, lines) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
 
@@ -102,9 +117,10 @@ class Spark:
     workers: int | None = None
 
     def check(self) -> None:
-        """Raise UserError without PySpark, or without a Java where one has to be started."""
+        """Raise UserError without PySpark, or without a Java where one is needed; WorkError if no master answers."""
         require_pyspark()
         if self.master is None or not self.master.startswith(SCHEME):
+            refuse_unreachable(self.master)
             ensure_java()
 
     def slots(self) -> int:
@@ -125,9 +141,10 @@ class Spark:
             refuse_other_python(context)
             accumulators = {name: context.accumulator(0) for name in NAMES}
             checked = SameVersions.of(function)
-            context.parallelize(list(tasks), slices_of(tasks)).foreachPartition(_each(checked, accumulators))
+            with saying_when_it_waits(context):
+                context.parallelize(list(tasks), slices_of(tasks)).foreachPartition(_each(checked, accumulators))
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            raise spark_failure(error) from None
+            raise job_failure(error) from None
         return {name: accumulator.value for name, accumulator in accumulators.items()}
