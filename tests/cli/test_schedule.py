@@ -324,7 +324,7 @@ class TestRefused:
         start(ground)
         assert len(released(ground, 1)) == 1
         assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        assert "run-00001: 1 shards, 2 documents" in capsys.readouterr().out
+        assert "run-00001: 1 shard, 2 documents" in capsys.readouterr().out
 
     def test_a_run_that_failed_says_why(
         self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -427,7 +427,7 @@ class TestABadShard:
         assert status[:2] == [
             "run-00001: abandoned: 1 of its 3 shards could not be used", "run-00002: 2 shards, 3 documents",
         ]  # fmt: skip
-        assert any(line.startswith("the last start left out 1 shards") for line in status)
+        assert any(line.startswith("the last start left out 1 unusable shard,") for line in status)
         assert status[-1] == "nothing is due"
         assert (figures["last_status"], figures["left_out_shards"], figures["shards_total"]) == (2, 1, 2)
         assert "last_success_timestamp_seconds" not in figures
@@ -510,7 +510,7 @@ class TestManyRuns:
         capsys.readouterr()
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
         assert capsys.readouterr().out.startswith(
-            "41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shards"
+            "41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shard"
         )
 
     @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_text("{")])
@@ -535,9 +535,9 @@ class TestAShardThatIsBeingWritten:
         os.utime(ground / "in/day-1/a.jsonl", (0, time.time() - 700))
         lines(ground, "day-2/b.jsonl", 3)
         start(ground)
-        assert "1 shards were written too recently" in capsys.readouterr().err
+        assert "1 shard was written too recently" in capsys.readouterr().err
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert "1 shards wait until they are 10m old\nnothing is due" in capsys.readouterr().out
+        assert "1 shard waits until it is 10m old\nnothing is due" in capsys.readouterr().out
         assert (len(released(ground, 1)), released(ground, 2)) == (1, {})
         os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
         start(ground)
@@ -617,7 +617,7 @@ class TestWhatItTells:
         lines(ground, "day-2/b.jsonl", 3)
         before = {path: path.stat().st_mtime_ns for path in ground.rglob("*")}
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert "run-00001: 1 shards, 2 documents\nrun-00002 is due: 1 new and 0 changed" in capsys.readouterr().out
+        assert "run-00001: 1 shard, 2 documents\nrun-00002 is due: 1 new and 0 changed" in capsys.readouterr().out
         assert {path: path.stat().st_mtime_ns for path in ground.rglob("*")} == before
 
     def test_prometheus_reads_the_metrics(self, ground: Path) -> None:
