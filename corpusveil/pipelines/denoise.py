@@ -38,8 +38,8 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
         watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
         return made
     watch.say(
-        f"{chosen.path}: {several(made.documents, 'document')}; {made.words - made.unchanged:,} of "
-        f"{made.words:,} words were replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee of "
-        f"{release} holds unchanged; nothing was spent."
+        f"{chosen.path}: {several(made.documents, 'document')}; {made.words - made.unchanged:,} of {made.words:,} "
+        f"words were replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee "
+        f"of {release} holds unchanged; nothing was spent."
     )
     return made
