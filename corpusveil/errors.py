@@ -122,7 +122,8 @@ class BadShardsError(UserError, code="bad-shards"):
 
     def __init__(self, sentences: dict[int, str]) -> None:
         first = sentences[min(sentences)]
-        more = f" ({len(sentences) - 1} more shards cannot be used.)" if len(sentences) > 1 else ""
+        others = len(sentences) - 1
+        more = f" ({others:,} more {'shard' if others == 1 else 'shards'} cannot be used.)" if others else ""
         super().__init__(first + more)
         self.sentences = sentences
 

@@ -169,8 +169,15 @@ def release(
         vectors=None if similarity_vectors is None else read_vectors(similarity_vectors), causal=causal or (),
         words=words, separator=separator,
     )  # fmt: skip
-    for one in (found.publishable() if publishable else found).measures:
+    shown = found.publishable() if publishable else found
+    first = shown.first()
+    for one in first:
         print(_line(one, registry.find(one.name).of))
+    if first:
+        print("\nAll other figures:")
+    for one in shown.measures:
+        if one not in first:
+            print(_line(one, registry.find(one.name).of))
     page = write_report(found, output, publishable=publishable)
     print(f"{page}{'' if publishable else ' (private: it shows original text)'}, {found.seconds:.0f} s")
 
@@ -185,7 +192,7 @@ def _line(one: Figure, of: str) -> str:
         f" [{one.model}]" if one.model else "",
     ]
     floor = "" if one.floor is None else f" (floor {one.floor:.1%})"
-    less = f"; difference from original {one.less} points" if one.less else ""
+    less = f"; difference from original {one.less}" if one.less else ""
     return f"{one.name}{''.join(where)}: {one}{floor}{less}"
 
 

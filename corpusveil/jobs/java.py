@@ -59,6 +59,12 @@ def ensure_java() -> Path:
     """
     home = java_home()
     if home is None:
+        for java in _candidates():
+            if java.exists() and (fault := _fault(java)):
+                raise PackageError(
+                    f"{java}: this Java does not start ({fault}); correct its options (JAVA_TOOL_OPTIONS), or set "
+                    f"JAVA_HOME to another Java {OLDEST} or newer."
+                )
         raise PackageError(MISSING)
     os.environ["JAVA_HOME"] = str(home)
     first = shutil.which("java")
@@ -121,6 +127,19 @@ def _probe(java: Path, *options: str) -> Path | None:
     if answer.returncode or not version.isdecimal() or int(version) < OLDEST or "java.home" not in told:
         return None
     return Path(told["java.home"])
+
+
+def _fault(java: Path) -> str | None:
+    """Return what a Java says that does not start; None if it starts or says nothing."""
+    try:
+        answer = subprocess.run(
+            [java, "-version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_PROBE_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return getattr(error, "strerror", None) or "no answer"
+    said = [line for line in (answer.stderr + answer.stdout).splitlines() if not line.startswith("Picked up ")]
+    return said[0].rstrip(".") if answer.returncode and said else None
 
 
 def _wrapped(java: Path) -> Path:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +17,27 @@ from typing import Any
 from corpusveil.errors import PackageError, UserError
 from corpusveil.jobs.connect import SCHEME, Connect, is_connect, run_by_rows, slices_of
 from corpusveil.jobs.java import QUICK, ensure_java
+from corpusveil.jobs.spark_java import (
+    KEPT_LINES,
+    job_failure,
+    not_started,
+    refuse_unreachable,
+    saying_when_it_waits,
+    start_java,
+)
 from corpusveil.storage.engine import NAMES
-from corpusveil.transforms.handshake import SameVersions, refuse_other_python, spark_failure
+from corpusveil.transforms.handshake import SameVersions, refuse_other_python
 
 EXECUTORS = "spark.executor.extraJavaOptions"
 DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.spark_daemon")
+
+
+def require_pyspark() -> None:
+    """Raise UserError without PySpark."""
+    try:
+        importlib.import_module("pyspark.sql")
+    except ImportError:
+        raise PackageError("the engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
 
 
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
@@ -27,15 +45,15 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
 
     A master ``sc://...`` is a Spark Connect server. Raises UserError without pyspark or Java.
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise PackageError("the engine spark needs PySpark: pip install 'corpusveil[spark]'.") from None
+    require_pyspark()
+    from pyspark.sql import SparkSession
+
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     if master is not None and master.startswith(SCHEME):
         return Connect(master).session()
+    refuse_unreachable(master)
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
@@ -51,8 +69,13 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         builder = builder.master(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
         builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
-    with _own_interrupt():
-        session = builder.getOrCreate()
+    lines: deque[str] = deque(maxlen=KEPT_LINES)
+    try:
+        with _own_interrupt():
+            start_java(builder._options, lines)  # noqa: SLF001 - there is no other list of them
+            session = builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001 - Spark raises what it likes
+        raise not_started(error, master, lines) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
 
@@ -93,6 +116,13 @@ class Spark:
     master: str | None = None
     workers: int | None = None
 
+    def check(self) -> None:
+        """Raise UserError without PySpark, or without a Java where one is needed; WorkError if no master answers."""
+        require_pyspark()
+        if self.master is None or not self.master.startswith(SCHEME):
+            refuse_unreachable(self.master)
+            ensure_java()
+
     def slots(self) -> int:
         """Return how many tasks can be done at once; a client of Spark Connect is not told, so 1 unless ``workers``."""
         session = spark_session(self.master, self.workers)
@@ -111,9 +141,10 @@ class Spark:
             refuse_other_python(context)
             accumulators = {name: context.accumulator(0) for name in NAMES}
             checked = SameVersions.of(function)
-            context.parallelize(list(tasks), slices_of(tasks)).foreachPartition(_each(checked, accumulators))
+            with saying_when_it_waits(context):
+                context.parallelize(list(tasks), slices_of(tasks)).foreachPartition(_each(checked, accumulators))
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            raise spark_failure(error) from None
+            raise job_failure(error) from None
         return {name: accumulator.value for name, accumulator in accumulators.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.model import load_model
+from corpusveil.display import several
 from corpusveil.errors import UnsetError
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.settings import Settings
@@ -33,11 +34,12 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
         engine=engine or make_engine(settings.engine), watch=watch.shards,
     )  # fmt: skip
     if not made.words:
-        watch.warn(f"{chosen.path}: {made.documents:,} documents are already denoised; nothing was done.")
+        documents = several(made.documents, "document is", "documents are")
+        watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
         return made
     watch.say(
-        f"{chosen.path}: {made.documents:,} documents; {made.words - made.unchanged:,} of {made.words:,} words were "
-        f"replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee of "
-        f"{release} holds unchanged; nothing was spent."
+        f"{chosen.path}: {several(made.documents, 'document')}; {made.words - made.unchanged:,} of {made.words:,} "
+        f"words were replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee "
+        f"of {release} holds unchanged; nothing was spent."
     )
     return made

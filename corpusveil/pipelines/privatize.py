@@ -11,6 +11,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.model import load_model
+from corpusveil.display import several
 from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
@@ -123,12 +124,12 @@ def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
 def run(
     settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
     debug: bool = False, risk: EpsilonAtRisk | None = None, explain: bool = False,
-    check: Callable[[Release], None] | None = None,
+    check: Callable[[Release], bool] | None = None,
 ) -> Outcome:  # fmt: skip
     """Privatize the corpus; finished work is not done again.
 
     ``risk`` is as in ``prepare``; ``explain`` announces the whole guarantee; ``check`` may refuse the release, before
-    the corpus is read.
+    the corpus is read, and says whether its guarantee is to be announced.
     """
     watch = watch or Watch()
     corpus, output = settings.needed("corpus", "output")
@@ -142,13 +143,12 @@ def run(
             f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
             "space, the key or the version of corpusveil differs."
         )
-    if check is not None:
-        check(release)
-    announce(release, later, explain=explain)
+    if check is None or check(release):
+        announce(release, later, explain=explain)
+        if prepared.spending is not None and not files.exists(files.join(output.path, MANIFEST)):
+            for line in prepared.spending.promises():  # not of a finished release, which asks no ledger
+                later.say(line)
     caps = Caps() if prepared.spending is None else prepared.spending.caps
-    if prepared.spending is not None and not files.exists(files.join(output.path, MANIFEST)):
-        for line in prepared.spending.promises():  # not of a finished release, which asks no ledger
-            later.say(line)
     if caps.ldp is None and caps != Caps():
         later.warn(
             "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."
@@ -156,10 +156,11 @@ def run(
             else "warning: cap holds for words that differ by a distance of at most 1, and each metric measures "
             "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
+    engine = engine or make_engine(settings.engine)
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = shards.privatize_corpus(
-        release, corpus.input, output.path, engine or make_engine(settings.engine),
+        release, corpus.input, output.path, engine,
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
         rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
         spending=prepared.spending, watch=watch.shards, begun=later.begin,
@@ -173,19 +174,24 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     records = f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}"
     if outcome.content_sha256 is None:
         watch.say(
-            f"{output.path}: {outcome.shards} shards were handed over; the job writes the manifest when all are done"
+            f"{output.path}: {several(outcome.shards, 'shard was', 'shards were')} handed over; the job writes the "
+            "manifest when all are done"
         )
         watch.say(records)
         _tell_left_out(outcome, watch)
         return
     counts = outcome.counts
-    watch.say(
-        f"{output.path}: {outcome.shards} shards, {counts.documents:,} documents, {counts.tokens_written:,} tokens, "
-        f"{outcome.seconds:.1f} s"
+    sizes = (
+        f"{several(outcome.shards, 'shard')}, {several(counts.documents, 'document')}, "
+        f"{several(counts.tokens_written, 'token')}"
     )
+    if outcome.finished_before:
+        watch.say(f"{output.path}: an earlier run finished this release ({sizes}); nothing was left to do")
+    else:
+        watch.say(f"{output.path}: {sizes}, {outcome.seconds:.1f} s")
     if counts.quarantined:
-        told = f"{counts.quarantined:,} rows could not be read and were set aside in the private records"
-        watch.warn(f"warning: {told}.")
+        rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
+        watch.warn(f"warning: {rows} set aside in the private records.")
     tell_unknown(counts.unknown_share, watch)
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(records)

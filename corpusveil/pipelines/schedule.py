@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from corpusveil.choices import Compare
+from corpusveil.display import several
 from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, UserError
 from corpusveil.pipelines.schedule_metrics import Metric, metrics_of, note
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, Summary
@@ -218,7 +219,8 @@ class Schedule:
         if last.why is not None:
             return f"failed, {last.time}: {last.why} Correct this and start the schedule again; it continues the run"
         if last.left_out:
-            return f"left out {last.left_out:,} shards that cannot be used, {last.time}; all others are released"
+            shards = several(last.left_out, "unusable shard")
+            return f"left out {shards}, {last.time}; all others are released"
         return f"failed, {last.time}: an unexpected error; start the schedule again with --debug to see it"
 
     def _shards(self) -> Sequence[InputShard]:
@@ -355,5 +357,6 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
         for sentence in schedule.left_out():
             tell(f"left out: {sentence}")
     if schedule.settle and (waiting := schedule.ahead().waiting):
-        tell(f"{waiting:,} shards were written too recently, and wait for a later start")
+        shards = several(waiting, "shard was", "shards were")
+        tell(f"{shards} written too recently, and left for a later start")
     return status, run is not None

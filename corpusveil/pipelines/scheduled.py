@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import corpusveil
+from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError
 from corpusveil.jobs.beam_runners import goes_on_alone
 from corpusveil.pipelines import privatize
@@ -127,11 +128,14 @@ def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
     )
 
 
-def refuse_other(release: Release, document: Document, schedule: Schedule) -> None:
-    """Raise UserError, which names the changed settings, if earlier runs made another release."""
+def refuse_other(release: Release, document: Document, schedule: Schedule) -> bool:
+    """Raise UserError, which names the changed settings, if earlier runs made another release.
+
+    Say otherwise whether this is the first run of the release.
+    """
     earlier = schedule.summary()
     if earlier.release in ("", release.name):
-        return
+        return not earlier.release
     changed = []
     with contextlib.suppress(CorpusveilError):  # the earlier release was moved
         manifest = read_manifest(schedule.output_of(Plan(earlier.last, (), {})))
@@ -203,14 +207,15 @@ def status(document: Document) -> Iterator[str]:
     runs = schedule.runs()
     if earlier := min(runs, default=1) - 1:
         total = schedule.summary()
-        yield f"{earlier:,} earlier runs; {total.released:,} shards, {total.documents:,} documents in all"
+        sizes = f"{several(total.released, 'shard')}, {several(total.documents, 'document')}"
+        yield f"{several(earlier, 'earlier run')}; {sizes} in all"
     for number, done in runs.items():
         if done is None:
             yield f"run-{number:05d}: {schedule.refusal(number) or 'begun, not finished'}"
         elif done.given_up:
             yield f"run-{number:05d}: abandoned{done.why and f': {done.why}'}"
         else:
-            yield f"run-{number:05d}: {len(done.shards):,} shards, {done.documents:,} documents"
+            yield f"run-{number:05d}: {several(len(done.shards), 'shard')}, {several(done.documents, 'document')}"
     for sentence in schedule.left_out():
         yield f"left out until it changes: {sentence}"
     failure = schedule.last_failure()
@@ -220,7 +225,8 @@ def status(document: Document) -> Iterator[str]:
     for plan, why in ahead.abandoned:
         yield f"{plan.name} will be abandoned: {why}"
     if ahead.waiting:
-        yield f"{ahead.waiting:,} shards wait until they are {document.settings.schedule.settle} old"
+        waiting = several(ahead.waiting, "shard waits until it is", "shards wait until they are")
+        yield f"{waiting} {document.settings.schedule.settle} old"
     if ahead.plan is None:
         yield "nothing is due"
     else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from corpusveil.choices import Separator
-from corpusveil.errors import ConflictError
+from corpusveil.errors import BadShardsError, ConflictError, CorpusveilError, UserError
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
@@ -16,6 +16,8 @@ from corpusveil.storage.tasks import KeyedReader, ShardTask
 
 Aside = Callable[[BadRow, str], None]
 """What becomes of a row that can't be read, and of the sentence that says why."""
+_FIRST_ROWS = 200
+_TRIED = 100
 
 
 def refuse(bad: BadRow, sentence: str) -> None:
@@ -55,6 +57,29 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     for form in {source, target}:
         formats.find(form).check(columns)
     return columns
+
+
+def refuse_first(tasks: Sequence[ShardTask], columns: Columns, aside: Aside) -> None:
+    """Raise BadShardsError if the first rows of the first shard cannot be used.
+
+    Then the settings are probably wrong for all shards, so some more are tried, and named together.
+    """
+    bad: dict[int, str] = {}
+    for task in (task for task in tasks if task.shard < _TRIED and not task.piece):
+        try:
+            with files.open_read(task.url) as file:
+                form = formats.find(formats.form_of(task.url))
+                for _ in _sound(form.batches(file, task.url, columns, 0, _FIRST_ROWS), task, aside):
+                    pass
+        except UserError as error:
+            bad[task.shard] = str(error)
+        except CorpusveilError:
+            raise
+        except Exception:  # noqa: BLE001 - the task itself fails, and hides its text, which can quote a document
+            return
+        if 0 not in bad:
+            return
+    raise BadShardsError(bad)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.choices import OnBadRows
-from corpusveil.display import Card, Shown
+from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
     ChangedError,
     ConflictError,
@@ -28,7 +28,7 @@ from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import names_of, settled
+from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import look
@@ -63,18 +63,22 @@ class Outcome(Shown):
     records: str = ""
     not_copied: tuple[str, ...] = ()
     """The columns of the first shard that the release does not have."""
+    finished_before: bool = False
+    """Whether an earlier run finished the release, so that nothing was left to do."""
 
     def card(self) -> Card:
         """Return the release's public figures, and the place of its private records; no count of the input is shown."""
         if self.content_sha256 is None:
-            told = ("state", f"{self.shards} shards were handed over; the job writes the manifest when all are done")
-            return Card(f"Release in {self.output}", [told, ("records", f"{self.records} (do not publish)")])
+            shards = several(self.shards, "shard was", "shards were")
+            state = ("state", f"{shards} handed over; the job writes the manifest when all are done")
+            return Card(f"Release in {self.output}", [state, ("records", f"{self.records} (do not publish)")])
         sizes = self.counts.public()
+        sized = ((self.shards, "shard"), (sizes["documents"], "document"), (sizes["tokens"], "token"))
         aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
         return Card(
             f"Release in {self.output}",
             [
-                ("size", f"{self.shards} shards, {sizes['documents']:,} documents, {sizes['tokens']:,} tokens"),
+                ("size", ", ".join(several(number, what) for number, what in sized)),
                 ("content", f"sha256 {self.content_sha256}"),
                 ("set aside", aside),
                 ("records", f"{self.records} (do not publish)"),
@@ -152,14 +156,14 @@ def privatize_corpus(
     A repeated call resumes after an interruption. ``records`` (default ``<output>.records``) receives the private
     files. ``root`` is the folder at which the paths in documents' identities begin; by default the lowest folder that
     all inputs share. ``corpus`` names the corpus; by default it is the name of that folder. Without an id column the
-    name is part of documents' identities. ``format`` is the output's format, a suffix or ``same``; ``on_bad_rows`` says
-    whether an unreadable row stops the run or is set aside among the records. ``spending`` names a ledger: the spending
-    of documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
-    ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is called after arguments, folders
-    and caps are checked, and before anything is drawn. Only one run at a time works on the same records: it holds a
-    lease among them until it ends (a detached job continues without it). Raises UserError if the input or arguments are
-    wrong, or if the output folder belongs to another release; WorkError if the engine fails, or if another run is in
-    progress.
+    name is part of documents' identities. ``format`` is the output's
+    format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set aside among the
+    records. ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the
+    run ends if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun``
+    is called after arguments, folders, caps and the first rows are checked, and before anything is drawn. Only one run
+    at a time works on the same records: it holds a lease among them until it ends (a detached job continues without
+    it). Raises UserError if the input or arguments are wrong, or if the output folder belongs to another release;
+    WorkError if the engine fails, or if another run is in progress.
     """
     began = time.monotonic()
     columns = columns or Columns()
@@ -193,6 +197,8 @@ def privatize_corpus(
         lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
         columns.separator,
     )
+    if begun is not None and not files.exists(files.join(output, "manifest.json")):
+        refuse_first(tasks, columns, skip if on_bad_rows == "quarantine" else refuse)
     job = ShardJob(
         release.kernel(whole_corpus=True),
         columns,
@@ -419,7 +425,8 @@ def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome
             )
         counts += Counts.of(record.counts, job.records.url)
     manifest = read_manifest(job.output)
-    return _outcome(job, counts, len(whole), manifest["content_sha256"], began)
+    outcome = _outcome(job, counts, len(whole), manifest["content_sha256"], began)
+    return dataclasses.replace(outcome, finished_before=True)
 
 
 def _outcome(job: ShardJob, counts: Counts, shards: int, content: str | None, began: float) -> Outcome:

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -469,6 +470,49 @@ class TestWhatIsPrinted:
         out, err = capsys.readouterr()
         assert out == ""
         assert err.startswith("corpusveil: ")
+
+    @pytest.mark.parametrize("bad", ["column", "id", "line", "archive", "csv", "parquet", "package"])
+    def test_is_no_promise_of_a_run_that_the_first_rows_stop(
+        self, bad: str, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        """Nothing is announced, no shard is counted as failed, and nothing is left in the way of the next run."""
+        damaged = {
+            "line": ("a.jsonl", b'{"text": "a"}\n{"text": 1}\n'), "archive": ("a.jsonl.gz", b"\x1f\x8b\x08\x00"),
+            "csv": ("a.csv", b'text\n"never closed\n'), "parquet": ("a.parquet", b"PAR1"),
+        }  # fmt: skip
+        more: tuple[str, ...] = {"column": ("--text", "body"), "id": ("--id", "nobody")}.get(bad, ())
+        if bad in damaged:
+            source = tmp_path / "damaged"
+            source.mkdir()
+            (source / damaged[bad][0]).write_bytes(damaged[bad][1])
+        if bad == "package":
+            monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+            more = ("--engine", "spark")
+        assert run(changed(ground.arguments(source, tmp_path / "out", *more), "--progress", "lines")) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert len(err.splitlines()) == 1
+        assert err.endswith("[missing-package]\n" if bad == "package" else "[bad-shards]\n")
+        assert ("(1 more shard cannot be used.)" in err) == (bad in ("column", "id"))
+        assert not (tmp_path / "out.records").exists()
+
+    def test_is_the_promise_before_a_fault_far_in_the_corpus(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The look is at the first shard alone, so that a run on 100,000 shards begins at once."""
+        (source / "zz.json.gz").write_bytes(b"\x1f\x8b\x08\x00")
+        assert run(ground.arguments(source, tmp_path / "out")) == 2
+        assert "Guarantee: " in capsys.readouterr().out
+
+    def test_is_that_a_finished_release_was_finished(
+        self, ground: Ground, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        said = []
+        for _ in range(2):
+            assert run(ground.arguments(source, tmp_path / "out")) == 0
+            said.append(capsys.readouterr().out)
+        assert [" finished this release (2 shards, 40 documents, " in told for told in said] == [False, True]
 
     @pytest.mark.parametrize("per", ["token", "document"])
     def test_is_two_sentences_unless_asked(

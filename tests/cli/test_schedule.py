@@ -323,7 +323,7 @@ class TestRefused:
         start(ground)
         assert len(released(ground, 1)) == 1
         assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        assert "run-00001: 1 shards, 2 documents" in capsys.readouterr().out
+        assert "run-00001: 1 shard, 2 documents" in capsys.readouterr().out
 
     def test_a_run_that_failed_says_why(
         self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -426,7 +426,7 @@ class TestABadShard:
         assert status[:2] == [
             "run-00001: abandoned: 1 of its 3 shards could not be used", "run-00002: 2 shards, 3 documents",
         ]  # fmt: skip
-        assert any(line.startswith("the last start left out 1 shards") for line in status)
+        assert any(line.startswith("the last start left out 1 unusable shard,") for line in status)
         assert status[-1] == "nothing is due"
         assert (figures["last_status"], figures["left_out_shards"], figures["shards_total"]) == (2, 1, 2)
         assert "last_success_timestamp_seconds" not in figures
@@ -508,7 +508,7 @@ class TestManyRuns:
         capsys.readouterr()
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
         assert capsys.readouterr().out.startswith(
-            "41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shards"
+            "41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shard"
         )
 
     @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_text("{")])
@@ -533,9 +533,9 @@ class TestAShardThatIsBeingWritten:
         os.utime(ground / "in/day-1/a.jsonl", (0, time.time() - 700))
         lines(ground, "day-2/b.jsonl", 3)
         start(ground)
-        assert "1 shards were written too recently" in capsys.readouterr().err
+        assert "1 shard was written too recently" in capsys.readouterr().err
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert "1 shards wait until they are 10m old\nnothing is due" in capsys.readouterr().out
+        assert "1 shard waits until it is 10m old\nnothing is due" in capsys.readouterr().out
         assert (len(released(ground, 1)), released(ground, 2)) == (1, {})
         os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
         start(ground)
@@ -600,12 +600,22 @@ class TestDamagedRecords:
 
 
 class TestWhatItTells:
+    def test_the_guarantee_once_a_release(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The later starts of a schedule make the same release, and say only what they did."""
+        said = []
+        for number in (1, 2, 3):
+            lines(ground, f"day-{number}/a.jsonl", 2 * number, 2 * number + 1)
+            start(ground)
+            said.append(capsys.readouterr().out)
+        assert ["Guarantee: " in told for told in said] == [True, False, False]
+        assert all("content sha256 " in told for told in said)
+
     def test_status_writes_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         start(ground)
         lines(ground, "day-2/b.jsonl", 3)
         before = {path: path.stat().st_mtime_ns for path in ground.rglob("*")}
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert "run-00001: 1 shards, 2 documents\nrun-00002 is due: 1 new and 0 changed" in capsys.readouterr().out
+        assert "run-00001: 1 shard, 2 documents\nrun-00002 is due: 1 new and 0 changed" in capsys.readouterr().out
         assert {path: path.stat().st_mtime_ns for path in ground.rglob("*")} == before
 
     def test_prometheus_reads_the_metrics(self, ground: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
+from corpusveil.display import several
 from corpusveil.storage.records import WARNING
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, read_shard, release_files
@@ -51,7 +52,7 @@ def test_bad_rows_are_set_aside_and_counted(
     assert f"{name}, row {numbers[0]}: " in capsys.readouterr().err
     assert run(ground.arguments(tmp_path / name, tmp_path / "out", *QUARANTINE)) == 0
     told = capsys.readouterr()
-    assert f"{len(numbers)} rows could not be read" in told.err
+    assert f"{several(len(numbers), 'row')} could not be read" in told.err
     assert UNKNOWN not in told.out + told.err
     rows = set_aside(tmp_path / "out")
     assert [row["row"] for row in rows] == numbers

@@ -20,6 +20,12 @@ GROUPS = {
     "language": "What the text is like",
     "curve": "What each mechanism promises and gives away",
 }
+FIRST = (
+    ("words guessed from context", "words guessed, Bayes-optimal", "words guessed by the released word"),
+    ("attribute, best attack", "words unchanged"),
+    ("accuracy, private to private", "similarity of meaning", "shared words (Jaccard)"),
+)
+"""The figures to read first, each with others in its place where it was not measured."""
 EQUAL = "equal"
 """The group of figures at equal risk, interpolated between epsilons that were tried."""
 
@@ -81,6 +87,12 @@ class Findings(Shown):
             seconds=None,
             private=False,
         )
+
+    def first(self) -> tuple[Figure, ...]:
+        """Return the figures to read first: what is guessed of words and of an attribute, and what is still useful."""
+        own = {figure.name: figure for figure in reversed(self.measures) if figure.epsilon is None}
+        every = (next((own[name] for name in names if name in own), None) for names in FIRST)
+        return tuple(figure for figure in every if figure is not None)
 
     def at(self, name: str, epsilon: float | None = None, mechanism: str | None = None) -> Figure:
         """Return a figure by name, that of the first mechanism and model. Raises KeyError if there is none."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_WIDEST = 0.4
+"""The width of an interval around no difference that is still shown: 20 points either way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -34,10 +37,15 @@ class Figure:
 
     @property
     def less(self) -> str:
-        """The difference from the original texts, with its interval; empty without one."""
+        """The difference from the original texts in points, with its interval; empty without one.
+
+        An interval that is wide and contains 0 excludes neither a loss nor a gain that matters.
+        """
         if self.difference is None or self.low is None or self.high is None:
             return ""
-        return f"{100 * self.difference:+.1f} ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
+        if self.low <= 0 <= self.high and self.high - self.low > _WIDEST:
+            return "too few documents or seeds"
+        return f"{100 * self.difference:+.1f} ({100 * self.low:+.1f} to {100 * self.high:+.1f}) points"
 
     def __str__(self) -> str:
         value = _written(self.value, self.unit)

@@ -57,6 +57,21 @@ def test_the_guarantee_is_one_line_and_what_is_in_the_clear_and_the_rest_is_fold
     assert "<li>Two.</li>" in told
 
 
+def test_the_figures_to_read_first_are_of_the_release_and_have_substitutes() -> None:
+    tried = dataclasses.replace(GUESSED, epsilon=1.0)
+    findings = Findings("t", 1, 1, (), (), (tried, SIMILAR, UNCHANGED, GUESSED))
+    assert findings.first() == (GUESSED, UNCHANGED, SIMILAR)
+    assert dataclasses.replace(findings, measures=()).first() == ()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(-0.489, 0.464, "too few"), (-0.02, 0.03, "-1.0 (-2.0 to +3.0) points"), (-0.6, -0.1, "(-60.0 to -10.0) points")],
+)
+def test_a_difference_that_says_nothing_is_not_shown(low: float, high: float, said: str) -> None:
+    assert said in dataclasses.replace(GUESSED, difference=-0.01, low=low, high=high).less
+
+
 def test_every_table_is_folded() -> None:
     page = page_of(UNCHANGED, GUESSED, *swept(UNCHANGED, (1.0, 0.2), (8.0, 0.9)))
     assert page.count("<table") == 3
