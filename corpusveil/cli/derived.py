@@ -165,7 +165,10 @@ def _annotation(name: str, one: Declared, command: str) -> Any:
         told["autocompletion"] = _completion(one)
     if name == "inputs":
         return Annotated[kind, typer.Argument(help=told["help"], metavar=told["metavar"])]
-    return Annotated[kind, typer.Option(_flag(name, one), **told)]
+    flag = _flag(name, one)
+    if one.default is True:
+        flag += f"/--no-{flag.removeprefix('--')}"
+    return Annotated[kind, typer.Option(flag, **told)]
 
 
 def _completion(one: Declared) -> Callable[[str], list[str]]:

@@ -159,8 +159,8 @@ def run(
     outcome = shards.privatize_corpus(
         release, corpus.input, output.path, engine or make_engine(settings.engine),
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
-        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
-        spending=prepared.spending, watch=watch.shards, begun=later.begin,
+        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, page=output.page,
+        debug=debug, spending=prepared.spending, watch=watch.shards, begun=later.begin,
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome

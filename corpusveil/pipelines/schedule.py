@@ -93,6 +93,8 @@ class Schedule:
     """A digest of everything that decides whether a shard can be used."""
     settle: float = 0.0
     """The age in seconds, by the store's modification time, from which a shard is released."""
+    page: bool = True
+    """Whether releases have a public page."""
 
     def output_of(self, plan: Plan) -> str:
         """Return the address of a run's release."""
@@ -170,7 +172,7 @@ class Schedule:
                 done.setdefault(one.relative, (one.size, one.stamp, digest))
         manifest = read_manifest(self.output_of(plan))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
-        write_pages(self.output_of(plan), records)
+        write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
         return manifest
 

@@ -113,6 +113,13 @@ class TestTheCommands:
             first = one.told.often or one.is_needed(command)
             assert under[f"--{name.replace('_', '-')}"] == (MOST_USED if first else one.group)
 
+    def test_a_setting_that_is_on_can_be_turned_off(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """On the command line as in a file: otherwise a default of true would be for ever."""
+        assert run(["privatize", "--help"]) == 0
+        assert "--page / --no-page" in capsys.readouterr().out
+        page = next(one for one in ALL if one.place == "output.page")
+        assert "`--no-page` of privatize" in reference._row(page)
+
     def test_help_of_privatize_begins_with_what_most_calls_need(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Ten options of more than fifty, and none of them is an expert's."""
         assert run(["privatize", "--help"]) == 0

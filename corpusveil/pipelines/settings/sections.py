@@ -432,6 +432,8 @@ class OutputSettings(Section):
     format: str = key("The format of the output.", "same", choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key(
         "Private records. Default: <output>.records.", None, path=True, metavar="URL", group="Records")
+    page: bool = key(
+        "Write the public page, <output>.report.html, when the release is finished.", default=True, group="Records")
     csv_formulas: CsvFormulas = key(
         "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): unchanged, or behind an "
         "apostrophe.", "keep")
