@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.cli import signals
-from corpusveil.cli.parameters import mechanism_parameters
+from corpusveil.cli.parameters import mechanism_parameters, pairs
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
@@ -25,6 +25,14 @@ _PARAMETER = Annotated[
         help="A parameter of the mechanism, such as gamma=18. Repeatable.",
         metavar="NAME=VALUE",
         rich_help_panel="How private",
+    ),
+]
+_ENGINE_OPTION = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A field of an engine of another package, by its name there. Repeatable.",
+        metavar="NAME=VALUE",
+        rich_help_panel="Engine",
     ),
 ]
 MOST_USED, OTHERS = "Most used", "Options"
@@ -56,7 +64,8 @@ class Call:
         for name, one in options_of(self.command).items():
             if one.place == place:
                 return _flag(name, one)
-        return f"--parameter {key}" if section == "mechanism" and key else key or section
+        general = {"mechanism": "--parameter ", "engine": "--engine-option "}.get(section, "")
+        return f"{general}{key}" if key else section
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
         """Return an error of an option; a rule of a whole section names its settings itself."""
@@ -136,6 +145,8 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
             sections.setdefault(known[name].name, {})[known[name].key] = value
     if "mechanism" in sections:
         sections["mechanism"] |= mechanism_parameters(given.get("parameter") or [])
+    if fields := pairs("--engine-option", given.get("engine_option") or []):
+        sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
     return validated(sections, Call(command))
@@ -150,6 +161,10 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
             )  # fmt: skip
         if one.place == "mechanism.name" and name == "mechanism":
             yield inspect.Parameter("parameter", inspect.Parameter.KEYWORD_ONLY, annotation=_PARAMETER, default=None)
+        if one.place == "engine.name":
+            yield inspect.Parameter(
+                "engine_option", inspect.Parameter.KEYWORD_ONLY, annotation=_ENGINE_OPTION, default=None
+            )
 
 
 def _annotation(name: str, one: Declared, command: str) -> Any:

@@ -134,7 +134,7 @@ class TestTheCommands:
 
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
-            of_call = own - set(options_of(command)) - {"parameter", "help"}
+            of_call = own - set(options_of(command)) - {"parameter", "engine_option", "help"}
             assert of_call <= {"progress", "plan", "plan_duplicates", "explain"}, command
 
 

@@ -25,7 +25,7 @@ from corpusveil.choices import (
 )
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
-from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key
+from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key, listed
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
@@ -402,8 +402,9 @@ class LedgerSettings(Section):
 
 
 class EngineSettings(Section):
-    """The engine that runs the work; the output is the same for all."""
+    """The engine that runs the work; the output is the same for all. An engine's own fields are keys here."""
 
+    model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "Engine"
     COMMANDS = (*STAGES, "privatize")
 
@@ -418,8 +419,16 @@ class EngineSettings(Section):
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
-        values = {name: getattr(self, name) for name in ("workers", "master", "runner", "options")}
-        return {name: value for name, value in values.items() if value}
+        given = {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
+        return {name: value for name, value in given.items() if value} | (self.model_extra or {})
+
+    @model_validator(mode="after")
+    def _of_plain_values(self) -> Self:
+        for name, given in (self.model_extra or {}).items():
+            if not all(isinstance(value, (bool, int, float, str)) for value in listed(given)):
+                wanted = "give a text, a number, true or false, or a list of these"
+                raise fault(f"engine.{name}", wanted, BadTypeError)
+        return self
 
 
 class OutputSettings(Section):
