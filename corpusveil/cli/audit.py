@@ -82,17 +82,16 @@ def audit_command(
     """
     from corpusveil.budget import Budget
     from corpusveil.budget.length import LengthGrid, LengthNoise
-    from corpusveil.cli.progress import Shown
     from corpusveil.evaluation.attacks.document_audit import audit_documents
     from corpusveil.evaluation.attacks.guarantee_audit import audit
     from corpusveil.evaluation.attacks.risk_curve import EPSILONS
     from corpusveil.evaluation.report.curve_report import risk_curve
     from corpusveil.mechanisms import make
     from corpusveil.mechanisms.registry import parameters
-    from corpusveil.pipelines.demo_space import opened_space
+    from corpusveil.spaces import load_space
     from corpusveil.storage import files
 
-    opened = opened_space(space, Shown("auto"))
+    opened = load_space(space)
     given = mechanism_parameters(parameter or [])
     known = {name for one in mechanism for name in parameters(one)}
     if pad is not None and length_epsilon is not None:

@@ -17,7 +17,7 @@ from corpusveil.cli.parameters import mechanism_parameters, pairs
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, Declared, Group, declared
+from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Declared, Group, declared
 
 _PARAMETER = Annotated[
     list[str] | None,
@@ -36,10 +36,6 @@ _ENGINE_OPTION = Annotated[
     ),
 ]
 MOST_USED, OTHERS = "Most used", "Options"
-DEMO = "demo"
-"""The name of the space and the model of bundled text (``pipelines/demo_space.py``)."""
-DEMOS = ("space.path", "model.path", "denoise.model", "budget.model")
-USES_DEMO = ("privatize", "denoise", "preview")
 
 
 @functools.cache
@@ -98,7 +94,7 @@ def derived(
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
             passed = (context.obj or {}).get("passed", [])
             settings = settings_of(command, explicit, passed)
-            if command in USES_DEMO and DEMO in map(settings.value, DEMOS):
+            if settings.demos():
                 settings = _with_demo(settings, str(given.get("progress")))
             function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
 

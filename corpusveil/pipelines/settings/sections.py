@@ -125,7 +125,7 @@ class SpaceSettings(Section):
 
     path: str = key(
         "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space "
-        "of bundled text.", path=True,
+        "of bundled text.", path=True, demo="space",
         commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
         needed=("space", "privatize", "denoise"), metavar="URL",
         group="Where")
@@ -160,6 +160,7 @@ class ModelSettings(Section):
 
     path: str = key(
         "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True,
+        demo="model",
         commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
@@ -183,7 +184,7 @@ class DenoiseSettings(Section):
         metavar="URL", group="Where")
     model: str | None = key(
         "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
-        needed=True, metavar="URL")
+        needed=True, metavar="URL", demo="model")
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None,
         path=True, metavar="URL", group="Text")
@@ -270,7 +271,7 @@ class BudgetSettings(Section):
         "Whether that reader sees each word alone or in its context; context needs {budget.model}.", "word")
     model: str | None = key(
         "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the "
-        "model of [model].", None, path=True, metavar="URL")
+        "model of [model].", None, path=True, metavar="URL", demo="model")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
     delta: float | None = key(
