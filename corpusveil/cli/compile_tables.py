@@ -1,4 +1,4 @@
-"""``corpusveil compile``: tables that depend only on space and epsilon, built once for all processes of a machine."""
+"""``corpusveil compile``: build the tables of a mechanism in advance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import DataError
 
 
-def compile_command(
+def compile_tables(
     space: SpaceOption,
     mechanism: Annotated[str, typer.Option(help="An exponential mechanism on vectors.", metavar="NAME")],
     epsilon: Annotated[list[float], typer.Option(help="Epsilon of a word. Repeatable.")],

@@ -1,4 +1,4 @@
-"""``corpusveil evaluate``: what a release discloses and how useful it still is, and the published studies."""
+"""``corpusveil evaluate``: measure the privacy and the utility of a release."""
 
 from __future__ import annotations
 

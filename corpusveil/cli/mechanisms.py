@@ -1,4 +1,4 @@
-"""``corpusveil mechanisms``: what there is, what each promises, and the profiles that set them as a study did."""
+"""``corpusveil mechanisms``: list the mechanisms, or explain one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``corpusveil schedule``: privatize new shards since the last run, and write definitions that start it regularly."""
+"""``corpusveil schedule``: privatize shards that are new since the last run."""
 
 from __future__ import annotations
 
