@@ -19,6 +19,7 @@ import pytest
 import corpusveil
 from corpusveil.cli import main
 from corpusveil.cli.main import run, split_arguments
+from corpusveil.transforms.release import Release
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
     TEST_KEY,
@@ -233,6 +234,17 @@ class TestKey:
         assert not home.exists()
         assert run([*arguments, "--accept-no-guarantee"]) == 0
         assert "No guarantee holds" in capsys.readouterr().out
+
+    def test_is_known_before_the_release_is_built_and_checked_once(
+        self, ground: Ground, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """No release has a key that stands in for another."""
+        built = []
+        check = Release.__post_init__
+        monkeypatch.setattr(Release, "__post_init__", lambda release: (built.append(release.key), check(release)))
+        assert run([*without_key(ground.arguments(source, tmp_path / "out")), "--no-page"]) == 0
+        (key,) = built
+        assert manifest(tmp_path / "out")["key_fingerprint"] == key.fingerprint()
 
     def test_is_never_overwritten(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "a.key").touch(mode=0o600)
