@@ -222,7 +222,7 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
         watch.say(f"- {line}")
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
-        watch.say("For every condition, add --explain, or read guarantee_in_words in the manifest.")
+        watch.say("Every condition is in the manifest, as guarantee_in_words.")
 
 
 def _shares_by_length(release: Release) -> tuple[float, str]:

@@ -221,7 +221,7 @@ class Schedule:
             return f"failed, {last.time}: {last.why} Correct this and start the schedule again; it continues the run"
         if last.left_out:
             return f"left out {last.left_out:,} shards that cannot be used, {last.time}; all others are released"
-        return f"failed, {last.time}: an unexpected error; start the schedule again with --debug to see it"
+        return f"failed, {last.time}: an unexpected error; start the schedule again in debug mode to see it"
 
     def _shards(self) -> Sequence[InputShard]:
         try:
