@@ -38,6 +38,6 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
     watch.say(
         f"{chosen.path}: {made.documents:,} documents; {made.words - made.unchanged:,} of {made.words:,} words were "
         f"replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee of "
-        f"{release} holds unchanged; nothing was spent."
+        f"{release} holds unchanged if the model is public; nothing was spent."
     )
     return made

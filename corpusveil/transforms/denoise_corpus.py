@@ -41,7 +41,10 @@ from corpusveil.transforms.risk import risk_of
 WORK = ".work"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
-SPENDS = "nothing: it was computed from a release and public data alone, and is in no ledger"
+SPENDS = (
+    "nothing, if the language model is public: then it was computed from a release and public data alone. It is in no "
+    "ledger"
+)
 
 
 class _Here:
@@ -186,9 +189,13 @@ def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
 
 def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[str, Any]:
     """Return the part of the manifest that is independent of shards: the source's statements, and the denoising."""
+    model = denoiser.model
+    counts = model.info.get("counts")
+    counted = f"counted on the text of the counts {counts[:16]}…" if isinstance(counts, str) else "of unknown counts"
     said = (
-        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone. That "
-        "release's guarantee, stated below, also holds for this release; nothing more was spent."
+        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… with the language model "
+        f"{model.digest[:16]}…, {counted}. If the model is public, that is, if it was not counted on the private "
+        "text, that release's guarantee, stated below, also holds for this release, and nothing more was spent."
     )
     kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
     return {
