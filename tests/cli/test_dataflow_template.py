@@ -82,6 +82,7 @@ VALID = {
     "onBadRows": "quarantine",
     "duplicates": "same-noise",
     "csvFormulas": "escape",
+    "page": "false",
     "separator": "semicolon",
     "unknownWords": "mask",
     "stopWords": "keep",
