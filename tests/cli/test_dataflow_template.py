@@ -82,7 +82,7 @@ VALID = {
     "onBadRows": "quarantine",
     "duplicates": "same-noise",
     "csvFormulas": "escape",
-    "page": "false",
+    "page": "true",
     "separator": "semicolon",
     "unknownWords": "mask",
     "stopWords": "keep",
