@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from corpusveil.cli.options import SpaceOption
 from corpusveil.pipelines import collocations, demo_space
 from corpusveil.pipelines.settings import toml
+from corpusveil.pipelines.settings.fields import is_demo
 from corpusveil.pipelines.watch import Watch
 
 ROOT = Path(__file__).parents[1]
@@ -81,10 +84,10 @@ class TestTheDemoSpace:
 
     def test_a_folder_of_that_name_goes_before_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        assert demo_space.is_demo("demo")
+        assert is_demo("demo")
         (tmp_path / "demo").mkdir()
-        assert not demo_space.is_demo("demo")
-        assert not demo_space.is_demo("spaces/demo")
+        assert not is_demo("demo")
+        assert not is_demo("spaces/demo")
 
     def test_has_its_name_in_a_file_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """From any folder; a folder of that name beside the file goes before it, and one of the working folder not."""
@@ -119,6 +122,17 @@ class TestTheDemoSpace:
     def test_serves_the_commands_that_take_a_space(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["mechanisms", "ring-geometric", "--space", "demo"]) == 0
         assert "in this space (14,424 words)" in capsys.readouterr().out
+
+    def test_serves_a_command_that_nobody_has_written_yet(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """The option resolves the name: a command opens what it is given."""
+
+        def words(space: SpaceOption) -> None:
+            sys.stdout.write(f"{len(cv.load_space(space))}\n")
+
+        command = typer.Typer()
+        command.command()(words)
+        command(["--space", "demo"], standalone_mode=False)
+        assert capsys.readouterr().out == "14424\n"
 
 
 class TestTheReadme:

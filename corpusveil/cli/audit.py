@@ -1,4 +1,4 @@
-"""``corpusveil audit``: does a guarantee hold, and which epsilon to choose."""
+"""``corpusveil audit``: check a guarantee, or choose epsilon."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corpusveil.errors import ConflictError, UnknownError
 from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
 
 
-def audit_command(
+def audit(
     space: SpaceOption,
     mechanism: Annotated[
         list[str], typer.Option(help="The mechanism; with --curve, any number of mechanisms.", metavar="NAME")
@@ -82,17 +82,16 @@ def audit_command(
     """
     from corpusveil.budget import Budget
     from corpusveil.budget.length import LengthGrid, LengthNoise
-    from corpusveil.cli.progress import Shown
     from corpusveil.evaluation.attacks.document_audit import audit_documents
-    from corpusveil.evaluation.attacks.guarantee_audit import audit
+    from corpusveil.evaluation.attacks.guarantee_audit import audit as audit_words
     from corpusveil.evaluation.attacks.risk_curve import EPSILONS
     from corpusveil.evaluation.report.curve_report import risk_curve
     from corpusveil.mechanisms import make
     from corpusveil.mechanisms.registry import parameters
-    from corpusveil.pipelines.demo_space import opened_space
+    from corpusveil.spaces import load_space
     from corpusveil.storage import files
 
-    opened = opened_space(space, Shown("auto"))
+    opened = load_space(space)
     given = mechanism_parameters(parameter or [])
     known = {name for one in mechanism for name in parameters(one)}
     if pad is not None and length_epsilon is not None:
@@ -134,7 +133,7 @@ def audit_command(
         raise ConflictError("--risk needs --curve; add it, or leave --risk out.")
     if len(mechanism) != 1 or epsilon is None or len(epsilon) != 1:
         raise ConflictError("audit checks one mechanism at one epsilon; give each once, or add --curve.")
-    found = audit(
+    found = audit_words(
         make(mechanism[0], opened, **given), epsilon[0], claim=claim, draws=draws, pairs=pairs, level=level, words=words
     )
     for line in found.lines():

@@ -1,4 +1,4 @@
-"""``corpusveil compile``: tables that depend only on space and epsilon, built once for all processes of a machine."""
+"""``corpusveil compile``: build the tables of a mechanism in advance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import DataError
 
 
-def compile_command(
+def compile_tables(
     space: SpaceOption,
     mechanism: Annotated[str, typer.Option(help="An exponential mechanism on vectors.", metavar="NAME")],
     epsilon: Annotated[list[float], typer.Option(help="Epsilon of a word. Repeatable.")],
@@ -26,13 +26,12 @@ def compile_command(
 
     Example: corpusveil compile --space spaces/glove --mechanism santext --epsilon 5
     """
-    from corpusveil.cli.progress import Shown
     from corpusveil.mechanisms import make
     from corpusveil.mechanisms.on_distances import OnDistances
-    from corpusveil.pipelines.demo_space import opened_space
+    from corpusveil.spaces import load_space
     from corpusveil.storage import files, home, lease
 
-    made = make(mechanism, opened_space(space, Shown("auto")), **mechanism_parameters(parameter or []))
+    made = make(mechanism, load_space(space), **mechanism_parameters(parameter or []))
     if not isinstance(made, OnDistances):
         raise DataError(f"{mechanism}: this mechanism needs no tables; there is nothing to compile.")
     with lease.hold(

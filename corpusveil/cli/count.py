@@ -1,4 +1,4 @@
-"""``corpusveil count``: n-gram counts of a corpus."""
+"""``corpusveil count``: count the n-grams of a corpus."""
 
 from __future__ import annotations
 

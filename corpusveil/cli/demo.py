@@ -1,4 +1,4 @@
-"""``corpusveil demo``: the whole flow on text that the dependencies ship."""
+"""``corpusveil demo``: run the whole flow on bundled text."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ def demonstrate(output: str) -> None:
     _compare(outcomes, report)
     made = denoise(settings)
     replaced = made.words - made.unchanged
-    report.step(f"Denoised with the release and public data alone: {replaced:,} of {made.words:,} words were replaced")
+    report.step(
+        f"Denoised with the release and a public model alone: {replaced:,} of {made.words:,} words were replaced"
+    )
     asked = EvaluationOptions(
         epsilons=TRIED,
         seeds=2,

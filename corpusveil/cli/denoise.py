@@ -1,4 +1,4 @@
-"""``corpusveil denoise``: a release to a readable release."""
+"""``corpusveil denoise``: make a release readable, with a model of public text."""
 
 from __future__ import annotations
 

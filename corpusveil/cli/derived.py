@@ -13,11 +13,11 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.cli import signals
-from corpusveil.cli.parameters import mechanism_parameters
+from corpusveil.cli.parameters import mechanism_parameters, pairs
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, Declared, Group, declared
+from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Declared, Group, declared
 
 _PARAMETER = Annotated[
     list[str] | None,
@@ -27,11 +27,15 @@ _PARAMETER = Annotated[
         rich_help_panel="How private",
     ),
 ]
+_ENGINE_OPTION = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A field of an engine of another package, by its name there. Repeatable.",
+        metavar="NAME=VALUE",
+        rich_help_panel="Engine",
+    ),
+]
 MOST_USED, OTHERS = "Most used", "Options"
-DEMO = "demo"
-"""The name of the space and the model of bundled text (``pipelines/demo_space.py``)."""
-DEMOS = ("space.path", "model.path", "denoise.model", "budget.model")
-USES_DEMO = ("privatize", "denoise", "preview")
 
 
 @functools.cache
@@ -56,7 +60,8 @@ class Call:
         for name, one in options_of(self.command).items():
             if one.place == place:
                 return _flag(name, one)
-        return f"--parameter {key}" if section == "mechanism" and key else key or section
+        general = {"mechanism": "--parameter ", "engine": "--engine-option "}.get(section, "")
+        return f"{general}{key}" if key else section
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
         """Return an error of an option; a rule of a whole section names its settings itself."""
@@ -89,7 +94,7 @@ def derived(
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
             passed = (context.obj or {}).get("passed", [])
             settings = settings_of(command, explicit, passed)
-            if command in USES_DEMO and DEMO in map(settings.value, DEMOS):
+            if settings.demos():
                 settings = _with_demo(settings, str(given.get("progress")))
             function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
 
@@ -136,6 +141,8 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
             sections.setdefault(known[name].name, {})[known[name].key] = value
     if "mechanism" in sections:
         sections["mechanism"] |= mechanism_parameters(given.get("parameter") or [])
+    if fields := pairs("--engine-option", given.get("engine_option") or []):
+        sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
     return validated(sections, Call(command))
@@ -150,6 +157,10 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
             )  # fmt: skip
         if one.place == "mechanism.name" and name == "mechanism":
             yield inspect.Parameter("parameter", inspect.Parameter.KEYWORD_ONLY, annotation=_PARAMETER, default=None)
+        if one.place == "engine.name":
+            yield inspect.Parameter(
+                "engine_option", inspect.Parameter.KEYWORD_ONLY, annotation=_ENGINE_OPTION, default=None
+            )
 
 
 def _annotation(name: str, one: Declared, command: str) -> Any:
@@ -165,7 +176,10 @@ def _annotation(name: str, one: Declared, command: str) -> Any:
         told["autocompletion"] = _completion(one)
     if name == "inputs":
         return Annotated[kind, typer.Argument(help=told["help"], metavar=told["metavar"])]
-    return Annotated[kind, typer.Option(_flag(name, one), **told)]
+    flag = _flag(name, one)
+    if one.default is True:
+        flag += f"/--no-{flag.removeprefix('--')}"
+    return Annotated[kind, typer.Option(flag, **told)]
 
 
 def _completion(one: Declared) -> Callable[[str], list[str]]:

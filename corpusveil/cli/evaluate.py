@@ -1,4 +1,4 @@
-"""``corpusveil evaluate``: what a release discloses and how useful it still is, and the published studies."""
+"""``corpusveil evaluate``: measure the privacy and the utility of a release."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.choices import Separator
-from corpusveil.cli.options import OutputOption
+from corpusveil.cli.options import OutputOption, space_folder
 from corpusveil.cli.study import study
 from corpusveil.errors import OverlapError
 from corpusveil.evaluation.defaults import DOCUMENTS
@@ -33,7 +33,9 @@ def release(
     space: Annotated[
         str | None,
         typer.Option(
-            help="The space of the release; enables informed attackers, similarity and further epsilons.", metavar="URL"
+            help="The space of the release; enables informed attackers, similarity and further epsilons.",
+            metavar="URL",
+            callback=space_folder,
         ),
     ] = None,
     collocations: Annotated[
@@ -141,15 +143,13 @@ def release(
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
-    from corpusveil.cli.progress import Shown
     from corpusveil.collocations.collocation_table import load_collocations
     from corpusveil.evaluation.report.beside_original import evaluate_release
     from corpusveil.evaluation.report.release_page import write_report
     from corpusveil.evaluation.statistics import registry
     from corpusveil.evaluation.statistics.encoders import SentenceEncoder
-    from corpusveil.pipelines.demo_space import opened_space
     from corpusveil.sampling.keys import Key
-    from corpusveil.spaces import read_vectors
+    from corpusveil.spaces import load_space, read_vectors
     from corpusveil.storage import files
     from corpusveil.storage.inputs import lies_in_input
 
@@ -161,7 +161,7 @@ def release(
     files.check_folder(output)  # report an unwritable output now, not after all the work
     found = evaluate_release(
         original, private, text=text, private_text=private_text, id=id, label=label, attribute=attribute, second=second,
-        second_private=second_private, space=None if space is None else opened_space(space, Shown("auto")),
+        second_private=second_private, space=None if space is None else load_space(space),
         collocations=None if collocations is None else load_collocations(collocations), epsilons=epsilon or (),
         mechanisms=mechanism or (), models=model or ("tfidf",), keys=[Key.load(path) for path in leaked_key or ()],
         seeds=seeds, documents=documents, corpus=corpus, counts=counts,

@@ -1,4 +1,4 @@
-"""``corpusveil key``: secret keys."""
+"""``corpusveil key``: make secret keys."""
 
 from __future__ import annotations
 

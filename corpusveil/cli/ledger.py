@@ -1,4 +1,4 @@
-"""``corpusveil ledger``: the spending on each corpus, and a check of the ledger."""
+"""``corpusveil ledger``: show and check what documents have spent."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -15,35 +16,31 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import corpusveil
+from corpusveil import cli
 from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
-COMMANDS = {
-    "demo": ("demo:demo", "Run the whole flow on bundled text."),
-    "preview": ("preview:preview", "Show a few texts before and after. Writes nothing."),
-    "key": ("key:app", "Make secret keys."),
-    "space": ("space:space", "Build a space from word vectors."),
-    "privatize": ("privatize:privatize", "Privatize a corpus."),
-    "denoise": ("denoise:denoise", "Make a release readable, with public data alone."),
-    "mechanisms": ("mechanisms:mechanisms", "List the mechanisms, or explain one."),
-    "run": ("run:run_file", "Run every step of a configuration file."),
-    "plan": ("run:plan_file", "Estimate the time, memory and budget of a release."),
-    "schedule": ("schedule:schedule", "Privatize shards that are new since the last run."),
-    "ledger": ("ledger:app", "Show and check what documents have spent."),
-    "evaluate": ("evaluate:app", "Measure the privacy and the utility of a release."),
-    "audit": ("audit:audit_command", "Check a guarantee, or choose epsilon."),
-    "count": ("count:count", "Count the n-grams of a corpus."),
-    "score": ("score:score", "Find the collocations among counted n-grams."),
-    "tokenize": ("tokenize:tokenize", "Split a corpus into words or collocations."),
-    "train": ("train:train", "Train word vectors on a tokenized corpus."),
-    "model": ("model:model", "Make a language model from n-gram counts."),
-    "compile": ("compile_tables:compile_command", "Build the tables of a mechanism in advance."),
-    "package": ("package:package", "Write the files that a cluster needs."),
-}
-"""The place of each command, and its line in listings: a listing imports no command, a call imports one.
+_FIRST_LINE = re.compile(r'"""``corpusveil ([a-z]+)``: (.+?)"""$')
+FIRST = ("demo", "preview", "key", "space", "privatize")
+"""The commands for newcomers, which listings name first; all others follow by name."""
 
-Order: commands for newcomers, for releases, and for the steps over public text.
-"""
+
+def _listed() -> dict[str, tuple[str, str]]:
+    """Return the module of each command, and its line in listings: a file of this folder whose first line says so.
+
+    No command is imported: a listing imports none, and a call imports one.
+    """
+    commands = {}
+    for folder in cli.__path__:
+        for file in sorted(Path(folder).glob("*.py")):
+            with file.open(encoding="utf-8") as lines:
+                if said := _FIRST_LINE.match(lines.readline()):
+                    commands[said[1]] = file.stem, said[2][:1].upper() + said[2][1:]
+    first = [name for name in FIRST if name in commands]
+    return {name: commands[name] for name in [*first, *sorted(commands.keys() - set(first))]}
+
+
+COMMANDS = _listed()
 
 
 class _Commands(TyperGroup):
@@ -61,14 +58,15 @@ class _Commands(TyperGroup):
 
 
 def command(name: str) -> Any:
-    """Return a command, or a group of them, imported now."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    found = getattr(importlib.import_module(f"corpusveil.cli.{module}"), attribute)
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name, cls=_kind(found))(found)
-        found = alone
-    return typer.main.get_command(found)
+    """Return a command, or a group of them, imported now: the function of its file's name, or an ``app``."""
+    stem, _ = COMMANDS[name]
+    module = importlib.import_module(f"corpusveil.cli.{stem}")
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode=None)
+        function = getattr(module, stem)
+        group.command(name, cls=_kind(function))(function)
+    return typer.main.get_command(group)
 
 
 def _kind(function: Any) -> type[TyperCommand]:

@@ -1,4 +1,4 @@
-"""``corpusveil mechanisms``: what there is, what each promises, and the profiles that set them as a study did."""
+"""``corpusveil mechanisms``: list the mechanisms, or explain one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corpusveil.cli.options import space_folder
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import ConflictError, UserError
 from corpusveil.text.policy import ROLE_NAMES
@@ -36,7 +37,9 @@ def mechanisms(
     name: Annotated[str | None, typer.Argument(help="A mechanism; shows its parameters and mathematics.")] = None,
     space: Annotated[
         str | None,
-        typer.Option(help="With a mechanism: show its figures in this space, by epsilon.", metavar="URL"),
+        typer.Option(
+            help="With a mechanism: show its figures in this space, by epsilon.", metavar="URL", callback=space_folder
+        ),
     ] = None,
     epsilon: Annotated[
         list[float] | None,
@@ -55,9 +58,8 @@ def mechanisms(
     from rich.console import Console
     from rich.table import Table
 
-    from corpusveil.cli.progress import Shown
     from corpusveil.mechanisms import find, make, names
-    from corpusveil.pipelines.demo_space import opened_space
+    from corpusveil.spaces import load_space
 
     if space is None and (epsilon or parameter):
         raise ConflictError("--epsilon and --parameter need --space; add it, or leave them out.")
@@ -87,7 +89,7 @@ def mechanisms(
         for field_name, value in profile.parameters.get(name, {}).items():
             print(f"  {field_name} = {value} with --profile {profile.name}")
     if space is not None:
-        made = make(name, opened_space(space, Shown("auto")), **mechanism_parameters(parameter or []))
+        made = make(name, load_space(space), **mechanism_parameters(parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)
         for value in epsilon or (EPSILON,):
             _guarantee(made, value)

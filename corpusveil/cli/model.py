@@ -1,4 +1,4 @@
-"""``corpusveil model``: from n-gram counts to a language model."""
+"""``corpusveil model``: make a language model from n-gram counts."""
 
 from __future__ import annotations
 

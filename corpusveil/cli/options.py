@@ -14,6 +14,21 @@ else:
     Engine = Literal[*registry.names()]
 Progress = Literal["auto", "bar", "lines", "none"]
 
+
+def space_folder(context: typer.Context, space: str | None) -> str | None:
+    """Return the address of an option for a space: for ``demo``, the folder of the demo space, made if missing."""
+    if space is None or context.resilient_parsing:
+        return space
+    from corpusveil.pipelines.settings.fields import is_demo
+
+    if not is_demo(space):
+        return space
+    from corpusveil.cli.progress import Shown
+    from corpusveil.pipelines.demo_space import space_path
+
+    return space_path(Shown("auto"))
+
+
 ProgressOption = Annotated[Progress, typer.Option(help="How progress is shown; a bar needs a terminal.")]
 EngineOption = Annotated[
     Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
@@ -23,6 +38,7 @@ SpaceOption = Annotated[
     typer.Option(
         help="The space: a folder or URL made by 'corpusveil space', or 'demo' for a small space of bundled text.",
         metavar="URL",
+        callback=space_folder,
     ),
 ]
 OutputOption = Annotated[str, typer.Option(help="The output: a new folder or URL.", metavar="URL")]

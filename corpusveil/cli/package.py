@@ -1,4 +1,4 @@
-"""``corpusveil package``: the files that a cluster needs to run corpusveil."""
+"""``corpusveil package``: write the files that a cluster needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--parameter NAME=VALUE``, which several commands have."""
+"""``NAME=VALUE``, by which commands take the parameters of a mechanism and the fields of an engine."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from corpusveil.errors import BadValueError
 
 
 def mechanism_parameters(given: list[str]) -> dict[str, Any]:
-    """Return the parameters of ``--parameter NAME=VALUE``; values are numbers or text."""
+    """Return the parameters of ``--parameter NAME=VALUE``."""
+    return pairs("--parameter", given)
+
+
+def pairs(option: str, given: list[str]) -> dict[str, Any]:
+    """Return the values of an option, by name; they are numbers, true, false, or text."""
     import orjson
 
     values: dict[str, Any] = {}
     for pair in given:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise BadValueError(f"--parameter {pair}: write it as NAME=VALUE.")
+            raise BadValueError(f"{option} {pair}: write it as NAME=VALUE.")
         try:
             values[name] = orjson.loads(value)
         except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""``corpusveil preview``: a few texts before, after and denoised, on the terminal."""
+"""``corpusveil preview``: show a few texts before and after. Writes nothing."""
 
 from __future__ import annotations
 

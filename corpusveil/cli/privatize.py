@@ -1,4 +1,4 @@
-"""``corpusveil privatize``: a corpus to a release."""
+"""``corpusveil privatize``: privatize a corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``corpusveil run`` and ``plan``: run the steps of a configuration file, or forecast its release."""
+"""``corpusveil run``: run every step of a configuration file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from corpusveil.errors import InUseError, NoFileError, UnsetError
 STEPS = ("count", "score", "tokenize", "model", "train", "space", "privatize", "denoise")
 
 
-def run_file(
+def run(
     file: Annotated[str | None, typer.Argument(help="The configuration.", metavar="FILE.toml")] = None,
     only: Annotated[str | None, typer.Option(help=f"Run a single step: {', '.join(STEPS)}.", metavar="STEP")] = None,
     print_config: Annotated[
@@ -33,7 +33,7 @@ def run_file(
     """
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines.demo_space import located_document
-    from corpusveil.pipelines.run import run
+    from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
     from corpusveil.pipelines.settings.schema import text
 
@@ -50,7 +50,7 @@ def run_file(
         print(toml.written(document), end="")
         return
     watch = Shown(progress)
-    run(located_document(document, watch), watch, only=only)
+    run_steps(located_document(document, watch), watch, only=only)
 
 
 def _init(file: str) -> None:
@@ -71,30 +71,3 @@ def _init(file: str) -> None:
     if not beside.exists() or beside.read_text(encoding="utf-8") != text():
         beside.write_text(text(), encoding="utf-8")
         print(beside)
-
-
-def plan_file(
-    file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
-    duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Also count equal documents, which reads everything.")
-    ] = False,
-) -> None:
-    """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
-
-    Its space, and its collocation table, must exist. For the folder of a release, show what it spends.
-
-    Example: corpusveil plan release.toml
-    """
-    from corpusveil.cli.progress import Shown
-    from corpusveil.pipelines.demo_space import located_document
-    from corpusveil.pipelines.plan import plan
-    from corpusveil.pipelines.settings.toml import read
-    from corpusveil.transforms.released import spends_of
-
-    if (spends := spends_of(file)) is not None:
-        print(spends)
-        return
-    document = read(file)
-    if document.settings.output is None:
-        raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
-    plan(located_document(document, Shown("none")).settings, Shown("none"), duplicates=duplicates)

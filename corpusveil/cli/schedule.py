@@ -1,4 +1,4 @@
-"""``corpusveil schedule``: privatize new shards since the last run, and write definitions that start it regularly."""
+"""``corpusveil schedule``: privatize shards that are new since the last run."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
 
     The key is mounted from a secret, whatever its path.
     """
-    from corpusveil.pipelines.settings.toml import DEMO
+    from corpusveil.pipelines.settings.fields import DEMO
 
     for key, path in document.paths():
         if key == "key.path" or path.startswith("/") or "://" in path or document.settings.value(key) == DEMO:

@@ -1,4 +1,4 @@
-"""``corpusveil score``: n-gram counts to a collocation table."""
+"""``corpusveil score``: find the collocations among counted n-grams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``corpusveil space``: from word vectors to a frozen space."""
+"""``corpusveil space``: build a space from word vectors."""
 
 from __future__ import annotations
 

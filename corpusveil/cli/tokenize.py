@@ -1,4 +1,4 @@
-"""``corpusveil tokenize``: a corpus into words or collocations."""
+"""``corpusveil tokenize``: split a corpus into words or collocations."""
 
 from __future__ import annotations
 

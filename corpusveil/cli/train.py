@@ -1,4 +1,4 @@
-"""``corpusveil train``: word vectors of a tokenized corpus."""
+"""``corpusveil train``: train word vectors on a tokenized corpus."""
 
 from __future__ import annotations
 

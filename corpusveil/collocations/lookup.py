@@ -217,3 +217,38 @@ def third(context: Any, word: Any, bigrams: Any, slots: Any) -> Any:
     low, size = begin_of(bigrams, context), size_of(bigrams, context)
     at = low + spot(hashed, size)
     return found_from(slots[at], at, word, low, size, BY_LAST, slots)
+
+
+@compiled
+def is_sound(words: int, regions: Any, slots: Any, bigrams: Any, slots3: Any) -> bool:
+    """Say whether look-ups in these tables end, and stay inside.
+
+    Each table lies inside the slots and has an empty one, and what a slot names exists.
+    """
+    entries, end = bigrams.size // 3, np.int64(0)
+    for word in range(words):
+        low, high = np.int64(regions[word]), np.int64(regions[word + 1])
+        if not low <= high <= slots.size:
+            return False
+        full = 0
+        for at in range(low, high):
+            if slots[at] != _NONE:
+                full += 1
+                if not (0 <= second_in(slots[at]) < words and entry_in(slots[at]) < entries):
+                    return False
+        if full == high - low and full > 0:
+            return False
+    for entry in range(entries):
+        low, size = begin_of(bigrams, entry), size_of(bigrams, entry)
+        end += size
+        if low != end - size or end > slots3.size or (size == 0 and bigrams[3 * entry + 2] != _NONE):
+            return False
+        full = 0
+        for at in range(low, end):
+            if slots3[at] != _NONE:
+                full += 1
+                if not 0 <= third_in(slots3[at]) < words:
+                    return False
+        if full == size and size > 0:
+            return False
+    return True

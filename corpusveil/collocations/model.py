@@ -19,7 +19,7 @@ import numpy.typing as npt
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import read_artifact, reading_of
 from corpusveil.collocations.fixed import LEAST, ONE
-from corpusveil.collocations.lookup import begin_of, left_of, log_in, log_of, pair, size_of, third
+from corpusveil.collocations.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.compiled import compiled
 from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
@@ -222,7 +222,7 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
 
 
 def _fits(words: int, arrays: Arrays) -> bool:
-    """Say whether the arrays have the types and sizes that compiled loops assume."""
+    """Say whether the arrays have the types, sizes and tables that compiled loops assume."""
     if not all(array.dtype == DTYPES[name] and array.ndim == 1 for name, array in arrays._asdict().items()):
         return False
     first = (words + 1, words + 1, words, words + 1)
@@ -230,7 +230,9 @@ def _fits(words: int, arrays: Arrays) -> bool:
         return False
     count, rest = divmod(arrays.bigrams.size, 3)
     end = begin_of(arrays.bigrams, count - 1) + size_of(arrays.bigrams, count - 1) if count else 0
-    return not rest and arrays.slots.size == 2 * count and arrays.slots3.size == end
+    if rest or arrays.slots.size != 2 * count or arrays.slots3.size != end:
+        return False
+    return bool(is_sound(words, *arrays[3:]))
 
 
 def _reopen(url: str, digest: str) -> LanguageModel:

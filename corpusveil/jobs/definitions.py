@@ -45,7 +45,7 @@ def parse_times(at: str) -> tuple[frozenset[int] | None, ...]:
     """Return the five fields of a cron expression as sets, None for ``*``. Raises UserError for other forms."""
     words = at.split()
     if len(words) != len(_FIELDS):
-        raise BadValueError(f"--at {at}: give five fields of a cron expression: minute, hour, day, month, weekday.")
+        raise BadValueError(f"at = {at}: give five fields of a cron expression: minute, hour, day, month, weekday.")
     return tuple(_field(at, word, *field) for word, field in zip(words, _FIELDS, strict=True))
 
 
@@ -57,14 +57,14 @@ def _field(at: str, word: str, name: str, low: int, high: int) -> frozenset[int]
         found = _ITEM.fullmatch(item)
         if found is None:
             raise BadValueError(
-                f"--at {at}: the {name} {item} is not a number, range, list or step, such as 5, 1-5, 1,15, */2."
+                f"at = {at}: the {name} {item} is not a number, range, list or step, such as 5, 1-5, 1,15, */2."
             )
         first, _, last = ("", "", "") if found[1] == "*" else found[1].partition("-")
         begin = int(first) if first else low
         end = int(last) if last else (high if found[1] == "*" or found[2] else begin)
         step = int(found[2]) if found[2] else 1
         if not (low <= begin <= end <= high and step):
-            raise BadValueError(f"--at {at}: the {name} {item} is outside {low} to {high}.")
+            raise BadValueError(f"at = {at}: the {name} {item} is outside {low} to {high}.")
         chosen |= set(range(begin, end + 1, step))
     return frozenset(one % 7 for one in chosen) if high == 7 else frozenset(chosen)
 
@@ -146,7 +146,7 @@ def kubernetes(call: Call) -> dict[str, str]:
     """
     if call.image is None:
         raise UnsetError(
-            "--write kubernetes: name the container image with --image; the Dockerfile of the repository builds one."
+            "kubernetes: the container image is missing; name it: the Dockerfile of the repository builds one."
         )
     from corpusveil.jobs.yaml_text import yaml_of
 

@@ -17,7 +17,7 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.ownership import refuse_others
 from corpusveil.pipelines import collocations, model, space
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.toml import DEMO, Document
+from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.storage import home
@@ -25,8 +25,6 @@ from corpusveil.storage import home
 if TYPE_CHECKING:
     from corpusveil.spaces import Space
 
-NAME = DEMO
-"""What stands for their addresses on the command line and in a file."""
 RECIPE = "2"
 """Goes up when another space or model would be made; earlier ones stay in the cache under their own number."""
 MADE_OF = "bundled text (once, up to a minute)"
@@ -59,29 +57,21 @@ def model_path(watch: Watch | None = None) -> str:
     return _made("model", _make_model, watch or Watch())
 
 
-def opened_space(url: str, watch: Watch) -> Space:
-    """Open the space at an address, or the demo space where that is what it is called."""
-    return load_space(space_path(watch) if is_demo(url) else url)
+def located(settings: Settings, watch: Watch, folder: str = "") -> Settings:
+    """Return settings with the folders of the demo's space and model, where they name these.
 
-
-def is_demo(url: str | None) -> bool:
-    """Say whether an address is the name of the demo's artefacts; a folder of that name goes before it."""
-    return url == NAME and not os.path.exists(NAME)
+    Relative paths begin at ``folder``.
+    """
+    for place, which in settings.demos(folder).items():
+        section, _, key = place.partition(".")
+        settings = settings.changed(**{section: {key: (space_path if which == "space" else model_path)(watch)}})
+    return settings
 
 
 def located_document(document: Document, watch: Watch) -> Document:
-    """Return a document whose space and model are folders: its paths are whole, so ``demo`` can be nothing else."""
-    return dataclasses.replace(document, settings=located(document.settings, watch, lambda path: path == NAME))
-
-
-def located(settings: Settings, watch: Watch, is_named: Callable[[str | None], bool] = is_demo) -> Settings:
-    """Return settings whose space and model are folders, where they are called ``demo``."""
-    models = ("model.path", "denoise.model", "budget.model")
-    for place, path in (("space.path", space_path), *((one, model_path) for one in models)):
-        section, _, key = place.partition(".")
-        if is_named(settings.value(place)):
-            settings = settings.changed(**{section: {key: path(watch)}})
-    return settings
+    """Return a document with these folders."""
+    folder = os.path.dirname(os.path.abspath(document.file))
+    return dataclasses.replace(document, settings=located(document.settings, watch, folder))
 
 
 def _made(name: str, make: Callable[[Path], None], watch: Watch) -> str:

@@ -40,6 +40,6 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
     watch.say(
         f"{chosen.path}: {several(made.documents, 'document')}; {made.words - made.unchanged:,} of {made.words:,} "
         f"words were replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee "
-        f"of {release} holds unchanged; nothing was spent."
+        f"of {release} holds unchanged if the model is public; nothing was spent."
     )
     return made

@@ -17,10 +17,9 @@ from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
-from corpusveil.pipelines.release_key import key_of
+from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, presets, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_unknown
-from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
@@ -63,8 +62,9 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator)
     asked = settings.value("budget.risk") is not None
     budget = budget_of(settled.changed(budget={"epsilon": 1.0}) if asked else settled)
+    key = key_of(settings.key, output.path)
     release = Release(
-        mechanism, budget, policy, Key.generate(), table, output.duplicates,
+        mechanism, budget, policy, key, table, output.duplicates,
         accept_no_guarantee=output.accept_no_guarantee, delta=settings.value("budget.delta"),
         distance=settings.value("budget.distance"), length=settings.length.chosen(),
     )  # fmt: skip
@@ -72,8 +72,10 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
         risk = risk or at_risk(settings, mechanism, watch)
         watch.say(risk.sentence())
         release = dataclasses.replace(release, budget=dataclasses.replace(budget, epsilon=risk.epsilon), risk=risk)
-    key = key_of(settings.key, output.path, watch, make=make_key)
-    return Prepared(dataclasses.replace(release, key=key), columns, _spending(settings))
+    kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
+    if kept != key:  # another start has made it in the meantime
+        release = dataclasses.replace(release, key=kept)
+    return Prepared(release, columns, _spending(settings))
 
 
 def mechanism_of(settings: Settings) -> Mechanism:
@@ -162,8 +164,8 @@ def run(
     outcome = shards.privatize_corpus(
         release, corpus.input, output.path, engine,
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
-        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, debug=debug,
-        spending=prepared.spending, watch=watch.shards, begun=later.begin,
+        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, page=output.page,
+        debug=debug, spending=prepared.spending, watch=watch.shards, begun=later.begin,
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
@@ -228,7 +230,7 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
         watch.say(f"- {line}")
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
-        watch.say("For every condition, add --explain, or read guarantee_in_words in the manifest.")
+        watch.say("Every condition is in the manifest, as guarantee_in_words.")
 
 
 def _shares_by_length(release: Release) -> tuple[float, str]:

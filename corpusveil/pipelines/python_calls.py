@@ -41,6 +41,7 @@ def privatize_corpus(
     format: str = "same",
     csv_formulas: CsvFormulas = "keep",
     on_bad_rows: OnBadRows = "fail",
+    page: bool = True,
     rows_per_task: int | None = None,
 ) -> Outcome:
     """Privatize files, folders or globs into ``output/data``, and write ``output/manifest.json`` last.
@@ -57,7 +58,7 @@ def privatize_corpus(
     A ``ledger`` checks its caps, and records what units spend, before anything is drawn. ``unit`` names their column
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
     the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. ``format``,
-    ``csv_formulas``, ``separator``, ``on_bad_rows`` and ``rows_per_task`` are those of the command line.
+    ``csv_formulas``, ``separator``, ``on_bad_rows``, ``page`` and ``rows_per_task`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
@@ -66,7 +67,7 @@ def privatize_corpus(
         require_release(release), addresses(inputs), files.as_text(output), _engine(engine),
         columns=_columns(text, id, keep, csv_formulas, separator), root=None if root is None else files.as_text(root),
         corpus=corpus, records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
-        format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
+        format=format, on_bad_rows=on_bad_rows, page=page, spending=require_ledger(ledger, unit, corpus),
     )  # fmt: skip
 
 

@@ -13,34 +13,39 @@ from corpusveil.sampling.keys import Key
 from corpusveil.storage import files
 
 
-def key_of(settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:
-    """Return the key that settings name; otherwise the output's own key, made if it is missing and ``make`` is set."""
+def key_of(settings: KeySettings, output: str) -> Key:
+    """Return the key that settings name; otherwise the output's own, or a new one, which ``keep`` keeps."""
     if settings.test:
         return Key.for_tests()
     if settings.environment is not None:
         return Key.from_environment(settings.environment)
     if settings.path is None:
-        return own_key(output, watch, make=make)
+        own = _own(output)
+        return Key.load(own) if own.exists() else Key.generate()
     path = settings.path
     if files.is_local(output) and Path(path).resolve().is_relative_to(Path(output).resolve()):
         raise OverlapError(f"{path}: the key is in the output folder, which is for the public; move the key elsewhere.")
     return Key.load(path)
 
 
-def own_key(output: str, watch: Watch, *, make: bool = True) -> Key:
-    """Find or make the key of an output in the user's key folder, and name it.
+def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:
+    """Return the key of an output: this one, or if settings name none, that in the user's key folder, and name it.
 
-    A new key is kept there if ``make`` is set; otherwise it is discarded.
+    There, this key becomes that of the output if there is none yet and ``make`` is set.
     """
+    if settings.test or settings.environment is not None or settings.path is not None:
+        return key
+    own = _own(output)
+    if not own.exists():
+        if not make:
+            return key
+        files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
+    watch.warn(f"No key is given. The key of this output is {own}; a later run with the same output uses it again.")
+    return Key.load(own)
+
+
+def _own(output: str) -> Path:
+    """Return the file of an output's own key, in the user's key folder."""
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
-    target = base / "corpusveil" / "keys" / f"{mark}.key"
-    if not target.exists():
-        new = Key.generate()
-        if not make:
-            return new
-        files.create_bytes(
-            str(target), new.secret, private=True
-        )  # of several parallel starts, one makes the key of all
-    watch.warn(f"No key is given. The key of this output is {target}; a later run with the same output uses it again.")
-    return Key.load(target)
+    return base / "corpusveil" / "keys" / f"{mark}.key"

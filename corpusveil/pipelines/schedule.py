@@ -94,6 +94,8 @@ class Schedule:
     """A digest of everything that decides whether a shard can be used."""
     settle: float = 0.0
     """The age in seconds, by the store's modification time, from which a shard is released."""
+    page: bool = True
+    """Whether releases have a public page."""
 
     def output_of(self, plan: Plan) -> str:
         """Return the address of a run's release."""
@@ -171,7 +173,7 @@ class Schedule:
                 done.setdefault(one.relative, (one.size, one.stamp, digest))
         manifest = read_manifest(self.output_of(plan))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
-        write_pages(self.output_of(plan), records)
+        write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
         return manifest
 
@@ -221,7 +223,7 @@ class Schedule:
         if last.left_out:
             shards = several(last.left_out, "unusable shard")
             return f"left out {shards}, {last.time}; all others are released"
-        return f"failed, {last.time}: an unexpected error; start the schedule again with --debug to see it"
+        return f"failed, {last.time}: an unexpected error; start the schedule again in debug mode to see it"
 
     def _shards(self) -> Sequence[InputShard]:
         try:

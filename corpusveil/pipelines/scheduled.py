@@ -78,6 +78,7 @@ def schedule_of(document: Document) -> Schedule:
         settings.schedule.compare,
         _digest(settings),
         settings.schedule.settle_seconds(),
+        output.page,
     )
 
 

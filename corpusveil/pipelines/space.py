@@ -93,7 +93,8 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         )
     if built.counts is None:
         watch.say(
-            "No public counts: 'resample' will draw all words with equal probability. Give public counts with --counts."
+            "No public counts: 'resample' will draw all words with equal probability. Build the space with public "
+            "counts to change that."
         )
 
 

@@ -176,7 +176,8 @@ def _average(name: str, grid: CollocationGrid) -> float:
     """Return the average words of a data set's texts. Raises UserError if the grid has no such number."""
     if name not in grid.average_words:
         raise UnsetError(
-            f"average_words.{name}: the grid has no such number; add it to --config, from public knowledge."
+            f"average_words.{name}: the grid has no such number; add it to the configuration of the study, from public "
+            "knowledge."
         )
     return grid.average_words[name]
 

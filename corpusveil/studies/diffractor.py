@@ -329,7 +329,7 @@ def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
 def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:
     yield from profile("1-diffractor").lines()
     if grid.read_first:
-        text = "--corpus" if data.sources.corpus else "the text that the dependencies ship"
+        text = "the corpus" if data.sources.corpus else "the text that the dependencies ship"
         yield f"Denoised first: releases of {', '.join(grid.read_first)}, with a language model of {text}."
 
 

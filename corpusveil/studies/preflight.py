@@ -58,19 +58,17 @@ def check_sources(study: Study, data: StudyData) -> None:
     sources, needs = data.sources, data.needs
     for name in study.no_use_for:
         if getattr(sources, name) != getattr(Sources(), name):
-            raise ConflictError(f"--{name}: the study {study.name} does not use it; leave it out.")
+            raise ConflictError(f"{name}: the study {study.name} does not use it; leave it out.")
     if sources.corpus and sources.vectors and not needs.counts:
-        raise ConflictError(
-            "--corpus: vectors are given, so this study learns nothing from a corpus; leave either out."
-        )
+        raise ConflictError("corpus: vectors are given, so this study learns nothing from a corpus; leave either out.")
     if len(sources.vectors) > 1 and all(word.embeddings == 1 and word.dimensions is None for word in needs.words):
-        raise ConflictError(f"--vectors: the study {study.name} has a single embedding; give one file.")
+        raise ConflictError(f"vectors: the study {study.name} has a single embedding; give one file.")
     for name in ("data", "collection", "queries", "qrels"):
         url = getattr(sources, name)
         if url is not None and not files.exists(url):
-            raise NoFileError(f"--{name} {url}: there is nothing here.")
+            raise NoFileError(f"{name} {url}: there is nothing here.")
     if sources.data is not None and (files.info(sources.data) or {}).get("type") != "directory":
-        raise AddressError(f"--data {sources.data}: this is a file; name the folder that contains it.")
+        raise AddressError(f"data {sources.data}: this is a file; name the folder that contains it.")
     if sources.corpus:
         find_shards(sources.corpus)
     _refuse_inside(data.folder, [*sources.corpus, *([] if sources.data is None else [sources.data])])
@@ -89,7 +87,7 @@ def _refuse_inside(output: str, inputs: Sequence[str]) -> None:
     """Raise UserError if the output would be read as an input: it is inside the input, or a glob matches it."""
     for url in inputs:
         if lies_in_input(output, url, ("study.json",)):
-            raise OverlapError(f"--output {output}: this is in {url}, which is read; choose another folder.")
+            raise OverlapError(f"output {output}: this is in {url}, which is read; choose another folder.")
 
 
 def _check_model(name: str) -> None:
@@ -98,13 +96,13 @@ def _check_model(name: str) -> None:
         return
     if name != "lstm" and not os.path.isfile(os.path.join(name, "config.json")):
         raise BadValueError(
-            f"--model {name}: choose tfidf, vectors, lstm, or the folder of a transformers model (with config.json)."
+            f"model {name}: choose tfidf, vectors, lstm, or the folder of a transformers model (with config.json)."
         )
     if any(
         importlib.util.find_spec(package) is None
         for package in (("torch",) if name == "lstm" else ("torch", "transformers"))
     ):
-        raise PackageError(f"--model {name} {NEEDS_TORCH}")
+        raise PackageError(f"model {name} {NEEDS_TORCH}")
 
 
 def check_sets(cells: Sequence[Cell], grid: Grid, data: StudyData) -> None:
@@ -120,4 +118,4 @@ def missing_sets(grid: Any, data: StudyData) -> Iterator[str]:
     wanted = [name for key in SETS if key != "searched" or not is_judged(data) for name in getattr(grid, key, ())]
     missing = [name for name in dict.fromkeys(wanted) if not data.has(name)]
     if missing and not data.bundled:
-        yield f"Not in --data, and left out: {', '.join(missing)}."
+        yield f"Not in data, and left out: {', '.join(missing)}."

@@ -221,7 +221,7 @@ def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
         f"({grid.depth} each) are our choice."
     )
     if grid.read_first:
-        text = "--corpus" if data.sources.corpus else "the text that the dependencies ship"
+        text = "the corpus" if data.sources.corpus else "the text that the dependencies ship"
         yield (
             f"Denoised before the search: variants of {', '.join(grid.read_first)}, by a language model of {text}. "
             "Bundled passages come from that text, so the model has read the passages that are searched."
@@ -229,8 +229,8 @@ def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
     if set(_collections(grid, data)) <= {JUDGED}:
         return
     yield (
-        "Known-item search replaces DL'19, whose passages and judgments were not given (--collection, --queries, "
-        f"--qrels): {grid.queries} queries of {grid.terms} terms from first halves of texts, over the second halves. "
+        "Known-item search replaces DL'19, whose passages and judgments were not given (collection, queries, "
+        f"qrels): {grid.queries} queries of {grid.terms} terms from first halves of texts, over the second halves. "
         "Queries contain only words of the space, since other words are not privatized."
     )
     yield (

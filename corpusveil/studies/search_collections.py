@@ -58,7 +58,7 @@ def is_judged(data: StudyData) -> bool:
     sources = data.sources
     present = [url is not None for url in (sources.collection, sources.queries, sources.qrels)]
     if any(present) and not all(present):
-        raise ConflictError("--collection, --queries and --qrels belong together; give all three or none.")
+        raise ConflictError("collection, queries and qrels belong together; give all three or none.")
     return all(present)
 
 
@@ -126,5 +126,5 @@ def _passages(data: StudyData, *, keep: bool) -> Passages:
 
 def _index(data: StudyData) -> str:
     if not files.is_local(data.folder):
-        raise AddressError(f"{data.folder}: the index of a collection is mapped from a disk; choose a local --output.")
+        raise AddressError(f"{data.folder}: the index of a collection is mapped from a disk; choose a local output.")
     return files.absolute(data.address("bm25"))

@@ -154,7 +154,7 @@ class StudyData:
         present = [name for name in tasks if self.has(name)]
         if tasks and needed and not present:
             raise FormatError(
-                f"--data {self.sources.data}: this folder has none of "
+                f"data {self.sources.data}: this folder has none of "
                 f"{', '.join(f'{name}.parquet' for name in tasks)} (csv and jsonl also work); add them."
             )
         return present
@@ -182,7 +182,7 @@ class StudyData:
     def _read(self, name: str) -> LabelledTexts:
         file = None if self.bundled else self._file(name)
         if file is None:
-            raise NoFileError(f"{name}: there is no such data set here; name its folder with --data.")
+            raise NoFileError(f"{name}: there is no such data set here; name its folder (data).")
         return read_task(file, second=PAIRS.get(name), split="split", name=name)
 
     def with_topics(self, task: LabelledTexts) -> LabelledTexts:

@@ -37,7 +37,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: Watch | None = None) ->
     there = files.read_if_there(data.address(MADE_OF))
     if there is not None and there != made.encode() and _begun(data):
         raise InUseError(
-            f"{data.folder}: this folder has a study of other data, options or another grid; choose another --output."
+            f"{data.folder}: this folder has a study of other data, options or another grid; choose another output."
         )
     vectors: list[Vectors] = []
     if not all(is_artifact(data.address("spaces", word.name)) for word in needs.words):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
 from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.illustration import Illustration, illustration_of
+from corpusveil.transforms.illustration import Illustration, illustrate
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
@@ -93,8 +94,8 @@ class Finish:
     job: ShardJob
     tasks: Sequence[ShardTask]
     drafted: Mapping[str, Any]
-    picture: Illustration | None = None
-    """The picture at the beginning of the public page."""
+    picture: Callable[[], Illustration | None] | None = None
+    """Draws the picture at the beginning of the public page; None for no page."""
 
     def __call__(self, _: Any) -> None:
         """Finish the release in a job, which may call this again."""
@@ -130,7 +131,7 @@ class Finish:
     def _tidy(self) -> None:
         for part in (COPIES, DROPS):
             files.remove_folder(self.job.records.address(part))
-        write_pages(self.job.output, self.job.records, lambda: self.picture)
+        write_pages(self.job.output, self.job.records, self.picture)
 
 
 def privatize_corpus(
@@ -146,6 +147,7 @@ def privatize_corpus(
     rows_per_task: int | None = None,
     format: str = "same",
     on_bad_rows: OnBadRows = "fail",
+    page: bool = True,
     debug: bool = False,
     spending: Spending | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
@@ -156,14 +158,14 @@ def privatize_corpus(
     A repeated call resumes after an interruption. ``records`` (default ``<output>.records``) receives the private
     files. ``root`` is the folder at which the paths in documents' identities begin; by default the lowest folder that
     all inputs share. ``corpus`` names the corpus; by default it is the name of that folder. Without an id column the
-    name is part of documents' identities. ``format`` is the output's
-    format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set aside among the
-    records. ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the
-    run ends if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun``
-    is called after arguments, folders, caps and the first rows are checked, and before anything is drawn. Only one run
-    at a time works on the same records: it holds a lease among them until it ends (a detached job continues without
-    it). Raises UserError if the input or arguments are wrong, or if the output folder belongs to another release;
-    WorkError if the engine fails, or if another run is in progress.
+    name is part of documents' identities. ``format`` is the output's format, a suffix or ``same``; ``on_bad_rows`` says
+    whether an unreadable row stops the run or is set aside among the records; without ``page`` there is no public page.
+    ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
+    if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is
+    called after arguments, folders, caps and the first rows are checked, and before anything is drawn. Only one run at
+    a time works on the same records: it holds a lease among them until it ends (a detached job continues without it).
+    Raises UserError if the input or arguments are wrong, or if the output folder belongs to another release; WorkError
+    if the engine fails, or if another run is in progress.
     """
     began = time.monotonic()
     columns = columns or Columns()
@@ -185,7 +187,7 @@ def privatize_corpus(
         if (there := files.info(url)) is not None and there["type"] != "directory":
             raise file_in_the_way(url)
     files.refuse_links(files.join(output, "data"), folder.url, *map(folder.address, _FOLDERS))
-    if files.exists(public_page(output)) and folder.read("run.json", Run) is None:
+    if page and files.exists(public_page(output)) and folder.read("run.json", Run) is None:
         raise InUseError(
             f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
             "output."
@@ -214,8 +216,10 @@ def privatize_corpus(
         run=events.new_run(),
         corpus=corpus,
     )
+    parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk  # and no key
+    picture = functools.partial(illustrate, *parts) if page else None
     with lease.hold(folder.url) as held:
-        outcome = _run(release, job, tasks, engine, spending, watch, begun, held, began)
+        outcome = _run(release, job, tasks, engine, spending, watch, begun, held, began, picture)
     with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
         outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
     return outcome
@@ -231,6 +235,7 @@ def _run(
     begun: Callable[[], Any] | None,
     held: Lease,
     began: float,
+    picture: Callable[[], Illustration | None] | None,
 ) -> Outcome:
     """Finish a run whose folders this process holds."""
     whole = wholes(tasks)
@@ -242,12 +247,12 @@ def _run(
             begun()
         _sweep(job)
         outcome = _already(job, tasks, began)
-        write_pages(job.output, job.records, lambda: illustration_of(release))
+        write_pages(job.output, job.records, picture)
         return outcome
     job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
     if begun is not None:
         begun()
-    finish = Finish(job, tasks, draft(release, job.columns), illustration_of(release))
+    finish = Finish(job, tasks, draft(release, job.columns), picture)
     left = _left(job, tasks)
     if left and isinstance(engine, Detachable) and engine.detached:
         engine.launch(job, left, finish)

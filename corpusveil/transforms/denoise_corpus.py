@@ -32,7 +32,7 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import wholes
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.denoise import VERSION, Denoiser, Search
-from corpusveil.transforms.illustration import Illustration, illustrate
+from corpusveil.transforms.illustration import illustrate
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, render_public
@@ -41,7 +41,10 @@ from corpusveil.transforms.risk import risk_of
 WORK = ".work"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
-SPENDS = "nothing: it was computed from a release and public data alone, and is in no ledger"
+SPENDS = (
+    "nothing, if the language model is public: then it was computed from a release and public data alone. It is in no "
+    "ledger"
+)
 
 
 class _Here:
@@ -110,7 +113,6 @@ def denoise(
         separator=told.get("separator", "comma"),
     )  # fmt: skip
     shards = find_shards([files.join(release, one["name"]) for one in source["shards"]], files.join(release, "data"))
-    picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source))
     engine = engine or _Here()
     tasks = plan(shards, None, None, engine.slots)
     job = ShardJob(
@@ -122,7 +124,10 @@ def denoise(
         left = [task for task in tasks if not job.is_done(task)]
         with watch(records, left, "") if watch is not None else contextlib.nullcontext():
             engine.run(job, left)
-        counts, content = _finish(job, tasks, drafted(source, denoiser, digest), picture)
+        counts, content = _finish(job, tasks, drafted(source, denoiser, digest))
+        picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source))
+        page = render_public(read_manifest(output), picture)
+        files.write_bytes(public_page(output), page.encode())
     files.remove_folder(records.url)
     seconds = time.monotonic() - began
     return Denoised(counts.documents, counts.tokens_written, counts.privatized, counts.unchanged, content, seconds)
@@ -184,9 +189,13 @@ def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
 
 def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[str, Any]:
     """Return the part of the manifest that is independent of shards: the source's statements, and the denoising."""
+    model = denoiser.model
+    counts = model.info.get("counts")
+    counted = f"counted on the text of the counts {counts[:16]}…" if isinstance(counts, str) else "of unknown counts"
     said = (
-        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… and public data alone. That "
-        "release's guarantee, stated below, also holds for this release; nothing more was spent."
+        f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… with the language model "
+        f"{model.digest[:16]}…, {counted}. If the model is public, that is, if it was not counted on the private "
+        "text, that release's guarantee, stated below, also holds for this release, and nothing more was spent."
     )
     kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
     return {
@@ -231,9 +240,7 @@ def _claim(job: ShardJob, digest: str) -> None:
     forget_failed(job.records)
 
 
-def _finish(
-    job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any], picture: Illustration | None
-) -> tuple[Counts, str]:
+def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any]) -> tuple[Counts, str]:
     refuse_failed(job.records)
     by_shard: dict[int, list[ShardTask]] = {}
     for task in tasks:
@@ -243,9 +250,7 @@ def _finish(
         job.assemble(pieces)
     for part in ("", "data"):
         files.sweep(files.join(job.output, part))
-    found = write_manifest(manifest, job.output, job.records, wholes(tasks), {})
-    files.write_bytes(public_page(job.output), render_public(read_manifest(job.output), picture).encode())
-    return found
+    return write_manifest(manifest, job.output, job.records, wholes(tasks), {})
 
 
 def _already(output: str, digest: str, began: float) -> Denoised:

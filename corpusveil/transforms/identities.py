@@ -36,6 +36,8 @@ class RowNumbers:
         return [(self.name, number) for number in range(rows)]
 
 
+MOST_BITS = 14_000
+"""The most bits of a number that is an id: Python writes no number of more than 4,300 digits."""
 Ids: TypeAlias = str | RowNumbers | Iterable[Any]
 """The name of a column, row numbers under a name, or one id a text."""
 
@@ -101,6 +103,8 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
     for value in values:
         if value is None or (isinstance(value, (float, dt.date)) and value != value):  # noqa: PLR0124 - NaN, NaT
             raise BadRowError(f"{name}: an id is missing; give every document an id.")
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise BadRowError(f"{name}: an id is a number of thousands of digits; give shorter ids.")
         if isinstance(value, tuple):
             *place, row = value or (None,)
             named = bool(place) and all(isinstance(one, str) for one in place)

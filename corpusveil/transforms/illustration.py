@@ -121,11 +121,6 @@ class Illustration:
         return next(panel for panel in self.panels if panel.is_release)
 
 
-def illustration_of(release: Release) -> Illustration | None:
-    """Return the pictures of a release; None if they take long, or the mechanism is not defined at its epsilon."""
-    return illustrate(release.mechanism, release.budget, release.policy, release.collocations, release.risk)
-
-
 @functools.lru_cache(maxsize=4)
 def illustrate(
     mechanism: Mechanism,
@@ -134,7 +129,10 @@ def illustrate(
     collocations: Collocations | None = None,
     risk: EpsilonAtRisk | None = None,
 ) -> Illustration | None:
-    """Return the pictures of releases with these parts; see ``illustration_of``."""
+    """Return the pictures of releases with these parts.
+
+    None if they take long, or the mechanism is not defined at the epsilon.
+    """
     of_document, epsilon = budget.per == "document", word_epsilon(budget)
     if mechanism.each_epsilon_is_costly and of_document:
         return None

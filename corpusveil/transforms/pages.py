@@ -32,12 +32,17 @@ def public_page(output: str) -> str:
     return output.rstrip("/") + ".report.html"
 
 
-def write_pages(output: str, records: Records, picture: Callable[[], Illustration | None] = lambda: None) -> None:
-    """Write both pages of a finished release, unless they exist; the public page begins with ``picture``."""
-    if files.exists(public_page(output)) and files.exists(records.address(PRIVATE)):
+def write_pages(output: str, records: Records, picture: Callable[[], Illustration | None] | None) -> None:
+    """Write both pages of a finished release, unless they exist.
+
+    The public page begins with ``picture``; it is left out if that is None.
+    """
+    is_public_done = picture is None or files.exists(public_page(output))
+    if is_public_done and files.exists(records.address(PRIVATE)):
         return
     manifest = read_manifest(output)
-    files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest, picture())))
+    if picture is not None:
+        files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest, picture())))
     totals = records.read("totals.json", Totals)
     if totals is not None:
         shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}", Shard))]

@@ -169,6 +169,12 @@ class TestWrongCalls:
         with pytest.raises(MismatchError, match="key: this is missing"):
             cv.Release(cv.RingGeometric(space), cv.Budget(1.0))  # type: ignore[call-overload]
 
+    def test_an_id_of_thousands_of_digits_is_refused_in_a_sentence(self, release: cv.Release) -> None:
+        """Python writes no such number; ids of 4,000 digits are ids."""
+        assert cv.privatize(["a"], release, ids=[10**4000])
+        with pytest.raises(BadRowError, match="ids: an id is a number of thousands of digits"):
+            cv.privatize(["a"], release, ids=[-(10**5000)])
+
     def test_texts_need_ids(self, release: cv.Release) -> None:
         with pytest.raises(UnsetError):
             cv.privatize(["aaaa"], release)  # type: ignore[call-overload]

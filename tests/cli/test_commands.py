@@ -8,6 +8,7 @@ import os
 import random
 import re
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 import corpusveil
 from corpusveil.cli import main
 from corpusveil.cli.main import run, split_arguments
+from corpusveil.transforms.release import Release
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
     TEST_KEY,
@@ -34,28 +36,18 @@ from tests.engines.corpora import (
 from tests.engines.corpora import run as run_process
 
 COMMANDS = [
-    "demo",
-    "count",
-    "score",
-    "model",
-    "denoise",
-    "tokenize",
-    "train",
-    "schedule",
-    "audit",
-    "compile",
-    "evaluate release",
-    "package spark",
-    "space",
-    "preview",
-    "privatize",
-    "mechanisms",
-    "key new",
-    "ledger show",
-    "run",
-    "plan",
-    "ledger verify",
+    " ".join([name, *sub])
+    for name in main.COMMANDS
+    for sub in ([[one] for one in getattr(main.command(name), "commands", ())] or [[]])
 ]
+
+
+WORDS_COMMAND = '''"""``corpusveil words``: count to a number."""
+
+def words(number: int) -> None:
+    """Count."""
+    print(*range(1, number + 1))
+'''
 
 
 @pytest.fixture
@@ -84,12 +76,18 @@ class TestHelp:
         assert run([*command.split(), "--help"]) == 0
         assert f"Example: corpusveil {command} " in " ".join(capsys.readouterr().out.split())
 
-    def test_names_every_command_and_there_are_no_others(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["--help"]) == 0
-        told = capsys.readouterr().out
-        names = set(main.COMMANDS)
-        assert names == {command.split()[0] for command in COMMANDS}
-        assert all(re.search(rf"^\s*{name}\s", told, re.MULTILINE) for name in names)
+    def test_names_a_command_as_soon_as_there_is_its_file(self, tmp_path: Path) -> None:
+        """And the command runs: it is in no list."""
+        (tmp_path / "words.py").write_text(WORDS_COMMAND)
+        code = (
+            f"import corpusveil.cli as cli\ncli.__path__.append({str(tmp_path)!r})\nfrom corpusveil.cli.main import run"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", f"{code}\nrun(['--help'])\nrun(['words', '5'])"], capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        assert re.search(r"^ *words +Count to a number\.$", done.stdout, re.MULTILINE)
+        assert done.stdout.endswith("1 2 3 4 5\n")
 
     def test_of_privatize_names_every_option_of_the_interface(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["privatize", "--help"]) == 0
@@ -236,6 +234,17 @@ class TestKey:
         assert not home.exists()
         assert run([*arguments, "--accept-no-guarantee"]) == 0
         assert "No guarantee holds" in capsys.readouterr().out
+
+    def test_is_known_before_the_release_is_built_and_checked_once(
+        self, ground: Ground, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """No release has a key that stands in for another."""
+        built = []
+        check = Release.__post_init__
+        monkeypatch.setattr(Release, "__post_init__", lambda release: (built.append(release.key), check(release)))
+        assert run([*without_key(ground.arguments(source, tmp_path / "out")), "--no-page"]) == 0
+        (key,) = built
+        assert manifest(tmp_path / "out")["key_fingerprint"] == key.fingerprint()
 
     def test_is_never_overwritten(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "a.key").touch(mode=0o600)

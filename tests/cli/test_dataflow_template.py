@@ -84,6 +84,7 @@ VALID = {
     "onBadRows": "quarantine",
     "duplicates": "same-noise",
     "csvFormulas": "escape",
+    "page": "true",
     "separator": "semicolon",
     "unknownWords": "mask",
     "stopWords": "keep",

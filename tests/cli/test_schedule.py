@@ -344,7 +344,7 @@ class TestRefused:
             assert f"run-00001: {said}" in told
             assert "the last start failed, " in told
             assert ("Correct this" in told) == isinstance(error, WorkError)
-            assert ("start the schedule again with --debug" in told) == isinstance(error, KeyError)
+            assert ("start the schedule again in debug mode" in told) == isinstance(error, KeyError)
 
     def test_a_start_that_failed_before_any_run_says_why(
         self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

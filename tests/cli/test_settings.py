@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from corpusveil.cli import main
 from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
@@ -113,6 +116,13 @@ class TestTheCommands:
             first = one.told.often or one.is_needed(command)
             assert under[f"--{name.replace('_', '-')}"] == (MOST_USED if first else one.group)
 
+    def test_a_setting_that_is_on_can_be_turned_off(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """On the command line as in a file: otherwise a default of true would be for ever."""
+        assert run(["privatize", "--help"]) == 0
+        assert "--page / --no-page" in capsys.readouterr().out
+        page = next(one for one in ALL if one.place == "output.page")
+        assert "`--no-page` of privatize" in reference._row(page)
+
     def test_help_of_privatize_begins_with_what_most_calls_need(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Ten options of more than fifty, and none of them is an expert's."""
         assert run(["privatize", "--help"]) == 0
@@ -123,12 +133,35 @@ class TestTheCommands:
 
     def test_all_that_a_command_can_be_told_a_file_can_be_told(self) -> None:
         """Options that are no settings concern the call: how progress is shown, and that nothing is to be done."""
-        from corpusveil.cli import main
-
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
-            of_call = own - set(options_of(command)) - {"parameter", "help"}
+            of_call = own - set(options_of(command)) - {"parameter", "engine_option", "help"}
             assert of_call <= {"progress", "plan", "plan_duplicates", "explain"}, command
+
+
+def test_no_sentence_below_the_command_line_names_an_option() -> None:
+    """A caller in Python, or of a file, has none: settings are named as {section.key}, or by plain words."""
+    commands = [main.command(name) for name in main.COMMANDS]
+    every = [sub for command in commands for sub in (command, *getattr(command, "commands", {}).values())]
+    options = {option for command in every for one in command.params for option in one.opts} | {"--debug", "--VALUE"}
+    command_lines = {"jobs/package.py", "jobs/template.py"}  # for spark-submit and gcloud
+    named = []
+    for file in sorted((ROOT / "corpusveil").rglob("*.py")):
+        place = str(file.relative_to(ROOT / "corpusveil"))
+        if not place.startswith("cli/") and place not in command_lines:
+            flags = re.compile(r"--\w[\w-]*(?=[ :,;)]|\.$)")
+            named += [(place, text) for text in _strings(file) if (options - {"--progress"}) & {*flags.findall(text)}]
+    assert named == []
+
+
+def _strings(file: Path) -> Iterator[str]:
+    """Yield the strings of a file, with VALUE for what they are filled with; a docstring is none."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in docstrings:
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            yield "".join(str(one.value) if isinstance(one, ast.Constant) else "VALUE" for one in parts)
 
 
 def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:

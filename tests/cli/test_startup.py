@@ -9,32 +9,20 @@ import sys
 import pytest
 
 from corpusveil.cli import main
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.fields import declared
 
 OF_HELP = {"corpusveil", "typer", "shellingham", "typing_extensions", "annotated_doc"}
 OF_A_VALUE = {"pydantic", "pydantic_core", "typing_inspection", "annotated_types"}
 """What settings are declared by, and what typer loads to convert a value, as on the way to a command of a group."""
-OF_SETTINGS = ("count", "score", "tokenize", "train", "model", "space", "preview", "privatize", "denoise")
+OF_SETTINGS = {command for one in declared(Settings) for command in one.commands}
 """The commands whose options are settings."""
 SLOW = {"asyncio", "multiprocessing", "concurrent", "unittest", "sqlite3", "xml", "http", "ssl"}
 """Of the standard library: tens of milliseconds, and a sign that something was imported that help does not show."""
-SMALL = {
-    "corpusveil", "corpusveil.choices", "corpusveil.errors", "corpusveil.cli", "corpusveil.cli.main",
-    "corpusveil.cli.options", "corpusveil.cli.parameters", "corpusveil.cli.signals", "corpusveil.collocations",
-    "corpusveil.collocations.training_defaults", "corpusveil.evaluation", "corpusveil.evaluation.defaults",
-    "corpusveil.jobs", "corpusveil.jobs.beam_runners", "corpusveil.jobs.definitions", "corpusveil.jobs.registry",
-    "corpusveil.storage", "corpusveil.storage.formats", "corpusveil.text",
-    "corpusveil.text.policy", "corpusveil.transforms", "corpusveil.transforms.profiles", "corpusveil.cli.study",
-    "corpusveil.cli.derived", "corpusveil.pipelines", "corpusveil.pipelines.engines",
-    "corpusveil.transforms.strategies",
-    "corpusveil.pipelines.settings", "corpusveil.pipelines.settings.faults", "corpusveil.pipelines.settings.fields",
-    "corpusveil.pipelines.settings.presets",
-    "corpusveil.pipelines.settings.rules", "corpusveil.pipelines.settings.sections",
-}  # fmt: skip
-"""Of our own, beside the module of the command: names, choices and defaults. A new one here has to import nothing."""
-GROUPS = {"evaluate": ("release", "study"), "key": ("new",), "ledger": ("show", "verify")}
-CALLS = [
-    [], ["--version"], *([name] for name in main.COMMANDS), *([group, one] for group in GROUPS for one in GROUPS[group])
-]  # fmt: skip
+FEW = 50
+"""The most modules of our own: names, choices and defaults."""
+SUBCOMMANDS = [[name, sub] for name in main.COMMANDS for sub in getattr(main.command(name), "commands", ())]
+CALLS = [[], ["--version"], *([name] for name in main.COMMANDS), *SUBCOMMANDS]
 
 
 def loaded(code: str) -> set[str]:
@@ -62,9 +50,7 @@ def test_help_loads_no_library_that_it_does_not_show(call: list[str]) -> None:
     assert packages(found) <= allowed, sorted(packages(found) - allowed)
     if len(call) < 2:
         assert not SLOW & found
-    of_command = {main.COMMANDS[call[0]][0].partition(":")[0]} if call and call[0] in main.COMMANDS else set()
-    ours = {name for name in found if name.partition(".")[0] == "corpusveil"}
-    assert ours <= SMALL | {f"corpusveil.cli.{name}" for name in of_command}, sorted(ours - SMALL)
+    assert len([name for name in found if name.partition(".")[0] == "corpusveil"]) < FEW
 
 
 def test_the_package_alone_is_next_to_nothing() -> None:

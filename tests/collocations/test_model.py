@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,9 @@ import corpusveil as cv
 from corpusveil.collocations import model, modelling
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.fixed import LEAST, ONE, linear, tables, to_fixed
-from corpusveil.collocations.model import load_model
+from corpusveil.collocations.model import Arrays, digest_of, load_model, sums_of
 from corpusveil.collocations.modelling import Pruning, build_model, model_of_counts
-from corpusveil.errors import BadValueError, InUseError, UserError
+from corpusveil.errors import ArtefactError, BadValueError, InUseError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -142,6 +143,38 @@ def test_a_damaged_model_is_refused(counts: str, tmp_path: Path, name: str) -> N
     path.write_bytes(data[:-4])
     with pytest.raises(UserError, match="damaged"):
         load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda arrays: arrays["regions"].__setitem__(1, arrays["regions"][-1] + 2),  # leaves the slots
+        lambda arrays: arrays["regions"].__setitem__(2, 0),  # descends
+        lambda arrays: arrays["slots"].__setitem__(arrays["slots"] == 0, arrays["slots"].max()),  # nothing is empty
+        lambda arrays: arrays["slots"].__setitem__(arrays["slots"] > 0, (1 << 43) | (99999 << 11)),  # no such entry
+        lambda arrays: arrays["slots"].__setitem__(arrays["slots"] > 0, 99999 << 43),  # no such word
+        lambda arrays: arrays["bigrams"].__setitem__(1, 1 << 60),  # begins elsewhere
+        lambda arrays: arrays["bigrams"].__setitem__(slice(2, None, 3), 2**64 - 1),  # words after it, and no table
+        lambda arrays: arrays["slots3"].__setitem__(arrays["slots3"] == 0, arrays["slots3"].max()),
+        lambda arrays: arrays["slots3"].__setitem__(arrays["slots3"] > 0, 99999 << 32),
+    ],
+)
+def test_a_model_whose_tables_were_changed_is_refused_whatever_its_digest(
+    counts: str, tmp_path: Path, harm: Callable[[dict[str, np.ndarray]], None]
+) -> None:
+    """A look-up in it would not end, or would leave the memory: the digest only says that it was made this way."""
+    folder = tmp_path / "model"
+    build_model(counts, str(folder), Local())
+    made = load_model(folder)
+    arrays = {name: np.array(array) for name, array in made.arrays._asdict().items()}
+    harm(arrays)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    about = json.loads((folder / "_artifact.json").read_text())
+    about["digest"] = digest_of(made.vocabulary, sums_of(Arrays(**arrays)))
+    (folder / "_artifact.json").write_text(json.dumps(about))
+    with pytest.raises(ArtefactError, match="damaged"):
+        load_model(folder)
 
 
 def test_other_artefacts_are_refused(counts: str, tmp_path: Path) -> None:

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.errors import UserError
+from corpusveil.cli.derived import settings_of
+from corpusveil.errors import UnknownError, UserError
 from corpusveil.jobs import registry
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.connect import Connect
 from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
+from corpusveil.pipelines.engines import make_engine
+from corpusveil.pipelines.settings import schema, toml
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
 THREADS = '''
@@ -31,6 +34,8 @@ from corpusveil.storage.engine import total
 @dataclass(frozen=True)
 class Threads:
     workers: int = 3
+    prefix: str = ""
+    patient: bool = True
 
     def slots(self) -> int:
         return self.workers
@@ -95,6 +100,30 @@ def test_without_the_package_there_is_no_such_engine(tmp_path: Path) -> None:
 def test_the_engines_of_this_package_are_found_in_the_same_way() -> None:
     classes = {"local": Local, "spark": Spark, "connect": Connect, "beam": Beam, "dataflow": Dataflow}
     assert {name: registry.find(name) for name in registry.names()} == classes
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    start = '[collocations]\ninput = ["in"]\ncounts = "counts"\n[engine]\nname = "threads"\n'
+    file.write_text(f'{start}prefix = "x"\npatient = false\n')
+    document = toml.read(str(file))
+    made = make_engine(document.settings.engine)
+    assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
+    assert 'prefix = "x"' in toml.written(document)
+    assert "prefix" in schema.schema()["$defs"]["EngineSettings"]["properties"]
+    given = {"inputs": ["in"], "output": "counts", "engine": "threads"}
+    fields = ["prefix=x", "patient=false"]
+    assert make_engine(settings_of("count", given | {"engine_option": fields}, []).engine) == made
+    for key, sentence in (
+        ("prefx", r"engine\.prefx: engine threads has no such key; did you mean prefix\?"),
+        ("prefix", r"engine\.prefix: give a text"),
+    ):
+        file.write_text(f"{start}{key} = {{}}\n")
+        with pytest.raises(UserError, match=sentence):
+            toml.read(str(file))
+    with pytest.raises(UnknownError, match="--engine-option prefix: engine local has no such key"):
+        settings_of("count", given | {"engine": "local", "engine_option": fields}, [])
 
 
 @pytest.mark.usefixtures("installed")

@@ -21,8 +21,10 @@ from corpusveil.errors import CapError, InUseError, UserError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
-from corpusveil.pipelines.release_key import own_key
+from corpusveil.pipelines.release_key import keep
+from corpusveil.pipelines.settings import KeySettings
 from corpusveil.pipelines.watch import Watch
+from corpusveil.sampling.keys import Key
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
@@ -358,7 +360,9 @@ class TestStartedTwice:
     ) -> None:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
         with ThreadPoolExecutor(8) as pool:
-            keys = {key.secret for key in pool.map(lambda _: own_key(str(output), Watch()), range(8))}
+            new = [Key.generate() for _ in range(8)]
+            kept = pool.map(lambda key: keep(key, KeySettings(), str(output), Watch()), new)
+            keys = {key.secret for key in kept}
         assert len(keys) == 1
         (path,) = (tmp_path / "config").rglob("*.key")
         assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -66,20 +66,20 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
             ["--encoder", "/nowhere"],
             "/nowhere: this is neither a folder",
         ),
-        ("1-diffractor", ["--model", "/nowhere"], "--model /nowhere: choose tfidf, vectors, lstm"),
-        ("1-diffractor", ["--model", "tfdif"], "--model tfdif: choose"),
-        ("1-diffractor", ["--data", "/nowhere"], "--data /nowhere: there is nothing here"),
+        ("1-diffractor", ["--model", "/nowhere"], "model /nowhere: choose tfidf, vectors, lstm"),
+        ("1-diffractor", ["--model", "tfdif"], "model tfdif: choose"),
+        ("1-diffractor", ["--data", "/nowhere"], "data /nowhere: there is nothing here"),
         ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
         ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "this matches no file"),
-        ("1-diffractor", ["--collection", "GRID"], "--collection: the study 1-diffractor does not use it"),
-        ("comparative-mldp", ["--vectors", "VECTORS", "--corpus", "GRID"], "--corpus: vectors are given"),
-        ("collocations", ["--qrels", "GRID"], "--qrels: the study collocations does not use it"),
-        ("adversarial-robustness", ["--model", "vectors"], "--model: the study adversarial-robustness does not use"),
-        ("adversarial-robustness", ["--encoder", "x"], "--encoder: the study adversarial-robustness does not use"),
+        ("1-diffractor", ["--collection", "GRID"], "collection: the study 1-diffractor does not use it"),
+        ("comparative-mldp", ["--vectors", "VECTORS", "--corpus", "GRID"], "corpus: vectors are given"),
+        ("collocations", ["--qrels", "GRID"], "qrels: the study collocations does not use it"),
+        ("adversarial-robustness", ["--model", "vectors"], "model: the study adversarial-robustness does not use"),
+        ("adversarial-robustness", ["--encoder", "x"], "encoder: the study adversarial-robustness does not use"),
         ("pypantera", ["--qrels", "GRID"], "belong together"),
         ("pypantera", ["--vectors", "VECTORS", "--vectors", "VECTORS"], "has a single embedding; give one file"),
-        ("pypantera", ["--collection", "/a.tsv", "--queries", "/b.tsv", "--qrels", "/c"], "--collection /a.tsv: there"),
-        ("pypantera", ["--collection", "GRID", "--queries", "GRID", "--qrels", "/c"], "--qrels /c: there is nothing"),
+        ("pypantera", ["--collection", "/a.tsv", "--queries", "/b.tsv", "--qrels", "/c"], "collection /a.tsv: there"),
+        ("pypantera", ["--collection", "GRID", "--queries", "GRID", "--qrels", "/c"], "qrels /c: there is nothing"),
         ("pypantera", ["--output", "GRID"], "a file has this name"),
         ("pypantera", ["--data", "DATA", "--output", "DATA"], "is read; choose another folder"),
         ("pypantera", ["--data", "DATA", "--output", "DATA/out"], "is read; choose another folder"),
@@ -191,7 +191,7 @@ def test_a_first_call_that_went_wrong_does_not_take_the_folder(vectors: str, tmp
             prepare_study(study, grid_of(study.name, tmp_path, wrong), sources, out, Local())
         assert not (tmp_path / "o" / "ground" / MADE_OF).exists()
     prepare_study(study, grid_of(study.name, tmp_path, "sizes = [4]\n"), Sources(vectors=(vectors,)), out, Local())
-    with pytest.raises(InUseError, match="choose another --output"):
+    with pytest.raises(InUseError, match="choose another output"):
         prepare_study(study, grid_of(study.name, tmp_path, "sizes = [5]\n"), Sources(vectors=(vectors,)), out, Local())
 
 

@@ -125,7 +125,7 @@ def test_a_judged_collection_is_searched_in_place_of_known_items(folder: Path) -
     with pytest.raises(ConflictError):
         STUDY.cells(grid(), ground(folder, queries="queries.tsv"))
     remote = StudyData("memory://study", of.sources, of.needs)
-    with pytest.raises(AddressError, match="local --output"):
+    with pytest.raises(AddressError, match="local output"):
         STUDY.prepare(grid(), remote)
 
 

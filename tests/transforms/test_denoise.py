@@ -159,13 +159,17 @@ def test_the_manifest_names_the_release_repeats_its_promise_and_spends_nothing(
     space: Space, model: LanguageModel, tmp_path: Path
 ) -> None:
     release = release_of(space, tmp_path, corpus(20, 5, 40))
-    denoise(release, str(tmp_path / "out"), space=space, model=model)
+    denoise(release, str(tmp_path / "out"), space=space, model=dataclasses.replace(model, info={"counts": "c" * 64}))
     before, after = (json.loads((Path(f) / "manifest.json").read_text()) for f in (release, tmp_path / "out"))
     assert after["denoised"]["release"] == before["release"] != after["release"]
     assert after["denoised"]["content_sha256"] == before["content_sha256"] != after["content_sha256"]
     assert after["guarantee"] == before["guarantee"]
     assert after["guarantee_in_words"][1:] == before["guarantee_in_words"]
-    assert "nothing more was spent" in after["guarantee_in_words"][0]
+    said = after["guarantee_in_words"][0]
+    assert "If the model is public" in said
+    assert "nothing more was spent" in said
+    assert f"the language model {model.digest[:16]}…, counted on the text of the counts {'c' * 16}…" in said
+    assert "if the language model is public" in SPENDS
     assert after["spends"] == {"name": before["spends"]["name"], "metric": SPENDS}
     assert after["denoised"]["model"] == model.digest
     assert (after["documents"], after["configuration"]) == (before["documents"], before["configuration"])

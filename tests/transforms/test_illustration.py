@@ -24,7 +24,6 @@ from corpusveil.transforms.illustration import (
     SENTENCES,
     Illustration,
     illustrate,
-    illustration_of,
     word_epsilon,
 )
 from corpusveil.transforms.pages import percent, render_public
@@ -113,15 +112,6 @@ def test_each_token_is_what_its_policy_makes_of_it(space: Space) -> None:
     assert "Okonjo" not in other.result
     assert "anna@example.org" in other.result
     assert "[contact]" in picture(space).result
-
-
-def test_no_key_and_no_corpus_changes_them(space: Space) -> None:
-    """Only the published test key draws the possible result; another epsilon, for control, changes the pictures."""
-    mechanism = cv.mechanism("ring-geometric", space)
-    releases = [cv.Release(mechanism, cv.Budget(1.0), key=key) for key in (cv.Key(TEST_KEY), cv.Key.generate())]
-    first, second = map(illustration_of, releases)
-    assert first == second
-    assert first != illustration_of(cv.Release(mechanism, cv.Budget(2.0), key=cv.Key(TEST_KEY)))
 
 
 def test_words_share_a_documents_budget(space: Space) -> None:

@@ -16,6 +16,7 @@ from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
+from corpusveil.transforms import corpus
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.illustration import illustrate
 from corpusveil.transforms.pages import render_public
@@ -104,6 +105,29 @@ class TestPublic:
         assert page == render_public(manifest_of(ground), picture)
         assert page != render_public(manifest_of(ground))
         assert SECRET not in page
+
+    def test_begins_with_a_picture_that_is_drawn_after_the_last_task(
+        self, ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody waits for a picture before the work, and a release without a page draws none."""
+        order = []
+
+        class Noting(Local):
+            def run(self, function: Any, tasks: Any) -> Any:
+                order.append("tasks")
+                return super().run(function, tasks)
+
+        monkeypatch.setattr(corpus, "illustrate", lambda *_: order.append("picture"))
+        mechanism = cv.mechanism("ring-geometric", cv.load_space(ground / "space"))
+        release = cv.Release(mechanism, cv.Budget(8.0), key=cv.Key(TEST_KEY))
+        source = ground / f"in-{SECRET}"
+        cv.privatize_corpus(source, tmp_path / "a", release, Noting())
+        assert order == ["tasks", "picture"]
+        cv.privatize_corpus(source, tmp_path / "b", release, Noting(), page=False)
+        assert order == ["tasks", "picture", "tasks"]
+        assert (tmp_path / "a.report.html").exists()
+        assert not (tmp_path / "b.report.html").exists()
+        assert (tmp_path / "b.records" / "report.html").exists()
 
     def test_says_that_nothing_holds(self, ground: Path) -> None:
         """For a mechanism without a guarantee, and for the test key, above all else."""

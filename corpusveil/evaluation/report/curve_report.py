@@ -58,7 +58,7 @@ class RiskCurve(Shown):
         tables = [Table(columns, by_epsilon), Table(at_risk, by_risk, "at equal risk:")]
         fields = [
             ("inputs", self.note),
-            ("grid", f"{ON_GRID} epsilon is a value of 2^(j/8), from which --risk chooses"),
+            ("grid", f"{ON_GRID} epsilon is a value of 2^(j/8), from which a risk chooses"),
         ]
         return Card("Risk and utility by epsilon", fields, tables)
 

@@ -136,7 +136,7 @@ def _check(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> No
     for name, artefact in (("space", options.space), ("collocations", options.collocations)):
         if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
             raise MismatchError(
-                f"--{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
+                f"{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
             )
     if manifest is not None and options.epsilons:
         release_of(manifest, options)  # reports missing parts, such as collocations, before slow work

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.pipelines.settings import rules
-from corpusveil.pipelines.settings.fields import fault
+from corpusveil.pipelines.settings.fields import declared, fault, is_demo
 from corpusveil.pipelines.settings.sections import (
     BudgetSettings,
     CollocationsSettings,
@@ -71,6 +71,18 @@ class Settings(BaseModel):
         """Return the settings with other values in some sections; they are not checked again."""
         made = {name: getattr(self, name).model_copy(update=values) for name, values in sections.items()}
         return self.model_copy(update=made)
+
+    def demos(self, folder: str = "") -> dict[str, Literal["space", "model"]]:
+        """Return the places that name the demo's space or model, neither a folder nor what these settings make."""
+        made = {
+            "space": self.embeddings is not None or bool(self.value("space.vectors")),
+            "model": self.model is not None and bool(self.model.counts or self.value("collocations.counts")),
+        }
+        return {
+            one.place: one.told.demo
+            for one in declared(Settings)
+            if one.told.demo is not None and not made[one.told.demo] and is_demo(self.value(one.place), folder)
+        }
 
     def needed(self, *names: str) -> tuple[Any, ...]:
         """Return sections that a flow requires. Raises UserError for a missing section."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError, nearest
+from corpusveil.jobs import registry
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Section, declared, named, plain
 
@@ -87,10 +88,10 @@ def elsewhere(name: str, *, exactly: bool = False) -> str:
 
 def parameters(mechanism: Any = None) -> set[str]:
     """Return the parameters of a mechanism, or of all of them."""
-    from corpusveil.mechanisms import registry
+    from corpusveil.mechanisms import registry as mechanisms
 
-    known = registry.names()
-    return {one for name in ([mechanism] if mechanism in known else known) for one in registry.parameters(name)}
+    known = mechanisms.names()
+    return {one for name in ([mechanism] if mechanism in known else known) for one in mechanisms.parameters(name)}
 
 
 def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
@@ -102,10 +103,17 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
         known = set(of.model_fields)
         if section == "mechanism" and unknown:
             known |= parameters(values.get("name"))
+        who = "there is"
+        if section == "engine" and unknown:
+            engine = values.get("name", of.model_fields["name"].default)
+            if engine not in registry.names():
+                continue  # which validation says
+            known |= set(registry.settings_of(engine))
+            who = f"engine {engine} has"
         for name in unknown:
             if name not in known:
                 near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
-                raise caller.fault(f"{section}.{name}", f"there is no such key{near}", kind=UnknownError)
+                raise caller.fault(f"{section}.{name}", f"{who} no such key{near}", kind=UnknownError)
 
 
 def _told(error: ValidationError, caller: Caller) -> UserError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import types
 import typing
@@ -22,6 +23,13 @@ Group = Literal["What", "How private", "Text", "Where", "Engine", "Records"]
 _NAMED = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 BEHIND = "--"
 """The option for the arguments after two dashes on a command line."""
+DEMO = "demo"
+"""The name of the space and of the model of bundled text (``pipelines/demo_space.py``)."""
+
+
+def is_demo(address: Any, folder: str = "") -> bool:
+    """Say whether an address is that name; a folder of the name, relative to ``folder``, comes first."""
+    return bool(address == DEMO) and not os.path.exists(os.path.join(folder, DEMO))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,8 @@ class Setting:
     """A regular expression of its values as a template parameter, if the type is not precise enough."""
     often: bool = False
     """Whether help lists it first, among the options that most calls need."""
+    demo: Literal["space", "model"] | None = None
+    """Which of the demo's artefacts it may name."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Add further constraints to the setting's JSON schema."""
@@ -71,6 +81,7 @@ def key(
     choices: str | None = None,
     form: str | None = None,
     often: bool = False,
+    demo: Literal["space", "model"] | None = None,
     **bounds: Any,
 ) -> Any:
     """Declare a setting. ``commands`` are its commands, by default its section's; ``bounds`` are pydantic's."""
@@ -78,7 +89,7 @@ def key(
         commands = dict.fromkeys(commands, "*")
     by_name = {"*": "*"} if commands is None else dict(commands)
     wanted = tuple(by_name) if needed is True else tuple(needed or ())
-    told = Setting(group, metavar, path, by_name, wanted, choices, form, often)
+    told = Setting(group, metavar, path, by_name, wanted, choices, form, often, demo)
     value: dict[str, Any] = {"default_factory": list} if isinstance(default, list) else {"default": default}
     return Field(**value, description=help, json_schema_extra=told, **bounds)
 

@@ -57,6 +57,7 @@ def _options(one: Declared) -> Iterator[str]:
     by_option: dict[str, list[str]] = {}
     for command, name in one.commands.items():
         option = "--" if name == "--" else f"--{name.replace('_', '-')}" if name else str(one.told.metavar)
+        option = option.replace("--", "--no-") if one.default is True else option
         by_option.setdefault(option, []).append(command)
     for option, commands in by_option.items():
         yield f"`{option}` of {', '.join(commands)}"

@@ -25,7 +25,7 @@ from corpusveil.choices import (
 )
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
-from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key
+from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key, listed
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
@@ -125,7 +125,7 @@ class SpaceSettings(Section):
 
     path: str = key(
         "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space "
-        "of bundled text.", path=True,
+        "of bundled text.", path=True, demo="space",
         commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
         needed=("space", "privatize", "denoise"), metavar="URL",
         group="Where")
@@ -160,6 +160,7 @@ class ModelSettings(Section):
 
     path: str = key(
         "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True,
+        demo="model",
         commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
@@ -183,7 +184,7 @@ class DenoiseSettings(Section):
         metavar="URL", group="Where")
     model: str | None = key(
         "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
-        needed=True, metavar="URL")
+        needed=True, metavar="URL", demo="model")
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None,
         path=True, metavar="URL", group="Text")
@@ -270,7 +271,7 @@ class BudgetSettings(Section):
         "Whether that reader sees each word alone or in its context; context needs {budget.model}.", "word")
     model: str | None = key(
         "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the "
-        "model of [model].", None, path=True, metavar="URL")
+        "model of [model].", None, path=True, metavar="URL", demo="model")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
     delta: float | None = key(
@@ -402,8 +403,9 @@ class LedgerSettings(Section):
 
 
 class EngineSettings(Section):
-    """The engine that runs the work; the output is the same for all."""
+    """The engine that runs the work; the output is the same for all. An engine's own fields are keys here."""
 
+    model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "Engine"
     COMMANDS = (*STAGES, "privatize")
 
@@ -418,8 +420,16 @@ class EngineSettings(Section):
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
-        values = {name: getattr(self, name) for name in ("workers", "master", "runner", "options")}
-        return {name: value for name, value in values.items() if value}
+        given = {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
+        return {name: value for name, value in given.items() if value} | (self.model_extra or {})
+
+    @model_validator(mode="after")
+    def _of_plain_values(self) -> Self:
+        for name, given in (self.model_extra or {}).items():
+            if not all(isinstance(value, (bool, int, float, str)) for value in listed(given)):
+                wanted = "give a text, a number, true or false, or a list of these"
+                raise fault(f"engine.{name}", wanted, BadTypeError)
+        return self
 
 
 class OutputSettings(Section):
@@ -432,6 +442,8 @@ class OutputSettings(Section):
     format: str = key("The format of the output.", "same", choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key(
         "Private records. Default: <output>.records.", None, path=True, metavar="URL", group="Records")
+    page: bool = key(
+        "Write the public page, <output>.report.html, when the release is finished.", default=True, group="Records")
     csv_formulas: CsvFormulas = key(
         "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): unchanged, or behind an "
         "apostrophe.", "keep")

@@ -21,8 +21,6 @@ SCHEMA = "corpusveil.schema.json"
 """The name of the schema beside a written file, which editors use for completion."""
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _WIDTH = 110
-DEMO, DEMOS = "demo", ("space.path", "denoise.model", "budget.model")
-"""The name of the bundled space and model, and the keys of a file that take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +121,13 @@ def located(settings: Settings, folder: str) -> Settings:
         return os.path.normpath(os.path.join(folder, path)) if is_here(path) else path
 
     sections: dict[str, dict[str, Any]] = {}
+    demos = settings.demos(folder)
     for one in _places():
         value = settings.value(one.place)
-        if value and not _is_demo(settings, one.place, folder):
+        if value and one.place not in demos:
             found = [whole(path) for path in value] if isinstance(value, list) else whole(value)
             sections.setdefault(one.name, {})[one.key] = found
     return settings.changed(**sections)
-
-
-def _is_demo(settings: Settings, place: str, folder: str) -> bool:
-    """Say whether a key names the demo's space or model, and neither a folder beside the file nor what it makes."""
-    if settings.value(place) != DEMO or place not in DEMOS or os.path.exists(os.path.join(folder, DEMO)):
-        return False
-    if place == "space.path":
-        return settings.embeddings is None and not settings.value("space.vectors")
-    return settings.model is None
 
 
 def written(document: Document) -> str:
