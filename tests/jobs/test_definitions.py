@@ -92,7 +92,7 @@ class TestTimes:
     @pytest.mark.parametrize("at", ["", "* * * *", "60 * * * *", "0 24 * * *", "0 0 0 * *", "a * * * *", "@daily",
                                     "5-1 * * * *", "*/0 * * * *", "0 0 * * 8", "0 0 * 13 *"])  # fmt: skip
     def test_others_are_refused(self, at: str) -> None:
-        with pytest.raises(BadValueError, match="^at = "):
+        with pytest.raises(BadValueError, match=r"^at = "):
             parse_times(at)
 
 
