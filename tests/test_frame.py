@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DESIGN_CARD = {"pipelines", "transforms", "mechanisms", "collocations", "jobs"}
-ROOMS = DESIGN_CARD | {"text", "sampling", "spaces", "budget", "storage", "evaluation", "studies", "cli"}
+ROOMS = DESIGN_CARD | {"text", "sampling", "spaces", "budget", "storage", "ledger", "evaluation", "studies", "cli"}
 LARGEST = 1_000_000
 
 

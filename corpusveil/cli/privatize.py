@@ -26,7 +26,7 @@ def privatize(
     plan_duplicates: Annotated[
         bool,
         typer.Option(
-            "--plan-duplicates", help="Like --dry-run, and also count equal documents, which reads everything."
+            "--plan-duplicates", help="Like --plan, and also count equal documents, which reads everything."
         ),
     ] = False,
     explain: Annotated[

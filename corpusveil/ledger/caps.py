@@ -214,12 +214,6 @@ def _fetched(notes: Iterable[str], folder: str) -> Iterator[str]:
 def refuse_over(spending: Spending, books: Books) -> None:
     """Raise CapError if a unit with planned noise would have spent more than a cap."""
     caps = spending.caps
-    releases = {about.kind for about, planned in books.kinds if not planned}
-    if any((unit.name, *kind[1:]) not in releases for kind in releases for unit in spending.units):
-        raise MismatchError(
-            f"{spending.ledger}: a release in this ledger does not account for all of its units, so they are not those "
-            "that it began with; restore ledger.json from a copy."
-        )
     composing = caps.delta is not None and caps.total is not None and caps.total < math.inf
     sums = caps.sums()
     most = min(caps.total or 0.0, as_float(INFINITE - 1))
