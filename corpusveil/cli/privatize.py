@@ -25,9 +25,7 @@ def privatize(
     ] = False,
     plan_duplicates: Annotated[
         bool,
-        typer.Option(
-            "--plan-duplicates", help="Like --plan, and also count equal documents, which reads everything."
-        ),
+        typer.Option("--plan-duplicates", help="Like --plan, and also count equal documents, which reads everything."),
     ] = False,
     explain: Annotated[
         bool,
