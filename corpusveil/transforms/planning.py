@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.choices import OnBadRows
@@ -29,6 +28,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.parquet import read_table
 from corpusveil.storage.reading import settled
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
@@ -162,7 +162,7 @@ def forecast(
             counts += Counts.of(record.counts, records.url) if record is not None else Counts()
             written += files.size(job.target(task)) or 0
             taken += task.size * share
-        readings = pa.concat_tables([pq.read_table(note, columns=list(NUMBERS)) for note in notes])
+        readings = pa.concat_tables([_numbers(note) for note in notes])
         refused, spent = (None, {}) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
     return Forecast(
@@ -199,6 +199,11 @@ def _secret(spending: Spending | None) -> bytes:
         return bytes(32) if spending is None else Store.existing(spending.ledger).secret
     except NotMadeError:
         return bytes(32)
+
+
+def _numbers(note: str) -> pa.Table:
+    with files.open_read(note) as file:
+        return read_table(file, NUMBERS)
 
 
 def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:

@@ -263,7 +263,7 @@ class TestASchedule:
         save(file, settings(public, risk=0.9))
         capsys.readouterr()
         assert self.start(file) == 2
-        assert "the configuration" in capsys.readouterr().err
+        assert "budget.risk was " in capsys.readouterr().err
         assert not (folder / "out" / "run-00002" / "manifest.json").exists()
         save(file, settings(public, risk=0.5))
         assert self.start(file) == 0

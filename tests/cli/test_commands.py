@@ -533,7 +533,7 @@ class TestWhatIsPrinted:
         assert [line for line in told if line.startswith("- ")] == []
         (promised,) = (line for line in told if line.startswith("Guarantee: "))
         assert "nats" in promised
-        assert any("--explain" in line for line in told)
+        assert any("guarantee_in_words" in line for line in told)
 
     @pytest.mark.parametrize("explain", [(), ("--explain",)])
     def test_has_the_figure_that_was_asked_for(

@@ -58,7 +58,7 @@ def source(tmp_path: Path) -> Path:
     """A corpus with canaries in its texts, in a column that is not named, and in the names of its files."""
     rng = random.Random(0)
     documents = [
-        {"text": f"{text_of(rng, 5)} {word} {text_of(rng, 5)}, ({word.upper()}) {word}", COLUMN_CANARY: COLUMN_CANARY}
+        {"text": f"{text_of(rng, 5)} {word} {text_of(rng, 5)}, ({word.upper()}) {word}", "note": COLUMN_CANARY}
         for word in CANARIES.values()
     ]
     folder = tmp_path / "in"
@@ -166,6 +166,6 @@ def test_the_canaries_are_in_the_input(source: Path) -> None:
 def test_what_is_kept_on_purpose_is_found(ground: Ground, source: Path, tmp_path: Path) -> None:
     """The search can find words: with other policies they are in the release."""
     more = ("--unknown-words", "keep", "--contacts", "keep", "--numbers", "keep", "--other", "keep")
-    told = run(*ground.arguments(source, tmp_path / "out", *more, "--keep", COLUMN_CANARY), home=tmp_path)
+    told = run(*ground.arguments(source, tmp_path / "out", *more, "--keep", "note"), home=tmp_path)
     assert told.returncode == 0, told.stderr
     assert found(PLANTED, in_release(tmp_path / "out")) == PLANTED

@@ -222,6 +222,7 @@ VARIATIONS: dict[str, tuple[bool, dict[str, Any]]] = {
     "format": (False, {"format": "parquet"}),
     "on_bad_rows": (False, {"on_bad_rows": "quarantine"}),
     "debug": (False, {"debug": True}),
+    "page": (False, {"page": False}),
     "spending": (False, {"spending": Caps(total=1e6)}),
     "watch": (False, {}),
     "begun": (False, {"begun": lambda: None}),
