@@ -25,7 +25,7 @@ from corpusveil.jobs.java import java_home
 from corpusveil.pipelines import collocations
 from corpusveil.pipelines.denoise import run as denoise
 from corpusveil.pipelines.model import build as build_model
-from corpusveil.pipelines.privatize import at_risk, mechanism_of, prepare, run
+from corpusveil.pipelines.privatize import announce, at_risk, mechanism_of, prepare, run
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.space import build as build_space
 from corpusveil.pipelines.watch import Watch
@@ -60,12 +60,10 @@ def demonstrate(output: str) -> None:
     space = build(settings, report)
     _collocations(space, folder, report)
     report.step(f"Private text: {PRIVATE_SHARDS} shards in C4's format, {folder / 'input'}")
-    risk = at_risk(settings, mechanism_of(settings), Watch())
+    risk = at_risk(settings, mechanism_of(settings))
     report.step(f"Epsilon {risk.epsilon:.4g} was chosen by risk, from the space and the language model alone")
     release = prepare(settings, Watch(), risk=risk).release
-    report("\nThe guarantee:")
-    for line in release.guarantee().notes:
-        report(f"  - {line}")
+    announce(release, report)
     outcomes = {}
     for name in engines():
         output = str(folder / f"private-{name}")
@@ -98,7 +96,7 @@ def demonstrate(output: str) -> None:
     print("  private-*.records, release.key, input     private: keep or destroy, never publish")
 
 
-class _Report:
+class _Report(Watch):
     """Prints a report of the demo, and keeps it for a file."""
 
     def __init__(self) -> None:
@@ -108,6 +106,8 @@ class _Report:
     def __call__(self, line: str = "") -> None:
         print(line, flush=True)
         self._lines.append(line)
+
+    say = warn = __call__
 
     def step(self, sentence: str) -> None:
         """Print a step and its duration."""

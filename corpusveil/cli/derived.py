@@ -95,7 +95,9 @@ def derived(
             passed = (context.obj or {}).get("passed", [])
             settings = settings_of(command, explicit, passed)
             if settings.demos():
-                settings = _with_demo(settings, str(given.get("progress")))
+                from corpusveil.pipelines.demo_space import located
+
+                settings = located(settings)
             function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
 
         parameters = [*_parameters(command), *(one for one in own if one.name != "context")]
@@ -109,14 +111,6 @@ def derived(
         return called
 
     return give
-
-
-def _with_demo(settings: Settings, progress: str) -> Settings:
-    """Return the settings with the folders of the demo's space and model, which are made if they are missing."""
-    from corpusveil.cli.progress import Shown
-    from corpusveil.pipelines.demo_space import located
-
-    return located(settings, Shown(progress))
 
 
 def _is_explicit(context: typer.Context, name: str) -> bool:

@@ -6,30 +6,32 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from corpusveil import waiting
 from corpusveil.jobs import registry
+from corpusveil.waiting import Manner
 
 if TYPE_CHECKING:
     Engine = str
 else:
     Engine = Literal[*registry.names()]
-Progress = Literal["auto", "bar", "lines", "none"]
 
 
 def space_folder(context: typer.Context, space: str | None) -> str | None:
-    """Return the address of an option for a space: for ``demo``, the folder of the demo space, made if missing."""
+    """Return the address of an option for a space: for ``demo``, the folder of the demo space."""
     if space is None or context.resilient_parsing:
         return space
     from corpusveil.pipelines.settings.fields import is_demo
 
     if not is_demo(space):
         return space
-    from corpusveil.cli.progress import Shown
-    from corpusveil.pipelines.demo_space import space_path
+    from corpusveil.pipelines.demo_space import demo_path
 
-    return space_path(Shown("auto"))
+    return demo_path("space")
 
 
-ProgressOption = Annotated[Progress, typer.Option(help="How progress is shown; a bar needs a terminal.")]
+ProgressOption = Annotated[
+    Manner, typer.Option(help="How progress is shown; a bar needs a terminal.", callback=waiting.choose)
+]
 EngineOption = Annotated[
     Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
 ]

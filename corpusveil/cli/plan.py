@@ -33,4 +33,4 @@ def plan(
     document = read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
-    forecast(located_document(document, Shown("none")).settings, Shown("none"), duplicates=duplicates)
+    forecast(located_document(document).settings, Shown("none"), duplicates=duplicates)

@@ -71,7 +71,7 @@ def preview(
         if not 0 < value < float("inf"):
             raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
     watch = Shown(progress)
-    found = shown(settings, epsilons, watch)
+    found = shown(settings, epsilons)
     if not sys.stdout.isatty():
         watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
     print("\n".join(lines(found, settings)))
@@ -97,13 +97,10 @@ def lines(found: Preview, settings: Settings) -> list[str]:
 
 def _risk(one: Drawn) -> str:
     """Say what one epsilon means."""
-    told = f"epsilon {one.epsilon:g}: {one.unchanged:.0%} of known words are unchanged"
+    told = f"epsilon {one.epsilon:g}: {one.unchanged:.1%} of known words are unchanged"
     if one.risk is None:
         return f"{told}."
-    return (
-        f"{told}; of 100 known words an informed reader guesses {100 * one.risk.share:.0f}, of which "
-        f"{100 * one.risk.blind:.0f} blindly."
-    )
+    return f"{told}; {one.risk.sentence()}."
 
 
 def _wrapped(name: str, text: str, margin: int, width: int) -> list[str]:

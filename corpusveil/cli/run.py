@@ -50,7 +50,7 @@ def run(
         print(toml.written(document), end="")
         return
     watch = Shown(progress)
-    run_steps(located_document(document, watch), watch, only=only)
+    run_steps(located_document(document), watch, only=only)
 
 
 def _init(file: str) -> None:

@@ -67,7 +67,7 @@ def schedule(
             print(line)
     else:
         watch = Shown(progress)
-        if outcome := scheduled.start(located_document(document, watch), watch):
+        if outcome := scheduled.start(located_document(document), watch):
             raise typer.Exit(outcome)
 
 

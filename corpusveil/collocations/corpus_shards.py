@@ -47,12 +47,12 @@ class ShardStage(Stage[S]):
         Raises UserError for an invalid row.
         """
         told["documents"] = 0
-        with reading(task, Columns(self.text)) as (batches, digest):
+        with reading(task, Columns(self.text)) as (batches, source):
             for batch in batches:
                 texts = batch.texts.drop_null()
                 told["documents"] += len(texts)
                 yield texts
-            told["digest"] = digest()
+            told["digest"] = source.digest()
 
 
 def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[str, str]]:

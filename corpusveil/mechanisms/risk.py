@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from corpusveil.choices import RiskOf
 from corpusveil.errors import DataError, NoClosedForm, UserError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.explanations import explain, explain_sampled
@@ -28,6 +29,7 @@ from corpusveil.spaces.word_prior import Prior, prior_of
 LOWEST, HIGHEST = -8 * 8, 8 * 10
 """Epsilon is chosen from the public grid 2^(j/8), from 2^-8 to 2^10."""
 _DOUBLE = 8
+READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from context"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,10 @@ class WordRisk:
     unchanged: float
     blind: float
     exact: bool
+
+    def sentence(self) -> str:
+        """Say it in one sentence."""
+        return reader_guesses(self.share, blind=self.blind)
 
 
 def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, *, estimate: bool = True) -> WordRisk:
@@ -115,11 +121,12 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float) -> float:
         least = min(index for index, value in known.items() if value is not None)
         raise DataError(
             f"risk = {risk:g}: even at epsilon {grid_value(least):g}, the smallest, a reader guesses "
-            f"{upward(known[least] or 0.0)} of the words of public text; give a larger risk."
+            f"{known[least] or 0.0:.1%} of the words of public text; give a larger risk."
         )
     return grid_value(low)
 
 
-def upward(share: float) -> str:
-    """Write a share in percent, rounded up to a tenth."""
-    return f"{math.ceil(round(share * 1000, 6)) / 10:.1f} %"
+def reader_guesses(share: float, of: RiskOf = "word", blind: float | None = None) -> str:
+    """Say what a reader guesses, everywhere in the same words: *about*, for the text is not the public text."""
+    without = "" if blind is None else f", {blind:.1%} without looking"
+    return f"an informed reader guesses about {share:.1%} of known words {READERS[of]}{without}"

@@ -16,7 +16,6 @@ from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
 from corpusveil.pipelines.privatize import mechanism_of
 from corpusveil.pipelines.settings import Settings, presets
-from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
@@ -27,6 +26,7 @@ from corpusveil.transforms.corpus import name_of_corpus
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.release import Release
+from corpusveil.waiting import waiting
 
 TEXTS = 5
 ROWS = 200
@@ -56,7 +56,7 @@ class Preview:
     """That of the texts above, not of the corpus."""
 
 
-def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
+def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
     """Privatize the first texts at each epsilon per token, under the key of the settings or a throwaway key.
 
     With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
@@ -74,7 +74,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
         release = Release(
             mechanism, Budget(epsilon), policy, key, table, length=settings.length.chosen(), accept_no_guarantee=True
         )
-        with watch.working(f"drawing at epsilon {epsilon:g}"):
+        with waiting(f"drawing at epsilon {epsilon:g}"):
             made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column)
             texts = made.to_pylist()
             drawn.append(Drawn(

@@ -69,7 +69,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
         distance=settings.value("budget.distance"), length=settings.length.chosen(),
     )  # fmt: skip
     if asked:  # a release that is refused chooses no epsilon
-        risk = risk or at_risk(settings, mechanism, watch)
+        risk = risk or at_risk(settings, mechanism)
         watch.say(risk.sentence())
         release = dataclasses.replace(release, budget=dataclasses.replace(budget, epsilon=risk.epsilon), risk=risk)
     kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
@@ -84,14 +84,13 @@ def mechanism_of(settings: Settings) -> Mechanism:
     return make(chosen.name, load_space(space.path), **chosen.parameters)
 
 
-def at_risk(settings: Settings, mechanism: Mechanism, watch: Watch) -> EpsilonAtRisk:
+def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     """Return the epsilon for the risk of the settings, from public artefacts alone."""
     (budget,) = settings.needed("budget")
     model = None
     if budget.risk_of == "context":
         model = load_model(str(rules.risk_model(settings)))
-    with watch.working("choosing epsilon"):
-        return epsilon_for_risk(mechanism, budget.risk, of=budget.risk_of, model=model)
+    return epsilon_for_risk(mechanism, budget.risk, of=budget.risk_of, model=model)
 
 
 def budget_of(settled: Settings) -> Budget:

@@ -101,7 +101,7 @@ class Chosen(Record):
     model: Line | None
 
 
-def chosen(settings: Settings, schedule: Schedule, watch: Watch) -> EpsilonAtRisk | None:
+def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:
     """Return the choice by the settings' risk at the first run; None if epsilon is given.
 
     It is made once, so that a schedule always has the same epsilon. Another risk, mechanism or space means another
@@ -115,7 +115,7 @@ def chosen(settings: Settings, schedule: Schedule, watch: Watch) -> EpsilonAtRis
     asked = hashlib.sha256(json.dumps([*told, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("risk.json", Chosen)
     if kept is None or kept.asked != asked:
-        found = privatize.at_risk(settings, mechanism, watch)
+        found = privatize.at_risk(settings, mechanism)
         schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(found)))
         return found
     return EpsilonAtRisk(**{one.name: getattr(kept, one.name) for one in dataclasses.fields(EpsilonAtRisk)})
@@ -191,7 +191,7 @@ def start(document: Document, watch: Watch) -> int:
 
 def _privatize(document: Document, schedule: Schedule, plan: Plan, watch: Watch) -> None:
     privatize.run(
-        settings_of(document, schedule, plan), watch, risk=chosen(document.settings, schedule, watch),
+        settings_of(document, schedule, plan), watch, risk=chosen(document.settings, schedule),
         check=lambda release: refuse_other(release, document, schedule),
     )  # fmt: skip
 

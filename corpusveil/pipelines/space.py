@@ -14,8 +14,8 @@ from corpusveil.spaces.importance import read_importance, scaled
 from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.spaces.space import is_made
 from corpusveil.spaces.vocabulary import parts, read_words
-from corpusveil.spaces.watching import shown
 from corpusveil.storage import files, lease
+from corpusveil.waiting import waiting
 
 if TYPE_CHECKING:
     from corpusveil.spaces import Space
@@ -30,7 +30,7 @@ def build(settings: Settings, watch: Watch) -> Space:
     output, began = chosen.path, time.monotonic()
     read = []
     for url in vectors_of(settings):
-        with watch.working(f"reading {url}"):
+        with waiting(f"reading {url}"):
             read.append(read_vectors(url))
     if chosen.importance is not None:
         factors = read_importance(chosen.importance)
@@ -60,7 +60,7 @@ def build(settings: Settings, watch: Watch) -> Space:
                     f"{size:,} words: an exact order takes time that grows with the square of their number; a cell of "
                     "250000 orders them in parts, at a loss that docs/spaces.md states"
                 )
-            with watch.measured(f"ordering {size:,} words") as show, shown(show):
+            with waiting(f"ordering {size:,} words"):
                 built = build_space(read, **how, numbers=numbers)
             built = built.save(output)
         files.sweep(output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -22,14 +21,6 @@ class Watch:
 
     def confide(self, line: str) -> None:
         """Receive a line about the corpus that is only for a terminal, never for a log."""
-
-    def working(self, what: str) -> AbstractContextManager[Any]:  # noqa: ARG002 - nothing is shown here
-        """Show that work of unknown length is going on."""
-        return contextlib.nullcontext()
-
-    def measured(self, what: str) -> AbstractContextManager[Callable[[str, float], None] | None]:  # noqa: ARG002
-        """Show something that goes in steps: yields what takes a step's name and the share of it that is done."""
-        return contextlib.nullcontext()
 
     @property
     def stage(self) -> Callable[[str, str, int], AbstractContextManager[Any]] | None:
@@ -59,9 +50,6 @@ class Later(Watch):
 
     def warn(self, line: str) -> None:
         self._held.append((self._watch.warn, line))
-
-    def working(self, what: str) -> AbstractContextManager[Any]:
-        return self._watch.working(what)
 
     def begin(self) -> None:
         """Pass on the lines that were held back."""

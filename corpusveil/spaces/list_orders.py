@@ -29,7 +29,7 @@ from corpusveil.spaces.nominations import (
     squared_distance,
 )
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
-from corpusveil.spaces.watching import reached, shown
+from corpusveil.waiting import muted, reached
 
 NOMINEES = 64
 # A word whose nominees are all used needs a full scan of the words left, which are copied together whenever they are
@@ -132,7 +132,7 @@ class Parts:
             if len(self.cells) == 1:
                 return self._through(number, start).astype(np.int32)
             reached("cells", len(done) / len(self.cells))
-            with shown(None):
+            with muted():
                 done.append(self._through(number, start))
             if not left:
                 return np.concatenate(done).astype(np.int32)

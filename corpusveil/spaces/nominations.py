@@ -43,7 +43,7 @@ from corpusveil.compiled import njit
 from corpusveil.spaces import byte_products
 from corpusveil.spaces.byte_products import TOGETHER, Float32, Int8, Int32, Int64, enter, offer_pair, settle
 from corpusveil.spaces.byte_products import bounds as byte_bounds
-from corpusveil.spaces.watching import reached
+from corpusveil.waiting import reached
 
 Bool = npt.NDArray[np.bool_]
 Float64 = npt.NDArray[np.float64]

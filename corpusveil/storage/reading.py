@@ -85,13 +85,13 @@ def refuse_first(tasks: Sequence[ShardTask], columns: Columns, aside: Aside) -> 
 @contextlib.contextmanager
 def reading(
     task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse
-) -> Iterator[tuple[Iterator[Batch], Callable[[], str]]]:
-    """Open the shard of a task: its rows, to be read once, and what then returns the whole shard's keyed digest."""
+) -> Iterator[tuple[Iterator[Batch], KeyedReader]]:
+    """Open the shard of a task: its rows, to be read once, and the file, for the whole shard's keyed digest then."""
     form = formats.find(formats.form_of(task.url))
     with files.open_read(task.url) as raw:
-        source: Any = KeyedReader(raw, key)
-        file = source.whole() if form.seeks else source
-        yield _sound(form.batches(file, task.url, columns, task.start, task.stop), task, aside), source.digest
+        source = KeyedReader(raw, key)
+        file: Any = source.whole() if form.seeks else source
+        yield _sound(form.batches(file, task.url, columns, task.start, task.stop), task, aside), source
 
 
 def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside) -> Iterator[Batch]:

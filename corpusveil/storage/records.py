@@ -142,6 +142,8 @@ class Beat(Record):
     privatized: int = 0
     changed: int = 0
     quarantined: int = 0
+    share: float = 0.0
+    """How much of the input shard is read, 0 to 1; 0 if its form is not read from front to end."""
 
 
 R = TypeVar("R", bound=Record)

@@ -63,10 +63,10 @@ class Pass(Work[Seen]):
 
     def do(self, task: ShardTask) -> Seen:
         aside = self.aside(task) if self.skip_bad else refuse
-        with reading(task, self.columns, self.record_key, aside) as (batches, read):
+        with reading(task, self.columns, self.record_key, aside) as (batches, source):
             address = self.note_of(task)
             self.write_note(task, (batch for batch in batches if batch.numbers), address)
-            digest = read()
+            digest = source.digest()
         return Seen(mark=self._mark(task), input=digest, note=plain_digest(address))
 
     def is_mine(self, record: Seen, task: ShardTask) -> bool:

@@ -146,6 +146,7 @@ class KeyedReader(io.RawIOBase):
         self._file = file
         self._state = hashlib.blake2b(digest_size=16, key=key)
         self._ended = False
+        self._taken = 0
 
     def readable(self) -> bool:
         """Say that it can be read."""
@@ -155,7 +156,12 @@ class KeyedReader(io.RawIOBase):
         """Read, and add to the digest."""
         data = self._file.read(size)
         self._state.update(data)
+        self._taken += len(data)
         return data
+
+    def share(self, size: int) -> float:
+        """Return how much of a file of ``size`` bytes was read; 0 if all of it was, to seek in it."""
+        return 0.0 if self._ended or not size else min(1.0, self._taken / size)
 
     def readinto(self, buffer: Any, /) -> int:
         """Read into a buffer, and add to the digest."""

@@ -37,6 +37,7 @@ from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, render_public
 from corpusveil.transforms.risk import risk_of
+from corpusveil.waiting import reached, waiting
 
 WORK = ".work"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
@@ -51,8 +52,10 @@ class _Here:
     """Does one task after the other."""
 
     def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> None:
-        for task in tasks:
-            function(task)
+        with waiting("denoising"):
+            for number, task in enumerate(tasks):
+                reached(f"shard {number + 1} of {len(tasks)}", number / len(tasks))
+                function(task)
 
     def slots(self) -> int:
         return 1

@@ -15,11 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
+from corpusveil.choices import RiskOf
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import reader_guesses, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.word_prior import prior_of
@@ -85,7 +86,12 @@ class Guess:
 
     share: float
     blind: float
-    of: str = "word"
+    of: RiskOf = "word"
+
+    def sentence(self) -> str:
+        """Say it in one sentence."""
+        said = reader_guesses(self.share, self.of, self.blind)
+        return said[0].upper() + said[1:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
-from corpusveil.storage.tasks import CountingFile, ShardTask, keyed_digest, plain_digest
+from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.transforms.copies import TAGS, Drops, Noting
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Kernel
@@ -113,7 +113,7 @@ class ShardJob(Work[Shard]):
         noting = Noting(self.copies_key, self.thin)
         aside = refuse if self.on_bad_rows == "fail" else quarantine.add
         with (
-            reading(task, self.columns, self.record_key, aside) as (batches, read),
+            reading(task, self.columns, self.record_key, aside) as (batches, source),
             files.open_write(self.target(task), private=task.piece is not None) as sink,
             quarantine,
         ):
@@ -136,7 +136,7 @@ class ShardJob(Work[Shard]):
                     writer.end_block()
                 if time.monotonic() - beat > HEARTBEAT_SECONDS:
                     beat = time.monotonic()
-                    self._beat(task, counts)
+                    self._beat(task, counts, _share(task, row, source))
             if row % BLOCK_ROWS:
                 writer.end_block()
             writer.close()
@@ -144,16 +144,16 @@ class ShardJob(Work[Shard]):
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
                 counting.end_shard(task.suffix)
-            input_digest = read()
+            input_digest = source.digest()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise changed_during_run(task.url)
         files.write_bytes(self.tags(task), noting.data(), private=True)
         seconds = time.monotonic() - began
         return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
 
-    def _beat(self, task: ShardTask, counts: Counts) -> None:
+    def _beat(self, task: ShardTask, counts: Counts, share: float) -> None:
         if files.is_local(self.records.url):
-            self.records.write(f"progress/{task.record_name}", Beat(**counts.measured()))
+            self.records.write(f"progress/{task.record_name}", Beat(**counts.measured(), share=round(share, 4)))
 
     def _record(
         self,
@@ -219,6 +219,13 @@ class ShardJob(Work[Shard]):
 def _numbers(task: ShardTask) -> dict[str, int | None]:
     """Return the fields of a task's event; the name of its input is private."""
     return {"shard": task.shard, "piece": task.piece}
+
+
+def _share(task: ShardTask, row: int, source: KeyedReader) -> float:
+    """Return how much of a task is done before ``row``: by rows where it ends at one, otherwise by bytes, if it can."""
+    if task.stop is not None:
+        return (row - task.start) / (task.stop - task.start)
+    return 0.0 if task.start else source.share(task.size)
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:

@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.budget.budget import written
 from corpusveil.choices import RISK_OF, RiskOf
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.display import Card, Shown, rounded_up
 from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice, of_other_type
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import largest_epsilon, upward, word_risk
+from corpusveil.mechanisms.risk import READERS, largest_epsilon, reader_guesses, word_risk
 from corpusveil.spaces.word_prior import prior_of
 from corpusveil.transforms.context_risk import context_risk
+from corpusveil.waiting import reached, waiting
 
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
-READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from their context"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,18 +44,17 @@ class EpsilonAtRisk(Shown):
     def sentence(self) -> str:
         """Say it in one sentence."""
         nats = "no guarantee" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats a word"
-        here = f"{'' if self.exact else 'about '}{upward(self.measured)} at this epsilon"
         return (
-            f"Risk: an informed reader guesses at most {upward(self.risk)} of the words of public text "
-            f"{READERS[self.risk_of]}; epsilon {self.epsilon:.4g}, {nats} ({here})"
+            f"Risk: at epsilon {self.epsilon:.4g}, the largest that keeps it at {self.risk:.1%} or less on public "
+            f"text, {reader_guesses(self.measured, self.risk_of)}; {nats}"
         )
 
     def card(self) -> Card:
         """Return the sentence as fields."""
         nats = "none" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats for any two words"
-        measured = f"{upward(self.measured)} of the words of public text, {READERS[self.risk_of]}"
+        measured = f"about {self.measured:.1%} of known words {READERS[self.risk_of]}, on public text"
         return Card(
-            f"Epsilon {written(self.epsilon)} a word, for a risk of {upward(self.risk)}",
+            f"Epsilon {self.epsilon:.4g} a word, for a risk of {self.risk:.1%}",
             [("guessed", measured), ("by", "the exact law" if self.exact else "samples"), ("promise", nats)],
         )
 
@@ -100,6 +98,7 @@ def epsilon_for_risk(
     told: dict[float, tuple[float, bool]] = {}
 
     def risk_at(epsilon: float) -> float:
+        reached(f"epsilon {epsilon:.4g}")
         if model is not None and of == "context":
             share, exact = context_risk(mechanism, epsilon, model).share, False
         else:
@@ -108,7 +107,8 @@ def epsilon_for_risk(
         told[epsilon] = (round(share, DIGITS), exact)
         return told[epsilon][0]
 
-    epsilon = largest_epsilon(risk_at, float(risk))
+    with waiting("choosing epsilon by risk"):
+        epsilon = largest_epsilon(risk_at, float(risk))
     measured, exact = told[epsilon]
     nats = mechanism.guarantee(epsilon).plain_ldp
     digest = model.digest if model is not None and of == "context" else None
@@ -119,6 +119,6 @@ def _refuse_below_blind(mechanism: Mechanism, risk: float) -> None:
     """Raise UserError if a blind guess is right more often."""
     if mechanism.space.counts is not None and risk < (blind := prior_of(mechanism.space).guess):
         raise DataError(
-            f"risk = {risk:g}: a guess of the most frequent word, without any release, is right for {upward(blind)} "
+            f"risk = {risk:g}: a guess of the most frequent word, without any release, is right for {blind:.1%} "
             "of the words of public text; give a larger risk."
         )

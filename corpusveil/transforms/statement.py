@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpusveil.budget.budget import times, written
 from corpusveil.budget.length import LengthGrid
-from corpusveil.display import rounded_up
+from corpusveil.display import round_up, rounded_up
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
@@ -42,12 +42,11 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
     apart = "without the key, a reader can distinguish two originals of a word by at most"
     at_most = f"and by no more than {rounded_up(plain_ldp)} nats"
     if per == "document":
-        whole = written(epsilon)
-        return (
-            f"{apart} its share of epsilon {whole} times their distance, {at_most}. A document's words share this "
-            "epsilon."
-        )
-    return f"{apart} {times(epsilon, 'their distance')}, {at_most}. The bounds of a document's words add up."
+        share = f"its share of epsilon {rounded_up(epsilon)} times their distance"
+        return f"{apart} {share}, {at_most}. A document's words share this epsilon."
+    return (
+        f"{apart} {times(round_up(epsilon, 4), 'their distance')}, {at_most}. The bounds of a document's words add up."
+    )
 
 
 def documents_in_words(release: Release) -> list[str]:

@@ -24,6 +24,7 @@ from corpusveil.transforms.frames import Frame, cannot_hold, frame_of
 from corpusveil.transforms.identities import Ids, identities_of_documents
 from corpusveil.transforms.kernel import Kernel
 from corpusveil.transforms.release import Release, require_release
+from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")
 
@@ -108,6 +109,7 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
     return private
 
 
+@waiting("privatizing")
 def _privatized(
     frame: Frame,
     release: Release,
@@ -131,6 +133,7 @@ def _privatized(
     for chunk in chunks:
         parts += privatized_parts(kernel, chunk, identities[first : first + len(chunk)], text)
         first += len(chunk)
+        reached("", first / len(frame.texts))
     return frame.back(parts)
 
 

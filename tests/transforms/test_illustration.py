@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 
@@ -202,9 +201,8 @@ def test_a_page_begins_with_pictures_and_marks_the_release_on_each(space: Space,
         assert " own" in own.split(">")[0]
     guess = picture(space).own.guess
     assert guess is not None
-    guessed = math.ceil(100 * guess.share)
-    said = f"an informed reader guesses {guessed},\n{100 * guess.blind:.0f} of them blind."
-    assert said in page
+    guessed = round(100 * guess.share)
+    assert f"guesses about {guess.share:.1%} of known words one by one, {guess.blind:.1%} without looking." in page
     own = re.findall(r'<figure class="panel counted own">.*?</figure>', page, re.DOTALL)[0]
     assert own.count('class="dark"') == round(100 * guess.blind)
     assert own.count('class="shown"') == guessed - round(100 * guess.blind)

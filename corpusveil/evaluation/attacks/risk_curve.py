@@ -29,6 +29,7 @@ from corpusveil.sampling.grid import is_on_grid
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.word_prior import Prior, prior_of
 from corpusveil.transforms.risk import epsilon_for_risk
+from corpusveil.waiting import reached
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)
 LOOKED_AT = 100
@@ -82,6 +83,7 @@ def curve(
         last: UserError | None = None
         chosen = {epsilon_for_risk(mechanism, risk).epsilon: risk for risk in sorted(risks, reverse=True)}
         for epsilon in sorted({*epsilons, *chosen}):
+            reached(f"{mechanism.name} at epsilon {epsilon:.4g}")
             try:
                 points.append(dataclasses.replace(point(mechanism, epsilon, prior), chosen_for=chosen.get(epsilon)))
                 defined += 1

@@ -14,6 +14,7 @@ from corpusveil.evaluation.report.curve_page import render_curve
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces.word_prior import prior_of
 from corpusveil.storage import files
+from corpusveil.waiting import waiting
 
 ON_GRID = "*"
 UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
@@ -76,6 +77,7 @@ class RiskCurve(Shown):
         return page
 
 
+@waiting("computing the curve")
 def risk_curve(
     mechanisms: Mechanism | Sequence[Mechanism],
     epsilons: Sequence[float] = EPSILONS,

@@ -40,11 +40,13 @@ from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.utility.remembered import Remembered
 from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.release import Release
+from corpusveil.waiting import reached, waiting
 
 GRID_DOCUMENTS = 2000
 """The number of documents for each further epsilon, once per seed."""
 
 
+@waiting("evaluating")
 def evaluate_release(
     matched: Matched,
     manifest: Mapping[str, Any] | None,
@@ -67,7 +69,9 @@ def evaluate_release(
         for name in (options.label, options.attribute)
         if name is not None
     }
+    reached("the language model")
     language, held_out = _language(matched, options)
+    reached("texts")
     evidence = Evidence(
         matched.originals, matched.privates, options.space, options.encoder_or_vectors(), options.word_list(),
         lambda texts: language.perplexity(texts).value, held_out, options.causal, _promised(manifest, options),
@@ -76,6 +80,7 @@ def evaluate_release(
     released = [Version(matched.privates, matched.seconds)] * options.seeds
     reader, unread = _reader(manifest, options, language)
     for model in options.classifiers() if tasks else ():
+        reached(f"training {model}")
         measures += classifier_figures(options, tasks, released, Remembered(model), readable=reader)
     rows = spread(len(matched.originals), GRID_DOCUMENTS)
     some = [matched.originals[row] for row in rows]
@@ -86,16 +91,19 @@ def evaluate_release(
         mechanism = mechanism_of(manifest, options.space)
         epsilon_given, model_public = manifest["configuration"]["budget"]["per"] == "token", options.counts is not None
         of_word = word_epsilon(manifest, matched.originals)
+        reached("attacks on words")
         measures += attack_words(
             mechanism, of_word, matched.originals, language, epsilon_given=epsilon_given, model_public=model_public
         )
         release, untried = _replayable(matched, manifest, options)
         notes += untried
         if release is not None:
+            reached("leaked keys")
             measures += replay_keys(matched, manifest, release, options.keys, language)
     if manifest is not None and options.epsilons:
         before = Version(some, _seconds(matched, options, rows))
         few = {name: documents.among(rows) for name, documents in tasks.items()}
+        reached("other epsilons")
         trials = sweep_epsilons(before, manifest, options, few, language)
         measures += trials.measures
         versions |= trials.versions

@@ -80,7 +80,7 @@ def test_every_table_is_folded() -> None:
 
 def test_dots_say_what_an_informed_reader_guesses_and_how_much_blind() -> None:
     told = section(page_of(GUESSED), "What a reader can guess")
-    assert "Of 100 words, an informed reader guesses 66,\n6 of them blind." in told
+    assert "guesses about 66.0% of known words one by one, 6.0% without looking." in told
     assert [told.count(f'class="{kind}"') for kind in ("dark", "shown", "hidden")] == [6, 60, 34]
 
 
@@ -156,7 +156,7 @@ def test_a_report_without_further_epsilons_has_the_pictures_of_its_mechanism(
     picture = picture_of(manifest_of(private), EvaluationOptions(space=space))
     assert picture is not None
     assert picture.own.guess is not None
-    assert f"guesses {math.ceil(100 * picture.own.guess.share)}," in told
+    assert f"guesses about {picture.own.guess.share:.1%} of known words" in told
 
 
 def test_the_documentation_shows_every_screenshot_and_each_is_small() -> None:

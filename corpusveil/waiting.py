@@ -1,0 +1,119 @@
+"""What somebody who waits is told on standard error: the work, its step, how far it is, and its seconds.
+
+A library call says it where somebody looks, on a terminal or in a notebook, once it has taken ``PATIENCE``; a program
+whose standard error goes elsewhere hears nothing. A command says it in the manner of its ``--progress``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal
+
+PATIENCE = 2.0
+LINE_SECONDS = 5.0
+_TICK = 1.0
+Manner = Literal["auto", "bar", "lines", "none"]
+
+
+@dataclass(slots=True)
+class _Wait:
+    """One piece of work; ``share`` is that of its ``step``, None if it is unknown."""
+
+    what: str
+    step: str = ""
+    share: float | None = None
+    began: float = field(default_factory=time.monotonic)
+    step_began: float = field(default_factory=time.monotonic)
+
+    def reach(self, step: str, share: float | None) -> None:
+        if step != self.step:
+            self.step_began = time.monotonic()
+        self.step, self.share = step, share
+
+    def line(self) -> str:
+        now = time.monotonic()
+        parts = [f"{self.what}: {self.step}" if self.step else self.what, f"{now - self.began:.0f} s"]
+        if self.share:
+            left = (now - self.step_began) * (1 - self.share) / self.share
+            parts += [f"{self.share:.0%}", f"about {left:.0f} s left"]
+        return ", ".join(parts)
+
+
+_manner: ContextVar[Manner] = ContextVar("_manner", default="auto")
+_wait: ContextVar[_Wait | None] = ContextVar("_wait", default=None)
+
+
+def settled(manner: Manner) -> Manner:
+    """Return the manner of a command: ``auto`` is a bar on a terminal, and lines elsewhere."""
+    return manner if manner != "auto" else "bar" if sys.stderr.isatty() else "lines"
+
+
+def choose(manner: Manner) -> Manner:
+    """Let all work of this command be shown in a manner, which is returned."""
+    _manner.set(settled(manner))
+    return manner
+
+
+def reached(step: str, share: float | None = None) -> None:
+    """Say which step the current work has reached, and how much of this step is done, 0 to 1."""
+    wait = _wait.get()
+    if wait is not None:
+        wait.reach(step, share)
+
+
+@contextlib.contextmanager
+def muted() -> Iterator[None]:
+    """Leave out the steps that are reached inside."""
+    token = _wait.set(None)
+    try:
+        yield
+    finally:
+        _wait.reset(token)
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show this work while it lasts; inside other work it is a step of that."""
+    manner, outer = _manner.get(), _wait.get()
+    if outer is not None:
+        outer.reach(what, None)
+        yield
+        return
+    if manner == "auto":  # no command
+        manner = "bar" if sys.stderr.isatty() or "ipykernel" in sys.modules else "none"
+    wait, stop = _Wait(what), threading.Event()
+    ticking = threading.Thread(target=_tick, args=(wait, stop, manner == "bar"), daemon=True)
+    token = _wait.set(wait)
+    if manner != "none":
+        ticking.start()
+    try:
+        yield
+    finally:
+        _wait.reset(token)
+        stop.set()
+        if manner != "none":
+            ticking.join()
+
+
+def _tick(wait: _Wait, stop: threading.Event, on_one_line: bool) -> None:
+    """Write the line again and again, on a terminal over the last one, which is removed in the end."""
+    pause, width = PATIENCE, 0
+    while not stop.wait(pause):
+        pause = _TICK if on_one_line else LINE_SECONDS
+        line = wait.line()
+        _write(f"\r{line.ljust(width)}" if on_one_line else f"{line}\n")
+        width = len(line)
+    if on_one_line and width:
+        _write(f"\r{' ' * width}\r")
+
+
+def _write(line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # closed by whoever called: then nobody waits
+        sys.stderr.write(line)
+        sys.stderr.flush()

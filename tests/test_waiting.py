@@ -1,0 +1,95 @@
+"""Who waits is told so, and nobody else is."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from corpusveil import waiting
+
+
+class Screen(io.StringIO):
+    """A standard error that says when a part of a line was written."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self.terminal, self.awaited, self.written = terminal, "choosing", threading.Event()
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+    def write(self, text: str) -> int:
+        if self.awaited in text:
+            self.written.set()
+        return super().write(text)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    monkeypatch.setattr(waiting, "_TICK", 0.01)
+    token = waiting._manner.set("auto")
+    yield
+    waiting._manner.reset(token)
+
+
+def screen(monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> Screen:
+    made = Screen(terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", made)
+    return made
+
+
+def test_a_library_call_speaks_on_a_terminal_and_leaves_it_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = screen(monkeypatch, terminal=True)
+    shown.awaited = "25%"
+    with waiting.waiting("choosing"):
+        waiting.reached("epsilon 1", 0.25)
+        assert shown.written.wait(600)
+    assert "\rchoosing: epsilon 1, 0 s, 25%, about 0 s left" in shown.getvalue()
+    assert shown.getvalue().endswith(" \r"), "the line is removed"
+
+
+def test_a_library_call_says_nothing_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = screen(monkeypatch, terminal=False)
+    with waiting.waiting("choosing"):
+        assert not [thread for thread in threading.enumerate() if "_tick" in thread.name]
+    assert not shown.getvalue()
+
+
+def test_a_notebook_is_somebody_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = screen(monkeypatch, terminal=False)
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    with waiting.waiting("choosing"):
+        assert shown.written.wait(600)
+
+
+@pytest.mark.parametrize(
+    ("manner", "terminal", "speaks"), [("auto", False, True), ("lines", True, True), ("none", True, False)]
+)
+def test_a_command_speaks_as_it_was_asked(
+    manner: waiting.Manner, terminal: bool, speaks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = screen(monkeypatch, terminal=terminal)
+    waiting.choose(manner)
+    with waiting.waiting("choosing"):
+        assert not speaks or shown.written.wait(600)
+    assert shown.getvalue() == ("choosing, 0 s\n" if speaks else "")
+
+
+def test_work_inside_work_is_a_step_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = screen(monkeypatch, terminal=True)
+    shown.awaited = "evaluating: choosing"
+    with waiting.waiting("evaluating"), waiting.waiting("choosing"):
+        assert shown.written.wait(600)
+
+
+def test_a_closed_standard_error_stops_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = screen(monkeypatch, terminal=True)
+    shown.written.wait = lambda _=None: True  # type: ignore[method-assign]
+    monkeypatch.setattr(shown, "write", lambda _: (_ for _ in ()).throw(ValueError("closed")))
+    with waiting.waiting("choosing"):
+        pass
