@@ -40,7 +40,7 @@ from corpusveil.transforms.illustration import Illustration, illustrate
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release import Release, differences, named
 from corpusveil.transforms.released import refuse_denoised
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
@@ -373,6 +373,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         on_bad_rows=job.on_bad_rows,
         ledger=ledger,
         corpus=job.corpus,
+        configuration=release.configuration(),
     )
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
     theirs = job.records.read("run.json", Run)  # after checking the output: an equal run may be starting right now
@@ -403,6 +404,9 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         ("corpus", "another name of the corpus (by default its folder)"),
     ):
         if getattr(theirs, name) != getattr(mine, name):
+            if name == "release" and theirs.configuration is not None:
+                changed = differences(named(theirs.configuration), named(release.configuration()))
+                words = f"another configuration ({'; '.join(changed)})"
             raise InUseError(
                 f"{job.records.url}: these records are of a run with {words}; repeat that run, or choose another "
                 "output."

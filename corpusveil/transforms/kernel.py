@@ -161,7 +161,7 @@ class Kernel:
         if self.tokenizer_version != TOKENIZER_VERSION:
             raise VersionError(
                 f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
-                "the same Python and corpusveil everywhere."
+                "the same version of corpusveil everywhere."
             )
         space = self.mechanism.space
         if self.numbers is not None and (space.numbers is None or space.numbers.digest != self.numbers):
