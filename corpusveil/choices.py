@@ -31,6 +31,10 @@ Hyphens = Literal["split", "join"]
 """The treatment of a hyphen between two letters: *long-term* is three tokens, or one word."""
 HYPHENS: tuple[Hyphens, ...] = get_args(Hyphens)
 
+Markup = Literal["words", "strip", "keep"]
+"""The treatment of HTML: read like any text, only its text is read, or its tags are kept."""
+MARKUPS: tuple[Markup, ...] = get_args(Markup)
+
 Measure = Literal["pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice"]
 """Measures of how much more often than by chance words are adjacent."""
 MEASURES: tuple[Measure, ...] = get_args(Measure)

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 from corpusveil.storage import compression, files, formats, parquet, rows
 from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_json, as_strings
+from corpusveil.text import markup
 from fuzz.containers import RAW, changed, one, packed, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 
@@ -251,7 +253,32 @@ def parquet_seeds() -> Iterator[bytes]:
         yield bytes([RAW | 3]) + sink.getvalue()
 
 
+def check_markup(data: bytes, folder: Path) -> None:  # noqa: ARG001 - no file is read
+    """Read HTML: no text is refused, only names of tags are written, and what is written is read again as it was."""
+    text = data.decode("utf-8", "replace")
+    runs, tags = markup.pieces(text)
+    need(len(runs) == len(tags) + 1, "runs of text without tags between them")
+    need(all(re.fullmatch("</?[a-z]+[1-6]?/?>", tag) for tag in tags), "a tag with more than a name")
+    texts = markup.Texts.read(pa.array([text, None, text]), "keep")
+    joined, sizes = texts.joined(texts.data, texts.spans, blanks=False)
+    first = joined[: sizes[0]].tobytes().decode()
+    need(sizes.tolist() == [sizes[0], 0, sizes[0]], "other sizes for equal texts")
+    need(markup.pieces(first) == (runs, tags), "other text or tags when they are read again")
+    need(CANARY not in "".join(tags), "a tag that quotes an attribute")
+
+
+def markup_seeds() -> Iterator[bytes]:
+    for part in (
+        f'<p class="{CANARY}">a<br/>b &amp; c</p>', f"<a href='{CANARY} > '>x</a>", f"<!-- {CANARY} --><{CANARY}>",
+        f"<script>{CANARY}</script><style>", "<![CDATA[ a < b ]]>", "<!DOCTYPE html><?xml?>",
+        "1 < 2 > 0 &#x41; &lt;b&gt;",
+    ):  # fmt: skip
+        yield part.encode()
+        yield f"{part} é {part}".encode()
+
+
 def readers() -> Iterator[Reader]:
+    yield Reader("markup", markup_seeds, check_markup)
     for form in LINES:
         for codec in ("", ".gz", ".zst"):
             suffix = f".{form}{codec}"

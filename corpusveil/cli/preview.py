@@ -71,7 +71,7 @@ def preview(
         if not 0 < value < float("inf"):
             raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
     watch = Shown(progress)
-    found = shown(settings, epsilons)
+    found = shown(settings, epsilons, watch)
     if not sys.stdout.isatty():
         watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
     print("\n".join(lines(found, settings)))

@@ -16,6 +16,7 @@ from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
 from corpusveil.pipelines.privatize import mechanism_of
 from corpusveil.pipelines.settings import Settings, presets
+from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
@@ -56,7 +57,7 @@ class Preview:
     """That of the texts above, not of the corpus."""
 
 
-def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
+def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
     """Privatize the first texts at each epsilon per token, under the key of the settings or a throwaway key.
 
     With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
@@ -69,6 +70,7 @@ def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
     model = None if settings.model is None else load_model(settings.model.path)
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
     before, ids = _first_texts(settings)
+    tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
     column, counts, drawn = settings.value("corpus.text"), Counts(), []
     for epsilon in epsilons:
         release = Release(

@@ -19,7 +19,7 @@ from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, presets, rules
-from corpusveil.pipelines.watch import Later, Watch, tell_unknown
+from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
@@ -165,6 +165,7 @@ def run(
         columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
         rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, page=output.page,
         debug=debug, spending=prepared.spending, watch=watch.shards, begun=later.begin,
+        look=lambda texts: tell_markup(texts, release.policy.markup, later),
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome

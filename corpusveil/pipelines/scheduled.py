@@ -17,7 +17,6 @@ from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
 from corpusveil.pipelines.schedule_metrics import prometheus
 from corpusveil.pipelines.settings import Settings, rules
-from corpusveil.pipelines.settings.faults import shown
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
@@ -25,21 +24,11 @@ from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
 from corpusveil.storage.records import Line, Record, Records
 from corpusveil.transforms.manifest import read_manifest
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release import Release, differences, named
 from corpusveil.transforms.risk import EpsilonAtRisk, risk_of
 
 _ELSEWHERE = ("engine", "schedule")
 """Sections that do not affect which shards can be used."""
-_NAMES = {
-    "duplicates": "output.duplicates",
-    "space": "the digest of space.path",
-    "collocations": "the digest of text.collocations",
-    "numbers": "the digest of the space's public numbers",
-    "kernel": "the kernel version of corpusveil",
-    "tokenizer": "the tokenizer version of corpusveil",
-}
-"""What a configuration names otherwise than the settings do."""
-_UNSET = "not set"
 
 
 def check(document: Document) -> None:
@@ -142,8 +131,7 @@ def refuse_other(release: Release, document: Document, schedule: Schedule) -> bo
         manifest = read_manifest(schedule.output_of(Plan(earlier.last, (), {})))
         then = _decisive(manifest["configuration"], manifest["key_fingerprint"], risk_of(manifest))
         now = _decisive(release.configuration(), release.key.fingerprint(), release.risk)
-        pairs = [(name, then.get(name, _UNSET), now.get(name, _UNSET)) for name in {**then, **now}]
-        changed = [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
+        changed = differences(then, now)
     unnamed = "the configuration, the space, the key or the version of corpusveil is not that of the earlier runs"
     raise MismatchError(
         f"{document.file}: {'; '.join(changed) or unnamed}. Set this as before to continue the schedule; or choose "
@@ -151,18 +139,13 @@ def refuse_other(release: Release, document: Document, schedule: Schedule) -> bo
     )
 
 
-def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonAtRisk | None) -> dict[str, str]:
-    """Return everything that decides a release, by the names of settings, as text."""
-    decisive: dict[str, Any] = {"the fingerprint of the key": fingerprint}
-    for name, value in configuration.items():
-        if name in ("mechanism", "budget", "text", "length"):
-            decisive |= {f"{name}.{key}": part for key, part in value.items()}
-        elif name != "columns":
-            decisive[_NAMES.get(name, name)] = value
+def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonAtRisk | None) -> dict[str, Any]:
+    """Return everything that decides a release, by the names of settings."""
+    decisive = {"the fingerprint of the key": fingerprint, **named(configuration)}
     if risk is not None:
         del decisive["budget.epsilon"]
         decisive |= {"budget.risk": risk.risk, "budget.risk_of": risk.risk_of, "the digest of budget.model": risk.model}
-    return {name: _UNSET if value is None else shown(value) for name, value in decisive.items()}
+    return decisive
 
 
 def start(document: Document, watch: Watch) -> int:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from corpusveil.choices import Markup
 from corpusveil.storage.records import Records
 from corpusveil.storage.tasks import ShardTask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Watch:
@@ -71,3 +75,18 @@ def tell_unknown(unknown_share: float | None, watch: Watch) -> None:
         "their meaning. Check that the space has the language and domain of the text."
     )
     watch.confide(f"{unknown_share:.0%} of the words are unknown (private).")
+
+
+MANY_TAGS = 0.1
+"""From this share of texts with a tag of HTML on, tags are no accident of a few texts."""
+
+
+def tell_markup(texts: pa.Array, markup: Markup, watch: Watch) -> None:
+    """Warn where many texts are HTML, and its tags would be read like words."""
+    from corpusveil.text.markup import with_tags
+
+    if markup == "words" and len(texts) and with_tags(texts) >= MANY_TAGS * len(texts):
+        watch.warn(
+            "warning: many of the first texts contain HTML, and markup words replaces the names of tags and attributes "
+            "like words. Choose markup strip to release only the text, or keep to leave the tags in the clear."
+        )

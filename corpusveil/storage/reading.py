@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, ConflictError, CorpusveilError, UserError
@@ -13,6 +13,9 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Aside = Callable[[BadRow, str], None]
 """What becomes of a row that can't be read, and of the sentence that says why."""
@@ -59,8 +62,10 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     return columns
 
 
-def refuse_first(tasks: Sequence[ShardTask], columns: Columns, aside: Aside) -> None:
-    """Raise BadShardsError if the first rows of the first shard cannot be used.
+def refuse_first(
+    tasks: Sequence[ShardTask], columns: Columns, aside: Aside, look: Callable[[pa.Array], Any] | None = None
+) -> None:
+    """Raise BadShardsError if the first rows of the first shard cannot be used; otherwise ``look`` at their texts.
 
     Then the settings are probably wrong for all shards, so some more are tried, and named together.
     """
@@ -69,8 +74,10 @@ def refuse_first(tasks: Sequence[ShardTask], columns: Columns, aside: Aside) -> 
         try:
             with files.open_read(task.url) as file:
                 form = formats.find(formats.form_of(task.url))
-                for _ in _sound(form.batches(file, task.url, columns, 0, _FIRST_ROWS), task, aside):
-                    pass
+                for batch in _sound(form.batches(file, task.url, columns, 0, _FIRST_ROWS), task, aside):
+                    if look is not None and task.shard == 0:
+                        look(batch.texts)
+                        look = None
         except UserError as error:
             bad[task.shard] = str(error)
         except CorpusveilError:

@@ -66,6 +66,8 @@ class Run(Record):
     on_bad_rows: str
     ledger: str | None
     corpus: str | None = None
+    configuration: dict[str, Any] | None = None
+    """What ``release`` is the digest of, so that a refusal can name what differs."""
 
 
 class Counted(Record):

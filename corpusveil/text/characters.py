@@ -1,4 +1,4 @@
-"""The kind of each Unicode character for the tokenizer: one byte per code point, from Python's Unicode tables.
+"""The kind of each Unicode character for the tokenizer: one byte per code point; and its case forms.
 
 | kind | general categories |
 |---|---|
@@ -8,12 +8,17 @@
 | `DIGIT` | N* |
 | `PUNCTUATION` | P*, and the ASCII symbols ``$+<=>^`|~`` |
 | `OTHER` | everything else: symbols, emoji, control, unassigned and private-use characters |
+
+The tables are part of this package, because each minor version of Python has those of another Unicode version, by which
+the same release would have other bytes. ``scripts/unicode_table.py`` wrote them.
 """
 
 from __future__ import annotations
 
 import functools
-import unicodedata
+import json
+from importlib import resources
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,39 +30,29 @@ UPPER = 0x10
 
 TABLE_END = 0xE0200
 """All code points from here on are `OTHER` (private use and unassigned)."""
+LOWER_END = 0x1E922
+"""No code point from here on has a lower-case form other than itself."""
 
-UNICODE_VERSION = unicodedata.unidata_version
+TABLE = "unicode.json"
+"""The file of the tables: runs of equal kinds, and of code points with equal distances to their other case."""
 
-_BY_MAJOR = {"L": LETTER, "M": MARK, "N": DIGIT, "P": PUNCTUATION, "Z": SPACE}
-_KIND_OF = {
-    major + minor: _BY_MAJOR.get(major, OTHER) | (UPPER if major + minor in {"Lu", "Lt"} else 0)
-    for major in "CLMNPSZ"
-    for minor in "acdefiklmnopstu"
-}
-"""The table's byte for each general category, and for some that do not exist."""
 
-_ASCII_SYMBOLS = "$+<=>^`|~"
-_SPACE_CONTROLS = [0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x85]
-"""Control characters that ``str.isspace`` takes for spaces, less U+001C to U+001F."""
-_JOINERS = (0x200C, 0x200D)
-_EMPTY_PLANES = range(0x40000, 0xE0000)
+@functools.cache
+def _tables() -> dict[str, Any]:
+    tables: dict[str, Any] = json.loads((resources.files("corpusveil.text") / TABLE).read_bytes())
+    return tables
+
+
+UNICODE_VERSION: str = _tables()["unicode"]
 
 
 @functools.cache
 def character_table() -> npt.NDArray[np.uint8]:
     """Return kind and upper-case bit of every code point below ``TABLE_END``; uint8 [TABLE_END], read-only."""
-    table = np.zeros(TABLE_END, dtype=np.uint8)
-    for codes in (range(_EMPTY_PLANES.start), range(_EMPTY_PLANES.stop, TABLE_END)):
-        table[codes.start : codes.stop] = list(map(_KIND_OF.__getitem__, map(unicodedata.category, map(chr, codes))))
-    table[_SPACE_CONTROLS] = SPACE
-    table[[ord(symbol) for symbol in _ASCII_SYMBOLS]] = PUNCTUATION
-    table[list(_JOINERS)] = MARK
+    runs = np.array(_tables()["kinds"]).reshape(-1, 2)
+    table = np.repeat(runs[:, 1].astype(np.uint8), runs[:, 0])
     table.flags.writeable = False
     return table
-
-
-LOWER_END = 0x1E922
-"""No code point from here on has a lower-case form other than itself."""
 
 
 @functools.cache
@@ -68,8 +63,20 @@ def lower_table() -> npt.NDArray[np.int32]:
     both. A final capital sigma becomes a final small sigma there, too.
     """
     table = np.arange(LOWER_END, dtype=np.int32)
-    for code, lowered in enumerate(map(str.lower, map(chr, range(LOWER_END)))):
-        if len(lowered) == 1:
-            table[code] = ord(lowered)
+    for first, step, number, distance in np.array(_tables()["lower"]).reshape(-1, 4).tolist():
+        table[first : first + step * number : step] += distance
     table.flags.writeable = False
     return table
+
+
+@functools.cache
+def _upper_forms() -> dict[int, str]:
+    forms = {int(code): form for code, form in _tables()["upper_long"].items()}
+    for first, step, number, distance in np.array(_tables()["upper"]).reshape(-1, 4).tolist():
+        forms |= {code: chr(code + distance) for code in range(first, first + step * number, step)}
+    return forms
+
+
+def upper(text: str) -> str:
+    """Return a text in capitals, as ``str.upper`` of a Python with these tables does."""
+    return text.translate(_upper_forms())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.text.characters import upper
 from corpusveil.text.policy import MASKS
 from corpusveil.wide import WIDTH
 
@@ -44,7 +45,7 @@ class Wording:
         if capitals:
             raw = words.tobytes()
             plain = [raw[offsets[k] : offsets[k + 1]].decode() for k in range(count)]
-            forms = plain + [word[:1].upper() + word[1:] for word in plain] + [word.upper() for word in plain]
+            forms = plain + [upper(word[:1]) + word[1:] for word in plain] + [upper(word) for word in plain]
             words, offsets = concatenate([word.encode() for word in forms])
         offsets = offsets.astype(np.int64)
         lengths = np.diff(offsets)

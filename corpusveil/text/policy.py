@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from corpusveil.choices import HYPHENS, NUMBER_POLICIES, POLICIES, Hyphens, NumberPolicy, Policy
+from corpusveil.choices import HYPHENS, MARKUPS, NUMBER_POLICIES, POLICIES, Hyphens, Markup, NumberPolicy, Policy
 from corpusveil.errors import BadValueError, not_a_choice
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact
 DOCUMENT_LENGTH = "how many tokens a document has"
 """Disclosed under every text policy and mechanism: each input token becomes one output token, or is dropped."""
 COLLOCATION_PLACES = "where collocations were, as far as their replacements show it"
+
+MARKUP = "which HTML tags there are and where (not their attributes)"
+"""Disclosed when tags are kept."""
 
 NUMBER_SHAPES = (
     "where numbers are and their shape: the number and places of their digits and letters, their marks, and letters "
@@ -59,8 +62,9 @@ class TextPolicy:
     ``layout`` is ``normalize`` (one blank between tokens that were separated) or ``keep`` (white space unchanged);
     ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``; ``case`` is
     ``lower`` or ``restore`` (replacements get the capitals of the token, which discloses them); ``hyphens`` is
-    ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word). Raises UserError for a value
-    that is none of these.
+    ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word); ``markup`` is ``words`` (HTML
+    is read like any text), ``strip`` (only the text of HTML is read and written) or ``keep`` (the tags of HTML stay
+    where they are, without attributes, which discloses them). Raises UserError for a value that is none of these.
     """
 
     unknown_words: Policy = "resample"
@@ -73,6 +77,7 @@ class TextPolicy:
     case: Literal["lower", "restore"] = "lower"
     tokenizer: Literal["word", "gst", "mst", "optimal"] = "word"
     hyphens: Hyphens = "split"
+    markup: Markup = "words"
 
     def __post_init__(self) -> None:
         for name in ROLE_NAMES[1:]:
@@ -85,7 +90,9 @@ class TextPolicy:
                     f"{name} = 'privatize': only words of the vocabulary can be privatized; "
                     "choose resample, mask, drop or keep."
                 )
-        for name, allowed in (("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS)):
+        for name, allowed in (
+            ("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS), ("markup", MARKUPS)
+        ):  # fmt: skip
             if getattr(self, name) not in allowed:
                 raise not_a_choice(name, getattr(self, name), allowed)
         if self.tokenizer not in TOKENIZERS:
@@ -125,14 +132,17 @@ class TextPolicy:
             shown.append("which tokens are separated by white space")
         if self.case == "restore":
             shown.append("which words had capitals")
+        if self.markup == "keep":
+            shown.append(MARKUP)
         return tuple(shown)
 
     def as_dict(self) -> dict[str, str]:
         """Return the fields by name, for a digest or a manifest.
 
-        Hyphens are left out if they split words, the default.
+        Fields that are younger than the first releases are left out at their defaults.
         """
         fields: dict[str, str] = dataclasses.asdict(self)
-        if self.hyphens == "split":
-            del fields["hyphens"]
+        for name, default in (("hyphens", "split"), ("markup", "words")):
+            if fields[name] == default:
+                del fields[name]
         return fields

@@ -57,11 +57,8 @@ class Tokens:
         return [self.text(token) for token in range(self.offsets[document], self.offsets[document + 1])]
 
 
-def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the bytes of a string column and its int64 [rows + 1] offsets into them, without a copy of the bytes.
-
-    Raises UserError when the column is not of strings. A null counts as an empty text here (and costs a copy).
-    """
+def strings(column: pa.Array) -> pa.Array:
+    """Return a column as string or large_string. Raises UserError when it is not of strings."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         try:
             column = column.cast(pa.large_string())
@@ -69,6 +66,15 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
             raise ColumnError(f"The text column is of type {column.type}; cast it to string or large_string.") from None
         if not pa.types.is_large_string(column.type):
             raise ColumnError("The text column could not be read as strings; cast it to string.")
+    return column
+
+
+def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return the bytes of a string column and its int64 [rows + 1] offsets into them, without a copy of the bytes.
+
+    Raises UserError when the column is not of strings. A null counts as an empty text here (and costs a copy).
+    """
+    column = strings(column)
     if column.null_count:  # a null may have bytes underneath; they are no text of this column
         column = column.fill_null("")
     width = np.int64 if pa.types.is_large_string(column.type) else np.int32

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
@@ -40,7 +42,7 @@ from corpusveil.transforms.illustration import Illustration, illustrate
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.pages import public_page, write_pages
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release import Release, differences, named
 from corpusveil.transforms.released import refuse_denoised
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
@@ -152,6 +154,7 @@ def privatize_corpus(
     spending: Spending | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
     begun: Callable[[], Any] | None = None,
+    look: Callable[[pa.Array], Any] | None = None,
 ) -> Outcome:
     """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
 
@@ -162,7 +165,8 @@ def privatize_corpus(
     whether an unreadable row stops the run or is set aside among the records; without ``page`` there is no public page.
     ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
     if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is
-    called after arguments, folders, caps and the first rows are checked, and before anything is drawn. Only one run at
+    called after arguments, folders, caps and the first rows are checked, and before anything is drawn; then ``look``
+    has received the texts of the first rows. Only one run at
     a time works on the same records: it holds a lease among them until it ends (a detached job continues without it).
     Raises UserError if the input or arguments are wrong, or if the output folder belongs to another release; WorkError
     if the engine fails, or if another run is in progress.
@@ -200,7 +204,7 @@ def privatize_corpus(
         columns.separator,
     )
     if begun is not None and not files.exists(files.join(output, "manifest.json")):
-        refuse_first(tasks, columns, skip if on_bad_rows == "quarantine" else refuse)
+        refuse_first(tasks, columns, skip if on_bad_rows == "quarantine" else refuse, look)
     job = ShardJob(
         release.kernel(whole_corpus=True),
         columns,
@@ -373,6 +377,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         on_bad_rows=job.on_bad_rows,
         ledger=ledger,
         corpus=job.corpus,
+        configuration=release.configuration(),
     )
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
     theirs = job.records.read("run.json", Run)  # after checking the output: an equal run may be starting right now
@@ -392,7 +397,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
             f"{job.records.url}: these records were written by another version of corpusveil; finish the run with "
             "that version, or choose another output."
         )
-    for name, words in (
+    for name, other in (
         ("release", "another configuration (mechanism, budget, text policy, space or version)"),
         ("key", "another key"),
         ("columns", "other columns, or with CSV cells written in another way"),
@@ -403,6 +408,10 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         ("corpus", "another name of the corpus (by default its folder)"),
     ):
         if getattr(theirs, name) != getattr(mine, name):
+            changed = []
+            if name == "release" and theirs.configuration is not None:
+                changed = differences(named(theirs.configuration), named(release.configuration()))
+            words = f"another configuration ({'; '.join(changed)})" if changed else other
             raise InUseError(
                 f"{job.records.url}: these records are of a run with {words}; repeat that run, or choose another "
                 "output."

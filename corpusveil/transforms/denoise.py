@@ -75,7 +75,14 @@ class Search:
 
 
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
-    """Raise UserError if a reader of a release cannot know the epsilon at which its words were replaced."""
+    """Raise UserError if a reader of a release cannot know the epsilon at which its words were replaced.
+
+    Also for a release whose tags would be read as words.
+    """
+    if policy.markup == "keep":
+        raise ConflictError(
+            "markup = 'keep': the tags in this release would be read as words; denoise a release with markup strip."
+        )
     if budget.per == "token":
         return
     why = None

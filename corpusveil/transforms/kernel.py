@@ -24,6 +24,7 @@ from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.markup import Texts
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, SURROGATE, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
@@ -161,7 +162,7 @@ class Kernel:
         if self.tokenizer_version != TOKENIZER_VERSION:
             raise VersionError(
                 f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
-                "the same Python and corpusveil everywhere."
+                "the same version of corpusveil everywhere."
             )
         space = self.mechanism.space
         if self.numbers is not None and (space.numbers is None or space.numbers.digest != self.numbers):
@@ -170,15 +171,15 @@ class Kernel:
                 "restore them or start again."
             )
         prepared = prepare(space, self.policy, self.collocations)
-        data, documents = string_buffers(texts)
-        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
+        given, places = string_buffers(texts)
+        read = Texts(given, places) if self.policy.markup == "words" else Texts.read(texts, self.policy.markup)
+        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
         pieces: list[npt.NDArray[np.uint8]] = []
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
         present = texts.is_valid().to_numpy(zero_copy_only=False)
-        for first, last in chunks(documents):
-            piece, sizes = self._chunk(
-                prepared, data, documents[first : last + 1], identities[first:last], column, present[first:last], counts
-            )
+        for first, last in chunks(places):
+            tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], given, places[first : last + 1])
+            piece, sizes = self._chunk(prepared, read.part(first, last), tags, present[first:last], counts)
             pieces.append(piece)
             lengths.append(sizes)
         offsets = np.cumsum(np.concatenate(lengths))
@@ -192,9 +193,12 @@ class Kernel:
     def known(
         self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1]."""
+        """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1].
+
+        The documents are plain text.
+        """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        tokens, roles, _, _ = self._parsed(prepared, data, documents)
+        tokens, roles, _, _ = self._parsed(prepared, Texts(data, documents))
         known = picked(tokens, roles, prepared.actions, PRIVATIZE)
         sizes = np.bincount(known.documents, minlength=documents.size - 1)
         return known.ids.copy(), np.concatenate([[0], np.cumsum(sizes)])
@@ -224,14 +228,18 @@ class Kernel:
         The tags, uint64 [D, 2], distinguish under ``key`` the noise of different documents of this release.
         """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        data, documents = string_buffers(texts)
-        noise = self.noise_tags(key, column, identities, data, documents)
+        given, places = string_buffers(texts)
+        read = Texts(given, places) if self.policy.markup == "words" else Texts.read(texts, self.policy.markup)
+        noise = self.noise_tags(key, column, identities, given, places)
         present = texts.is_valid().to_numpy(zero_copy_only=False)
         found: list[Readings] = []
-        for first, last in chunks(documents):
-            tokens, roles, _, words = self._parsed(prepared, data, documents[first : last + 1])
+        for first, last in chunks(places):
+            part = read.part(first, last)
+            runs, roles, _, words = self._parsed(prepared, part)
+            tokens = part.whole(runs)
             if self.length is not None:
-                tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], tokens.data, tokens.documents)
+                own = given, places[first : last + 1]
+                tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], *own)
                 tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present[first:last])
             known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
             epsilons = self._shares(tokens, known, resampled, words)
@@ -246,14 +254,14 @@ class Kernel:
         return noise, whole if self.mechanism.private else unbounded(whole)
 
     def _parsed(
-        self, prepared: Prepared, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+        self, prepared: Prepared, texts: Texts
     ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
-        """Return tokens, or units, their roles, how many there are of each, and the words of each document.
+        """Return tokens, or units, of runs, their roles, how many there are of each, and the words of each document.
 
         Words are counted where the budget asks for them.
         """
-        tokens = prepared.tokenizer.tokens(data, documents, _scratch)
-        words = _words(tokens) if self.budget.allocation == "word-share" else None
+        tokens = prepared.tokenizer.tokens(texts.data, texts.spans, _scratch)
+        words = _words(texts.whole(tokens)) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
         roles = _scratch.array("roles", len(tokens), np.uint8)
@@ -264,36 +272,32 @@ class Kernel:
     def _chunk(
         self,
         prepared: Prepared,
-        data: npt.NDArray[np.uint8],
-        documents: npt.NDArray[np.int64],
-        identities: Sequence[Any],
-        column: str,
+        texts: Texts,
+        tags: npt.NDArray[np.uint64],
         present: npt.NDArray[np.bool_],
         counts: Counts,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        tokens, roles, by_role, words = self._parsed(prepared, data, documents)
+        runs, roles, by_role, words = self._parsed(prepared, texts)
         counts.roles += by_role
-        tags = self.noise_tags(self.draw_key.tag, column, identities, tokens.data, tokens.documents)
-        if self.length is not None:
-            tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
-            by_role = np.bincount(roles, minlength=len(ROLE_NAMES))
+        tokens = texts.whole(runs)
+        if self.length is not None:  # where documents are one run each
+            runs, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
+            tokens, by_role = runs, np.bincount(roles, minlength=len(ROLE_NAMES))
         drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts)
-        replaced = self._surrogates(prepared, tokens, roles, tags, drawn)
+        replaced = self._surrogates(prepared, texts, runs, roles, tags, drawn)
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
         drawn_bytes += int(replaced.offsets[-1])
-        bound = output_bound(
-            tokens.data.size, by_role, prepared.actions, drawn_bytes, wording.mask_offsets, keep_layout
-        )
+        bound = output_bound(runs.data.size, by_role, prepared.actions, drawn_bytes, wording.mask_offsets, keep_layout)
         out = np.empty(bound, dtype=np.uint8)
-        offsets = np.empty(tokens.documents.size, dtype=np.int64)
+        offsets = np.empty(runs.documents.size, dtype=np.int64)
         counts.tokens_written += write_text(
-            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, prepared.actions, drawn,
+            runs.data, runs.documents, runs.starts, runs.ends, runs.offsets, roles, prepared.actions, drawn,
             wording.words, wording.offsets, wording.records, len(self.mechanism.space), wording.masks,
             wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets,
             replaced.text, replaced.offsets,
         )  # fmt: skip
-        return out[: offsets[-1]], np.diff(offsets)
+        return texts.joined(out, offsets, blanks=not keep_layout)
 
     def _at_length(
         self,
@@ -311,7 +315,8 @@ class Kernel:
     def _surrogates(
         self,
         prepared: Prepared,
-        tokens: Tokens,
+        texts: Texts,
+        runs: Tokens,
         roles: npt.NDArray[np.uint8],
         tags: npt.NDArray[np.uint64],
         drawn: npt.NDArray[np.int32],
@@ -320,10 +325,10 @@ class Kernel:
         public = self.mechanism.space.numbers
         if self.numbers is None or public is None:
             return NONE
-        numbers = picked(tokens, roles, prepared.actions, SURROGATE)
+        numbers = picked(texts.whole(runs), roles, prepared.actions, SURROGATE)
         drawn[numbers.index] = np.arange(numbers.index.size)
         return surrogates(
-            tokens, numbers.index, numbers.draws(self.draw_key, tags), public, join=self.policy.joins_numbers()
+            runs, numbers.index, numbers.draws(self.draw_key, tags), public, join=self.policy.joins_numbers()
         )
 
     def _draw(

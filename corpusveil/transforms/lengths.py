@@ -37,8 +37,12 @@ def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | 
         raise ConflictError(
             f"fillers are words, so {', '.join(shown)} would show where the text ends; choose drop or resample."
         )
-    for name, value, what in (("layout", "normalize", "line breaks"), ("case", "lower", "capitals")):
-        if getattr(policy, name) != value:
+    for name, shows, value, what in (
+        ("layout", "keep", "normalize", "line breaks"),
+        ("case", "restore", "lower", "capitals"),
+        ("markup", "keep", "strip", "tags"),
+    ):
+        if getattr(policy, name) == shows:
             raise ConflictError(
                 f"fillers have no {what}, so {name} = {getattr(policy, name)} would show where the text ends; choose "
                 f"{value}."

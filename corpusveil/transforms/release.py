@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, overload
@@ -274,6 +275,36 @@ class Release(Shown):
             self.numbers,
             self.length,
         )
+
+
+_NAMES = {
+    "duplicates": "output.duplicates",
+    "space": "the digest of space.path",
+    "collocations": "the digest of text.collocations",
+    "numbers": "the digest of the space's public numbers",
+    "kernel": "the kernel version of corpusveil",
+    "tokenizer": "the tokenizer version of corpusveil",
+}
+"""What a configuration names otherwise than the settings do."""
+_UNSET = "not set"
+
+
+def named(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything in a configuration that decides the text, by the names of settings."""
+    out: dict[str, Any] = {}
+    for name, value in configuration.items():
+        if name in ("mechanism", "budget", "text", "length"):
+            out |= {f"{name}.{key}": part for key, part in value.items()}
+        elif name != "columns":
+            out[_NAMES.get(name, name)] = value
+    return out
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Say in words which values differ; one that is missing or None is not set."""
+    shown = [{name: json.dumps(value) for name, value in some.items() if value is not None} for some in (then, now)]
+    pairs = [(name, *(one.get(name, _UNSET) for one in shown)) for name in {**then, **now}]
+    return [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
 
 
 def require_release(value: Any) -> Release:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from corpusveil.errors import BadRowError, BadValueError, ConflictError, NoGuaranteeError
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable
+from corpusveil.text.markup import plain_texts
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.frames import frame_of, large_strings
 from corpusveil.transforms.identities import identities_of_documents
@@ -51,6 +52,8 @@ def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = 
     if column.null_count:
         raise BadRowError("term_vectors: a text is missing; leave it out.")
     identities = identities_of_documents(ids, len(column), frame.column)
+    if release.policy.markup != "words":
+        column = plain_texts(column)
     data, offsets = string_buffers(column)
     key = DrawKey.derive(release.key, release.digest)
     tags = key.tags(f"terms {terms}", identities, data, offsets)

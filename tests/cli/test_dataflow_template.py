@@ -95,6 +95,7 @@ VALID = {
     "layout": "keep",
     "case": "restore",
     "hyphens": "join",
+    "markup": "strip",
     "pad": "50",
     "padGrowth": "1.5",
     "lengthEpsilon": "0.1",

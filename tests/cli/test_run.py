@@ -47,7 +47,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "text": {
             "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
             "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
-            "layout": "normalize", "case": "lower", "hyphens": "join",
+            "layout": "normalize", "case": "lower", "hyphens": "join", "markup": "words",
         },
         "key": {"path": f"{folder}/release.key"},
         "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6,

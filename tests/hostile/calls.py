@@ -59,7 +59,7 @@ def mechanisms() -> Iterator[Call]:
 
 def options() -> Iterator[Call]:
     for name in ("unknown-words", "stop-words", "numbers", "contacts", "punctuation", "other", "layout", "case",
-                 "hyphens", "engine", "on-bad-rows", "progress"):  # fmt: skip
+                 "hyphens", "markup", "engine", "on-bad-rows", "progress"):  # fmt: skip
         yield privatize(f"--{name}", f"--{name}", "sometimes")
     for policy in ("numbers", "contacts", "punctuation", "other"):
         yield privatize(policy, f"--{policy}", "privatize")

@@ -276,9 +276,32 @@ class TestAnotherRunIntoTheSameOutput:
             privatize_corpus(release, [str(one) for one in inputs], str(there), Local(), columns=columns)
         assert release_files(there) == before
 
-    @pytest.mark.parametrize("change", [{"epsilon": 2.0}, {"numbers": "mask"}])
-    def test_of_another_configuration(self, ground: Ground, source: Path, there: Path, change: dict[str, Any]) -> None:
-        self.refused(there, "another configuration", make_release(ground.space, **change), [source])
+    @pytest.mark.parametrize(
+        ("change", "named"),
+        [
+            ({"epsilon": 2.0}, r"\(budget.epsilon was 1.0 and is 2.0\)"),
+            ({"numbers": "mask"}, r'\(text.numbers was "resample" and is "mask"\)'),
+        ],
+    )
+    def test_of_another_configuration(
+        self, ground: Ground, source: Path, there: Path, change: dict[str, Any], named: str
+    ) -> None:
+        self.refused(there, f"another configuration {named}", make_release(ground.space, **change), [source])
+
+    def test_of_other_character_tables(
+        self, ground: Ground, source: Path, there: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The refusal names the table's version, which was unnamed where another Python had another table."""
+        monkeypatch.setattr("corpusveil.transforms.release.TOKENIZER_VERSION", "1/unicode-15.1.0")
+        said = r'tokenizer version of corpusveil was "1/unicode-14.0.0" and is "1/unicode-15.1.0"'
+        self.refused(there, said, make_release(ground.space), [source])
+
+    def test_of_a_version_that_recorded_no_configuration(self, ground: Ground, source: Path, there: Path) -> None:
+        record = Path(f"{there}.records/run.json")
+        run = json.loads(record.read_text(encoding="utf-8"))
+        del run["configuration"]
+        record.write_text(json.dumps(run), encoding="utf-8")
+        self.refused(there, r"another configuration \(mechanism", make_release(ground.space, epsilon=2.0), [source])
 
     def test_of_another_space(self, source: Path, there: Path, tmp_path: Path) -> None:
         self.refused(there, "another configuration", make_release(make_space(tmp_path / "space", seed=1)), [source])

@@ -25,6 +25,7 @@ from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space, Vectors
 from corpusveil.spaces.number_counts import Numbers
+from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.transforms.corpus import privatize_corpus
@@ -250,7 +251,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, KEY).kernel()
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
-    tokens, roles, _, words = kernel._parsed(prepared, data, documents)
+    tokens, roles, _, words = kernel._parsed(prepared, Texts(data, documents))
     known, drawn = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
     spent = kernel._shares(tokens, known, drawn, words)
     order = np.argsort(np.concatenate([known.index, drawn.index]), kind="stable")

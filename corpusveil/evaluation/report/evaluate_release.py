@@ -30,6 +30,7 @@ from corpusveil.evaluation.report.manifest_release import (
     mechanism_of,
     picture_of,
     release_of,
+    without_markup,
     word_epsilon,
 )
 from corpusveil.evaluation.report.release_page import examples_of
@@ -61,6 +62,8 @@ def evaluate_release(
     """
     began = time.monotonic()
     _check(manifest, options)
+    given, told = matched, manifest  # as they are, for keys to be replayed on
+    matched, manifest = without_markup(matched, manifest, second)
     if not count_words(matched.originals)[1]:
         raise DataError("The originals have no words, so there is nothing to measure; give texts with words.")
     published = _second_is_published(matched, manifest, options)
@@ -95,11 +98,11 @@ def evaluate_release(
         measures += attack_words(
             mechanism, of_word, matched.originals, language, epsilon_given=epsilon_given, model_public=model_public
         )
-        release, untried = _replayable(matched, manifest, options)
+        release, untried = (None, []) if told is None else _replayable(given, told, options)
         notes += untried
-        if release is not None:
+        if release is not None and told is not None:
             reached("leaked keys")
-            measures += replay_keys(matched, manifest, release, options.keys, language)
+            measures += replay_keys(given, told, release, options.keys, language)
     if manifest is not None and options.epsilons:
         before = Version(some, _seconds(matched, options, rows))
         few = {name: documents.among(rows) for name, documents in tasks.items()}
@@ -125,7 +128,7 @@ def evaluate_release(
         tuple(notes),
         tuple(counted),
         time.monotonic() - began,
-        {} if manifest is None else dict(manifest["configuration"]),
+        {} if told is None else dict(told["configuration"]),
         picture=None if manifest is None or options.space is None else picture_of(manifest, options),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,12 @@ from corpusveil.budget import Budget
 from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
+from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
+from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.illustration import Illustration, illustrate
 from corpusveil.transforms.release import Release
@@ -73,6 +76,43 @@ def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon:
     if budget["per"] == "token":
         return whole
     return whole / max(1.0, float(np.median([len(text.split()) for text in originals])))
+
+
+def without_markup(
+    matched: Matched, manifest: Mapping[str, Any] | None, second: Mapping[str, Any] | None = None
+) -> tuple[Matched, Mapping[str, Any] | None]:
+    """Return the documents as the release read them, without tags, and the manifest of a release of such texts.
+
+    ``second`` is the manifest of the release of second texts.
+    """
+    own, other = _markup(manifest), _markup(second)
+    if other != "words":
+        columns = {
+            name: [plain(one) if isinstance(one, str) and name == _column(second) else one for one in values]
+            for name, values in matched.columns.items()
+        }
+        seconds = matched.seconds
+        if other == "keep" and seconds is not None:
+            seconds = [plain(one) for one in seconds]
+        matched = dataclasses.replace(matched, columns=columns, seconds=seconds)
+    if manifest is None or own == "words":
+        return matched, manifest
+    privates = [plain(one) for one in matched.privates] if own == "keep" else matched.privates
+    originals = [plain(one) for one in matched.originals]
+    configuration = manifest["configuration"]
+    text = {name: value for name, value in configuration["text"].items() if name != "markup"}
+    return (
+        dataclasses.replace(matched, originals=originals, privates=privates),
+        {**manifest, "configuration": {**configuration, "text": text}},
+    )
+
+
+def _markup(manifest: Mapping[str, Any] | None) -> str:
+    return "words" if manifest is None else str(manifest["configuration"]["text"].get("markup", "words"))
+
+
+def _column(manifest: Mapping[str, Any] | None) -> str | None:
+    return None if manifest is None else manifest["configuration"]["columns"].get("text")
 
 
 def guarantee_lines(manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from corpusveil.choices import (
     CsvFormulas,
     Duplicates,
     Hyphens,
+    Markup,
     Measure,
     NumberPolicy,
     OnBadRows,
@@ -323,6 +324,9 @@ class TextSettings(Section):
     hyphens: Hyphens = key(
         "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was "
         "made from.", "split")
+    markup: Markup = key(
+        "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
+        "without attributes, and so discloses them.", "words")
 
 
 class LengthSettings(Section):

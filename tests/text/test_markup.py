@@ -1,0 +1,145 @@
+"""HTML in texts: what is text stays, nothing that is not shows, and no input takes long."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import html.entities
+import json
+import re
+import time
+from html.parser import HTMLParser
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusveil.text.markup import Texts, pieces, plain, plain_texts, with_tags
+
+CASES = {
+    "<p>Hello,<br>college drafts &amp; more</p>": "\nHello,\ncollege drafts & more\n",
+    "un<b>believ</B>able": "unbelievable",
+    "<a href=\"a>b\" title='>' x>link</a> y": "link y",
+    "a<!-- b > c -->d<!-->e<!--->f<!-- g --!>h": "adefh",
+    "t<script>var a='<b>';</script >u<STYLE>p{}</style>v<script src=x />w": "t\nu\nv\nw",
+    "<!DOCTYPE html><?xml version='1'?><td>x<td>y": "\nx\ny",
+    "a <![CDATA[x < y &amp; <b>]]> b": "a x < y &amp; <b> b",
+    "mail <bob@example.org> or <https://b.example> now": "mail <bob@example.org> or <https://b.example> now",
+    "I <3 you, x < y > z, </3": "I <3 you, x < y > z, </3",
+    "<w>I</w><w:t>am</w:t>": "\nI\n\nam\n",
+    "&lt;p&gt; &#x41;&nbsp;B&unknown; AT&T": "<p> A\u00a0B&unknown; AT&T",
+    "x <y does not end": "x <y does not end",
+    """<b>x</b> <a b='>' <i c=">""": "x ",
+    "a <!-- no end <b>x</b>": "a ",
+    "a <script> no end <b>x</b>": "a \n",
+    "a <![CDATA[ no end <b>x</b>": "a  no end <b>x</b>",
+    "": "",
+}
+CANARY = "qzvxkwj"
+HOSTILE = (
+    "<", "<a ", "<!", "<!--", "<!-- --", '<a b="', "<a b=\"<a b='", "<![CDATA[", "<script>", '<a b=">" ', "&", "&#",
+    "<a =", "<b>", "</", "<aaaaaaaa", "<a/", "=", "<a = ",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_text_is_what_a_browser_shows(text: str) -> None:
+    """By the rules of the module, worked out by hand."""
+    assert plain(text) == CASES[text]
+
+
+names = st.sampled_from(["a", "b", "em", "span", "strong", "u"])
+words = st.text(st.characters(exclude_characters="<&>\r\0", exclude_categories=["Cs"]), max_size=8).map(html.escape)
+quoted = st.text(st.characters(exclude_characters='"&\r\0', exclude_categories=["Cs"]), max_size=8)
+attributes = st.lists(quoted.map(lambda value: f' title="{value}"'), max_size=2).map("".join)
+sound = st.recursive(
+    words,
+    lambda inner: st.builds(
+        lambda name, with_, parts, comment: f"<{name}{with_}>{''.join(parts)}<!-- {comment} --></{name}>",
+        names, attributes, st.lists(inner, max_size=3), st.from_regex(r"[a-z <&']{0,6}", fullmatch=True),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+class Reference(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.text, self.tags = "", list[str]()
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(f"<{tag}>")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append(f"</{tag}>")
+
+
+@given(sound)
+def test_sound_markup_is_read_as_pythons_parser_reads_it(text: str) -> None:
+    """Where the parsers of all versions agree, on markup without faults, so does this one."""
+    reference = Reference()
+    reference.feed(text)
+    reference.close()
+    assert plain(text) == reference.text
+    assert pieces(text)[1] == reference.tags
+
+
+marks = st.sampled_from([*HOSTILE, ">", "-->", "]]>", "</script>", '"', "'", " ", "/>", "<p>", "x", "&lt;", "\n", "é"])
+
+
+@given(st.lists(marks, max_size=30).map("".join))
+def test_any_text_is_read_and_only_names_of_html_are_tags(text: str) -> None:
+    runs, tags = pieces(text)
+    assert len(runs) == len(tags) + 1
+    assert all(re.fullmatch(r"</?(a|b|p)/?>", tag) for tag in tags)
+    if "<" not in text and "&" not in text:
+        assert plain(text) == text
+
+
+@given(st.lists(marks, max_size=10).map("".join), st.lists(marks, max_size=10).map("".join))
+def test_no_tag_shows_what_stands_in_it(before: str, behind: str) -> None:
+    """Attributes, names that are not HTML's, and comments; a name is text or gone."""
+    hidden = f'<p title="{CANARY}" {CANARY}><{CANARY}><!-- {CANARY} --><script>{CANARY}</script>'
+    for text in (hidden, before + hidden + behind):
+        assert not any(CANARY in tag for tag in pieces(text)[1])
+    assert CANARY not in "".join(pieces(hidden + behind)[0])
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("end", ["", ">", "\"'>"])
+def test_time_is_linear_in_the_text(unit: str, end: str) -> None:
+    """Sixteen times the text takes about sixteen times as long; quadratic work takes 256 times as long."""
+
+    def seconds(times: int) -> float:
+        text = unit * times + end
+        began = time.process_time()
+        plain(text)
+        return time.process_time() - began
+
+    short = min(seconds(2_000) for _ in range(3))
+    assert min(seconds(32_000) for _ in range(2)) < 80 * max(short, 1e-3)
+
+
+def test_character_references_are_the_same_in_every_python() -> None:
+    """They decide bytes, and come from Python: a changed table or rule is seen here, and needs a table of our own."""
+    table = json.dumps(sorted(html.entities.html5.items())).encode()
+    numbers = "".join(html.unescape(f"&#{code};") for code in range(0x110010)).encode()
+    assert hashlib.sha256(table).hexdigest()[:16] == "4f3210145e3eb4af"
+    assert hashlib.sha256(numbers).hexdigest()[:16] == "3981dc788197c89b"
+
+
+def test_arrow_columns_keep_their_nulls() -> None:
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        column = pa.array(["<b>x</b>", None, "y", ""], pa.string()).cast(kind)
+        assert plain_texts(column).to_pylist() == ["x", None, "y", ""]
+    assert Texts.read(pa.array(["a<p>b", None], pa.string()), "keep").documents.tolist() == [0, 2, 2]
+
+
+def test_texts_with_tags_are_counted() -> None:
+    """A mark of less-than or an unknown name is no HTML."""
+    column = pa.array(["a<b>c", "x < y > z", None, "</P>", "<a href='x'>", "<foo>", "<b", "<br />"])
+    assert with_tags(column) == 4
