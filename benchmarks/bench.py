@@ -4,7 +4,6 @@
 start-up is not included.
 """
 
-import importlib.util
 import os
 import platform
 import statistics
@@ -23,7 +22,6 @@ from benchmarks.formats import shard_in
 from benchmarks.report import RESULTS, Skipped, Table, show
 from corpusveil.collocations.score import score_counts
 from corpusveil.jobs.local import Local
-from corpusveil.spaces import integer_products
 
 ROUNDS = 3
 TOKENS, ROW_TOKENS, ROW_WORDS = 8_192, 100_000, 500
@@ -144,17 +142,15 @@ def whole_jobs() -> Iterator[Planned]:
 
 
 def on_vectors() -> Iterator[Planned]:
-    """CMP without PyTorch and with it, and mechanisms whose rows of weights are built when words occur."""
-    at, no_torch = inputs.space(), {integer_products.VARIABLE: "no"}
+    """CMP, and mechanisms whose rows of weights are built when words occur."""
+    at = inputs.space()
     rows = {"at": at, "epsilon": ROW_EPSILON, "tokens": ROW_TOKENS, "words": ROW_WORDS}
     for name in ("santext", "tem"):
         beside = {"kind": "exponential, NumPy", **rows}
         yield Planned(f"{name}, with its rows", "tokens", {"kind": "replace", "name": name, **rows}, NUMPY, beside)
     cmp = {"kind": "replace", "at": at, "name": "cmp", "epsilon": EPSILON, "tokens": TOKENS, "words": inputs.WORDS}
     plain = {"kind": "cmp, NumPy", "at": at, "epsilon": EPSILON, "tokens": TOKENS}
-    if importlib.util.find_spec("torch"):
-        yield Planned("cmp, PyTorch", "tokens", cmp, "cmp without PyTorch", {**cmp, "environment": no_torch})
-    yield Planned(CMP, "tokens", {**cmp, "environment": no_torch}, NUMPY, plain)
+    yield Planned(CMP, "tokens", cmp, NUMPY, plain)
 
 
 def collocations() -> Iterator[Planned]:

@@ -5,11 +5,9 @@ Each figure comes from a process of its own, since a BLAS takes its number of th
 """
 
 import functools
-import importlib.util
 import json
 import math
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -24,12 +22,11 @@ from benchmarks.job import held_to, peak_mb
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms.on_vectors import BLOCK
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import integer_products, nearest_words
+from corpusveil.spaces import nearest_words
 
 KEY = DrawKey.derive(cv.Key.for_tests(), "00" * 32)  # the same draws in every run
 MANY, DIMENSIONS = 400_000, 300
 REPEATS = 3
-FAST, FAST_AT = 3.0, 10
 FASTER = 20
 """In multiples of the faster peer's tokens per CPU second."""
 RUNS, ERRORS = 100, 4
@@ -40,7 +37,7 @@ BRIEF = {"BENCH_SECONDS": "1", "BENCH_PROBE_SECONDS": "1"}
 
 
 def run() -> list[Table]:
-    return [speed(), integers(), beside()]
+    return [speed(), beside()]
 
 
 def speed() -> Table:
@@ -68,34 +65,6 @@ def speed() -> Table:
         "Bare product: the matrix product of as many points and words alone, which no exact search by products beats.",
         "Plain float64: one token at a time, numpy noise, differences to all words, argmin.",
     ]
-    return table
-
-
-def integers() -> Table:
-    """Integer products by PyTorch compared with float32 products by NumPy, in turns, one thread."""
-    table = Table(
-        f"cmp with the extra fast, ε = {FAST_AT} a word, one thread",
-        ("words × dimensions", "products", "tokens a CPU second", "times float32", "peak MiB"),
-    )
-    if importlib.util.find_spec("torch") is None:
-        table.notes.append("PyTorch is not installed: pip install 'corpusveil[fast]'.")
-        return table
-    rates: dict[str, list[float]] = {"no": [], "": []}
-    peaks: dict[str, float] = {}
-    for _ in range(REPEATS):
-        for setting, kept in rates.items():
-            os.environ[integer_products.VARIABLE] = setting
-            done = fresh(1, space=str(space(0)), epsilon=FAST_AT, tokens=8 * BLOCK)
-            kept.append(1e6 / done["cpu"])
-            peaks[setting] = done["peak"]
-    del os.environ[integer_products.VARIABLE]
-    ratios = [with_torch / plain for with_torch, plain in zip(rates[""], rates["no"], strict=True)]
-    for setting, name, ratio in (("no", "float32, NumPy", 1.0), ("", "integers, PyTorch", statistics.median(ratios))):
-        shape = f"{done['words']:,} × {done['dimensions']}"
-        table.rows.append((shape, name, statistics.median(rates[setting]), ratio, round(peaks[setting])))
-    table.target(
-        f"{statistics.median(ratios):.1f} times float32, {FAST:g} asked", met=statistics.median(ratios) >= FAST
-    )
     return table
 
 

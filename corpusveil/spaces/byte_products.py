@@ -191,30 +191,6 @@ def pack_all(values: Int8, panels: UInt8) -> None:
 
 
 @njit(nogil=True, cache=True)
-def multiply_packed(left: Int8, sums: Int32, panels: UInt8, first: int, out: Int32) -> None:
-    """Write the products of rows with the packed words from ``first`` on.
-
-    Args:
-        left: int8 [T, d], d a multiple of 4.
-        sums: int32 [T], of the values of each row.
-        panels: the words (``pack_all``).
-        first: the word of the first column.
-        out: int32 [T, W].
-    """
-    height, width = out.shape
-    products = np.empty((ROWS, COLUMNS), np.int32)
-    for number in range(first // COLUMNS, -(-(first + width) // COLUMNS)):
-        begin = COLUMNS * number - first  # the column of the panel's first word, perhaps before all columns
-        low, high = max(begin, 0), min(begin + COLUMNS, width)
-        for top in range(0, height, ROWS):
-            multiply(left, top, height, panels[number], products)
-            for r in range(min(ROWS, height - top)):
-                shift = np.int32(SHIFT) * sums[top + r]
-                for c in range(low, high):
-                    out[top + r, c] = products[r, c - begin] - shift
-
-
-@njit(nogil=True, cache=True)
 def bounds(
     values: Int8, scales: Float32, weights: Float32, row: Int8, scale: float, weight: float, share: float, out: Float32
 ) -> None:

@@ -22,17 +22,18 @@ import functools
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import DataError
-from corpusveil.spaces.integer_products import CHECKED, Maker, Multiply, Packed, Quantized, check, fastest
+from corpusveil.spaces import byte_products
+from corpusveil.spaces.integer_products import Quantized, packed
 from corpusveil.spaces.nearest_word_kernels import UNDECIDED, decide, offer, offer_packed, squared_norms
 from corpusveil.spaces.space import Space
 
@@ -53,7 +54,7 @@ class Search:
 
     Attributes: vectors: float32 [V, d]. norms: float32 [V], squared norms times ``2^(-2 exponent)``. largest: at least
         the largest norm. exponent: of the power of two next above ``largest``. integers: the same words for integer
-        products; None if float32 is faster.
+        products; None where float32 is faster.
     """
 
     vectors: npt.NDArray[np.float32]
@@ -74,11 +75,7 @@ class Search:
                 "2^60; multiply all vectors by the same number and build the space again."
             )
         exponent = math.frexp(largest)[1]
-        make = fastest() if vectors.size >= WORTH else None
-        try:
-            integers = IntegerWords.of(vectors, make) if make else None
-        except RuntimeError:  # no room on the GPU: float32 finds the same
-            integers = None
+        integers = IntegerWords.of(vectors) if byte_products.FAST and vectors.size >= WORTH else None
         return cls(vectors, np.ldexp(squared, -2 * exponent).astype(np.float32), largest, exponent, integers)
 
     def nearest(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
@@ -107,7 +104,7 @@ class Search:
             if self.integers is None or len(some) < FEW:
                 self._by_floats(some, products, found, counted)
                 continue
-            self._by_integers(self.integers, some, products.view(np.int32), found, counted)
+            self._by_integers(self.integers, some, found, counted)
             if len(rest := np.flatnonzero(counted == UNDECIDED)):
                 part, many = found[rest], counted[rest]
                 self._by_floats(some[rest], products, part, many)
@@ -137,7 +134,6 @@ class Search:
         self,
         words: IntegerWords,
         points: npt.NDArray[np.float64],
-        products: npt.NDArray[np.int32],
         out: npt.NDArray[np.int32],
         compared: npt.NDArray[np.int64],
     ) -> None:
@@ -147,55 +143,31 @@ class Search:
         lengths = np.sqrt(np.einsum("td,td->t", strip.points, strip.points)) * (1 + 2.0**-40)
         error = left.lost * words.largest + (lengths + left.lost) * words.lost
         strip.slack[:] = (2.0 * error + 4.04 * error_bound(points.shape[1])) * (1 + 2.0**-20)
-        if isinstance(words.multiply, Packed):
-            sums = left.values.sum(axis=1, dtype=np.int32)
-            there = self.norms, strip.factors, left.scales, words.scales
-            in_slices(len(points), offer_packed, left.values, sums, words.multiply.panels, *there, *strip.candidates)
-        else:
-            self._by_products(words, words.multiply, strip, left, products)
+        sums = left.values.sum(axis=1, dtype=np.int32)
+        there = self.norms, strip.factors, left.scales, words.scales
+        in_slices(len(points), offer_packed, left.values, sums, words.panels, *there, *strip.candidates)
         in_slices(len(points), decide, self.vectors, points, strip.doubts, *strip.candidates, False, out, compared)
-
-    def _by_products(
-        self, words: IntegerWords, multiply: Multiply, strip: Strip, left: Quantized, products: npt.NDArray[np.int32]
-    ) -> None:
-        number, width = next(words.number), min(TILE_COLUMNS, len(self.vectors))
-
-        def work(low: int, high: int) -> None:
-            for first in range(0, len(self.vectors), TILE_COLUMNS):
-                last = min(first + TILE_COLUMNS, len(self.vectors))
-                tile = products[low * width :][: (high - low) * (last - first)].reshape(high - low, last - first)
-                multiply(left.values[low:high], first, tile)
-                if number % CHECKED == 0:
-                    check(left.values[low:high], words.values, first, tile, number)
-                part = (array[low:high] for array in (strip.factors, left.scales))
-                there = self.norms[first:last], *part, words.scales[first:last], first
-                offer(tile, *there, *(array[low:high] for array in strip.candidates), 0, high - low)
-
-        in_slices(len(left.values), work)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntegerWords:
-    """The words minus their mean, as integers, and the product with them.
+    """The words minus their mean, as integers.
 
-    Attributes: values: int8 [V, d']. scales: float32 [V]. largest: at least the largest length of a word less the mean.
-    lost: at least the largest length of what rounding took away. multiply: products with the words. number: of the
-    strips so far.
+    Attributes: panels: as ``packed`` lays them out. scales: float32 [V]. largest: at least the largest length of a word
+    less the mean. lost: at least the largest length of what rounding took away.
     """
 
-    values: npt.NDArray[np.int8]
+    panels: npt.NDArray[np.uint8]
     scales: npt.NDArray[np.float32]
     largest: float
     lost: float
-    multiply: Multiply
-    number: Iterator[int]
 
     @classmethod
-    def of(cls, vectors: npt.NDArray[np.float32], make: Maker) -> IntegerWords:
+    def of(cls, vectors: npt.NDArray[np.float32]) -> IntegerWords:
         words = Quantized.of(vectors, vectors.mean(axis=0, dtype=np.float64))
         lengths = np.sqrt(np.square(words.values, dtype=np.float64).sum(axis=1)) * words.scales + words.lost
         largest = float(lengths.max()) * (1 + 2.0**-20)
-        return cls(words.values, words.scales, largest, float(words.lost.max()), make(words.values), count())
+        return cls(packed(words.values), words.scales, largest, float(words.lost.max()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,6 @@ ALLOWED = {
     ): "computes; transformers loads models",
     ("evaluation/utility/fine_tuning.py", "import of torch"): "the same",
     ("studies/recurrent.py", "import of torch"): "computes; it reads no file",
-    ("spaces/integer_products.py", "import of torch"): "multiplies arrays; it reads no file",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("spaces/byte_products.py", "load of builder"): "the same",
     ("jobs/yaml_text.py", "import of yaml"): "writes YAML with the safe dumper; it reads none",
