@@ -7,7 +7,7 @@ import math
 import re
 import resource
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -145,12 +145,29 @@ class Results:
     """The messages of cells without a record, which failed."""
 
     def where(self, kind: str | None = None, **options: Any) -> Results:
-        """Return the cells of a kind whose options have these values; an option that a cell lacks is None."""
+        """Return the cells of a kind whose options have these values, of a tuple any; one that a cell lacks is None."""
+        wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in options.items()}
         return Results([
             record for record in self.records
             if (kind is None or record["kind"] == kind)
-            and all(record["options"].get(name) == value for name, value in options.items())
+            and all(record["options"].get(name) in values for name, values in wanted.items())
         ])  # fmt: skip
+
+    def each(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the different values of some options, in the order of the cells, each time with the cells."""
+        records = [record for record in self.records if all(name in record["options"] for name in names)]
+        for values in dict.fromkeys(tuple(record["options"][name] for name in names) for record in records):
+            yield *values, self.where(**dict(zip(names, values, strict=True)))
+
+    def over(self, measure: str, places: Iterable[Any], axis: str = "epsilon") -> list[SeedMean | None]:
+        """Return a figure at every place of an axis."""
+        return [self.where(**{axis: place}).figure(measure) for place in places]
+
+    def line(self, measure: str, axis: str = "epsilon") -> list[tuple[float, float, float]]:
+        """Return a figure over an axis as (place, mean, deviation), as charts take it."""
+        places = sorted(self.options(axis))
+        figures = zip(places, self.over(measure, places, axis), strict=True)
+        return [(place, one.mean, one.deviation or 0.0) for place, one in figures if one is not None]
 
     def values(self, measure: str) -> list[float]:
         """Return a figure of every cell with this figure, in the order of the cells."""

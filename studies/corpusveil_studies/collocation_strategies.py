@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -19,9 +19,10 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.strategies import STRATEGIES, follow
-from corpusveil_studies import readings
 from corpusveil_studies.cells import Cell, Results, cells_over
-from corpusveil_studies.study import UNQUOTED, Account, Chart, Check, Epsilon, Grid, GridMechanism, Study, Table
+from corpusveil_studies.claims import compare
+from corpusveil_studies.report import Account, Chart, Table
+from corpusveil_studies.study import Epsilon, Grid, GridMechanism, Study, claims_of
 from corpusveil_studies.study_data import ONE_LIST, Needs, StudyData, counted
 from corpusveil_studies.task_figures import mode_scores, original_scores, text_statistics
 
@@ -31,19 +32,6 @@ CORPUS = "of the corpus"
 NEAREST = 5
 MODES_OF_ATTACKERS: tuple[Mode, ...] = ("original-private", "private-private")
 """Static and adaptive."""
-PAPER_CS = {
-    "s1": {0.1: 0.13, 0.5: 0.13, 1: 0.13, 5: 0.14, 10: 0.18, 15: 0.25, 25: 0.38, 50: 0.63},
-    "s3": {0.1: 0.16, 0.5: 0.17, 1: 0.20, 5: 0.51, 10: 0.74, 15: 0.85, 25: 0.92, 50: 0.96},
-    "s4": {0.1: 0.17, 0.5: 0.15, 1: 0.19, 5: 0.33, 10: 0.45, 15: 0.52, 25: 0.60, 50: 0.68},
-}
-PAPER_F1 = {
-    "s1": {0.1: 58.75, 0.5: 56.03, 1: 53.94, 5: 56.80, 10: 56.73, 15: 58.87, 25: 67.78, 50: 76.11},
-    "s3": {0.1: 50.92, 0.5: 52.22, 1: 56.15, 5: 71.18, 10: 84.56, 15: 87.69, 25: 92.51, 50: 92.78},
-    "s4": {0.1: 51.61, 0.5: 50.92, 1: 52.68, 5: 57.11, 10: 71.25, 15: 65.90, 25: 80.2, 50: 80.24},
-}
-"""On SST-2."""
-FROM = 10.0
-"""The base from which collocations give more fluent text than words."""
 
 
 class CollocationGrid(Grid):
@@ -125,9 +113,9 @@ class Collocated(Study):
         topic = data.with_topics(task)
         useful = mode_scores(topic, topic.with_texts(released.texts), data.model, seed, ("private-private",), "topic ")
         found = mode_scores(task, released, data.model, seed, MODES_OF_ATTACKERS, "attribute ")
-        readable = data.readable(*self._settings(task, cell, grid, data)) if grid.read_first else None
-        if readable is not None:
-            read = task.with_texts(readable(released.texts))
+        denoiser = data.denoiser(*self._settings(task, cell, grid, data)) if grid.read_first else None
+        if denoiser is not None:
+            read = task.with_texts(denoiser.readable(released.texts))
             found |= mode_scores(task, read, data.model, seed, MODES_OF_ATTACKERS, "attribute read ")
         return {**found, **useful}
 
@@ -169,7 +157,13 @@ class Collocated(Study):
             "In pairs, only the first text is perturbed.",
             "A text's topic is a constructed label (clusters of averaged vectors), and so is relative gain.",
         ]
-        return Account(tables, tuple(_checks(results, grid, data)), charts, tuple(notes))
+        tasks = ", ".join(results.where("task").options("task"))
+        corpus = f"{counted(data)['words']:,} words of public text for about 500 GB"
+        names = {
+            "mechanism": grid.mechanism.name, "encoder": data.encoder.label,
+            "differs": f"{tasks} for CoLA, MRPC, RTE, SST-2; {data.model.name} for DeBERTa; {corpus}",
+        }  # fmt: skip
+        return Account(tables, tuple(compare(claims_of(self), results, grid.test_rows, names)), charts, tuple(notes))
 
 
 def _average(name: str, grid: CollocationGrid) -> float:
@@ -207,13 +201,6 @@ def _neighbors(grid: CollocationGrid, data: StudyData) -> Iterator[Table]:
         yield Table(f"Random collocations and their nearest tokens, {how.upper()}", ("token", "nearest"), rows)
 
 
-def _ways(results: Results) -> list[tuple[str, str, str]]:
-    """Return mechanism, strategy and space of all cells."""
-    keys = ("mechanism", "strategy", "space")
-    options = [record["options"] for record in results.records if "strategy" in record["options"]]
-    return list(dict.fromkeys(tuple(option[key] for key in keys) for option in options))
-
-
 def _of_tasks(results: Results, measure: str, title: str) -> Table:
     some = results.where("task")
     epsilons = sorted(some.options("epsilon"))
@@ -222,12 +209,9 @@ def _of_tasks(results: Results, measure: str, title: str) -> Table:
         known = results.where("baseline", task=task)
         whole = known.mean("perplexity" if measure == "perplexity" else "original-original:accuracy")
         floor = None if measure != "private-private:accuracy" else known.mean("original-original:floor")
-        for mechanism, strategy, space in _ways(some):
-            of = some.where(task=task, mechanism=mechanism, strategy=strategy, space=space)
-            if len(of):
-                figures = [of.where(epsilon=epsilon).figure(measure) for epsilon in epsilons]
-                ends = () if measure == "cs" else (whole, floor)[: 1 if measure == "perplexity" else 2]
-                rows.append((task, mechanism, _label(strategy, space), *figures, *ends))
+        for mechanism, strategy, space, of in some.where(task=task).each("mechanism", "strategy", "space"):
+            ends = () if measure == "cs" else (whole, floor)[: 1 if measure == "perplexity" else 2]
+            rows.append((task, mechanism, _label(strategy, space), *of.over(measure, epsilons), *ends))
     last = () if measure == "cs" else ("original", "constant")[: 1 if measure == "perplexity" else 2]
     return Table(title, ("task", "mechanism", "strategy", *(f"base {epsilon:g}" for epsilon in epsilons), *last), rows)
 
@@ -239,10 +223,8 @@ def _of_attacks(results: Results) -> Table:
     for task in some.options("task"):
         known = results.where("attack baseline", task=task)
         floors = [known.mean(f"{label} original-original:floor_macro_f1") for label in ("attribute", "topic")]
-        for _, strategy, space in _ways(some):
-            for epsilon in sorted(some.options("epsilon")):
-                of = some.where(task=task, strategy=strategy, space=space, epsilon=epsilon)
-                rows.append((task, _label(strategy, space), epsilon, *_gain(of, known), *_best(of, floors[0])))
+        for strategy, space, epsilon, of in some.where(task=task).each("strategy", "space", "epsilon"):
+            rows.append((task, _label(strategy, space), epsilon, *_gain(of, known), *_best(of, floors[0])))
         whole = known.mean("attribute original-original:macro_f1")
         useful = known.mean("topic original-original:macro_f1")
         gained = _gain_of(floors[1], floors[0], known)
@@ -287,91 +269,13 @@ def _gain_of(useful: float | None, attack: float | None, known: Results) -> floa
 
 
 def _chart(results: Results, measure: str, title: str) -> Chart:
-    some = results.where("task")
-    drawn = {}
-    for task in some.options("task"):
-        for mechanism, strategy, space in _ways(some):
-            of = some.where(task=task, mechanism=mechanism, strategy=strategy, space=space)
-            means = [(epsilon, of.where(epsilon=epsilon).figure(measure)) for epsilon in sorted(of.options("epsilon"))]
-            points = [(epsilon, mean.mean, mean.deviation or 0.0) for epsilon, mean in means if mean is not None]
-            drawn[f"{task}, {mechanism}, {_label(strategy, space)}"] = points
-    return Chart(title, title.lower(), drawn, 1.0, "base of epsilon")
-
-
-def _all_above(pairs: Sequence[tuple[float | None, float | None]]) -> bool | None:
-    """Say whether the first of each pair is above the second; None if a figure is missing."""
-    known = [(one, other) for one, other in pairs if one is not None and other is not None]
-    return all(one > other for one, other in known) if len(known) == len(pairs) else None
-
-
-def _checks(results: Results, grid: CollocationGrid, data: StudyData) -> Iterator[Check]:
-    some = results.where("task", mechanism=grid.mechanism.name)
-    tasks = some.options("task")
-    corpus = f"{counted(data)['words']:,} words of public text for about 500 GB"
-    differs = f"{', '.join(tasks)} for CoLA, MRPC, RTE, SST-2; {data.model.name} for DeBERTa; {corpus}"
-    encoder = f"{data.encoder.label} for all-MiniLM-L6-v2; {differs}"
-
-    def mean(strategy: str, epsilon: float, measure: str) -> float | None:
-        return some.where(strategy=strategy, epsilon=epsilon, space=CORPUS).mean(measure)
-
-    for strategy, quoted in PAPER_CS.items():
-        shared = [epsilon for epsilon in grid.epsilons if epsilon in quoted]
-        if strategy in grid.strategies and len(shared) > 1:
-            means = [mean(strategy, epsilon, "cs") for epsilon in shared]
-            reference, claim = (
-                readings.side_by_side(quoted[epsilon] for epsilon in shared),
-                f"{strategy.upper()}: similarity rises with the budget",
-            )
-            yield Check(
-                f"{claim} ({readings.side_by_side(shared, 1)})",
-                reference,
-                readings.side_by_side(means),
-                readings.is_rising(means),
-                encoder,
-            )
-    pairs = (("s3", "s1", "more meaning", "cs", PAPER_CS), ("s3", "s4", "more meaning", "cs", PAPER_CS),
-             ("s3", "s1", "a better F1", "private-private:accuracy", PAPER_F1))  # fmt: skip
-    for better, worse, what, measure, paper in pairs:
-        shared = [epsilon for epsilon in grid.epsilons if epsilon >= FROM / 2 and epsilon in paper[better]]
-        if not {better, worse} <= set(grid.strategies) or not shared:
-            continue
-        pairs_seen = [(mean(better, epsilon, measure), mean(worse, epsilon, measure)) for epsilon in shared]
-        taught = measure == "cs" or readings.learns(results.where("baseline"), grid.test_rows)
-        same = _all_above(pairs_seen) if taught else None
-        yield Check(
-            f"{better.upper()} keeps {what} than {worse.upper()} from base {shared[0]:g} on",
-            "; ".join(f"{paper[better][epsilon]:g} > {paper[worse][epsilon]:g}" for epsilon in shared),
-            "; ".join(readings.side_by_side(pair, 3) for pair in pairs_seen), same,
-            encoder if measure == "cs" else differs,
-        )  # fmt: skip
-    shared = [epsilon for epsilon in grid.epsilons if epsilon >= FROM]
-    if {"s1", "s3"} <= set(grid.strategies) and shared:
-        both = [(mean("s3", epsilon, "perplexity"), mean("s1", epsilon, "perplexity")) for epsilon in shared]
-        yield Check(
-            f"Perplexity: S3 below S1 from base {FROM:g} on", "yes",
-            "; ".join(readings.side_by_side(pair, 0) for pair in both),
-            _all_above([(words, joined) for joined, words in both]),
-            f"interpolated Kneser-Ney of the corpus for GPT-2; {differs}",
-        )  # fmt: skip
-    attacks, slack = results.where("attack"), readings.largest_error(grid.test_rows)
-    for task in attacks.options("task"):
-        of = attacks.where(task=task)
-        taught = readings.learns(results.where("attack baseline", task=task), grid.test_rows, "attribute ", "macro_f1")
-        ends = [
-            of.where(epsilon=epsilon).mean("attribute private-private:macro_f1") for epsilon in sorted(grid.epsilons)
-        ]
-        stands = f"{task} for Yelp authors and Trustpilot gender; {differs}"
-        yield Check(
-            f"{task}: the adaptive attacker grows with the budget",
-            UNQUOTED,
-            readings.side_by_side(ends),
-            readings.is_above(ends[-1], ends[0], slack) if taught else None,
-            stands,
+    lines = {
+        f"{task}, {mechanism}, {_label(strategy, space)}": cells.line(measure)
+        for task, mechanism, strategy, space, cells in results.where("task").each(
+            "task", "mechanism", "strategy", "space"
         )
-        known = [of.mean(f"attribute {mode}:macro_f1") for mode in ("original-private", "private-private")]
-        claim = f"{task}: the adaptive attacker is stronger than the static one, mean over all"
-        same = readings.is_above(known[1], known[0], slack) if taught else None
-        yield Check(claim, UNQUOTED, readings.side_by_side(known[::-1]), same, stands)
+    }
+    return Chart(title, title.lower(), lines, 1.0, "base of epsilon")
 
 
 STUDY = Collocated()

@@ -57,11 +57,10 @@ def study(
     from corpusveil.cli.progress import stage_watcher
     from corpusveil.pipelines.engines import make_engine
     from corpusveil.pipelines.settings import EngineSettings
-    from corpusveil_studies.grids import grid_as_toml, read_grid
+    from corpusveil_studies.report import lines
     from corpusveil_studies.run_study import lease_of, plan_lines, prepare_study, run_study
-    from corpusveil_studies.study import STUDIES, find
+    from corpusveil_studies.study import STUDIES, find, grid_as_toml, read_grid
     from corpusveil_studies.study_data import Sources
-    from corpusveil_studies.study_page import lines
 
     if list_all:
         for known in STUDIES:

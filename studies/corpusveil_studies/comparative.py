@@ -27,24 +27,15 @@ from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.term_vectors import term_vectors
-from corpusveil_studies import readings
 from corpusveil_studies.cells import Cell, Results, SeedMean, cells_over
-from corpusveil_studies.study import SLOW_LAWS, Account, Chart, Check, Epsilon, Grid, GridMechanism, Study, Table
+from corpusveil_studies.claims import compare
+from corpusveil_studies.report import Account, Chart, Table
+from corpusveil_studies.study import SLOW_LAWS, Epsilon, Grid, GridMechanism, Study, claims_of
 from corpusveil_studies.study_data import Needs, StudyData, WordSpace, key_of
 from corpusveil_studies.task_figures import mode_scores, original_scores, text_statistics
 
 KEPT = "not"
 METRICS = ("n_w", "s_w", "pp", "cs", "low")
-PAPER_PP = {
-    "cmp": {1: 98.2, 5: 97.4, 10: 78.8},
-    "mahalanobis": {1: 98.2, 5: 97.7, 10: 88.5},
-    "tem": {1: 98.1, 5: 1.4, 10: 0.1},
-    "vickrey-cmp": {1: 98.2, 5: 97.6, 10: 92.7},
-}
-"""IMDb, 300 dimensions."""
-PAPER_PUC = {"syntf": 70.54, "cmp": 71.94, "truncated-gumbel": 78.26, "tem": 76.98}
-"""IMDb, 50 dimensions, epsilon 1, alpha .5."""
-PAPER_R2 = 0.905
 FEWEST_POINTS = 15
 """Three points for each coefficient: fewer points are always fitted well."""
 
@@ -119,7 +110,7 @@ class Comparative(Study):
         tables = (
             *(_metrics(results, grid, task) for task in tasks),
             _relative(results, grid),
-            _regression(results, grid, tasks),
+            _regression(results, tasks),
         )
         notes = (
             (
@@ -133,7 +124,14 @@ class Comparative(Study):
             f"Texts without word order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
             "PP of these: the share of words that are not among a text's private terms, counted with repetitions.",
         )
-        return Account(tables, tuple(_checks(results, grid, data)), tuple(_charts(results, grid, tasks)), notes)
+        vectors = "given vectors" if data.sources.vectors else "word2vec of bundled text"
+        names = {
+            "size": max(grid.sizes), "dimensions": min(grid.sizes), "encoder": data.encoder.label,
+            "differs": f"{', '.join(tasks)} for IMDb and AG News; {vectors} for GloVe; {data.model.name} for an LSTM",
+        }  # fmt: skip
+        derived = Results([*results.records, *_derived(results, tasks)])
+        checks = compare(claims_of(self), derived, grid.test_rows, names)
+        return Account(tables, tuple(checks), tuple(_charts(results, grid, tasks)), notes)
 
 
 def ground_policy() -> TextPolicy:
@@ -204,11 +202,9 @@ def _percent(results: Results, words: Results) -> dict[str, float | None]:
 
 def _rows(results: Results, task: str) -> Iterator[tuple[str, int, float, Results, dict[str, float | None]]]:
     """Yield mechanism, size, epsilon, cells and the five metrics."""
-    keys = ("mechanism", "size", "epsilon")
-    some = results.where("task", task=task)
-    for name, size, epsilon in dict.fromkeys(tuple(record["options"][key] for key in keys) for record in some.records):
-        at = {"mechanism": name, "size": size, "epsilon": epsilon}
-        yield name, size, epsilon, some.where(**at), _percent(some.where(**at), results.where("words", task=task, **at))
+    for name, size, epsilon, some in results.where("task", task=task).each("mechanism", "size", "epsilon"):
+        words = results.where("words", task=task, mechanism=name, size=size, epsilon=epsilon)
+        yield name, size, epsilon, some, _percent(some, words)
 
 
 def score_of(
@@ -284,7 +280,7 @@ def _points(results: Results, tasks: Sequence[str]) -> list[list[float]]:
     return points
 
 
-def _regression(results: Results, grid: ComparativeGrid, tasks: Sequence[str]) -> Table:  # noqa: ARG001 - as the others
+def _regression(results: Results, tasks: Sequence[str]) -> Table:
     points = _points(results, tasks)
     columns = ("points", "intercept", "ε", "N_w", "S_w", "PP", "R²")
     if len(points) <= 5:
@@ -296,57 +292,23 @@ def _regression(results: Results, grid: ComparativeGrid, tasks: Sequence[str]) -
 def _charts(results: Results, grid: ComparativeGrid, tasks: Sequence[str]) -> Iterator[Chart]:
     size = max(grid.sizes)
     for task in tasks:
+        some = results.where("task", task=task, size=size)
         for measure, title in (("pp", "words changed (PP)"), ("private-private:accuracy", "accuracy")):
-            drawn: dict[str, list[tuple[float, float, float]]] = {}
-            for name, of, epsilon, some, _ in _rows(results, task):
-                figure = some.figure(measure)
-                if of == size and figure is not None:
-                    drawn.setdefault(name, []).append((epsilon, figure.mean, figure.deviation or 0.0))
-            yield Chart(f"{task}, {size} dimensions: {title}", title, drawn, 1.0)
+            lines = {name: cells.line(measure) for name, cells in some.each("mechanism")}
+            yield Chart(f"{task}, {size} dimensions: {title}", title, lines, 1.0)
 
 
-def _checks(results: Results, grid: ComparativeGrid, data: StudyData) -> Iterator[Check]:
-    tasks = results.where("task").options("task")
-    size = max(grid.sizes)
-    vectors = "given vectors" if data.sources.vectors else "word2vec of bundled text"
-    differs = f"{', '.join(tasks)} for IMDb and AG News; {vectors} for GloVe; {data.model.name} for an LSTM"
-    for name, quoted in PAPER_PP.items():
-        shared = [epsilon for epsilon in grid.epsilons if epsilon in quoted]
-        means = [results.where("task", mechanism=name, size=size, epsilon=epsilon).mean("pp") for epsilon in shared]
-        if len(shared) > 1 and None not in means:
-            percent = [100 * one for one in means if one is not None]
-            yield Check(
-                f"{name}, {size} dimensions: PP falls with epsilon {readings.side_by_side(shared, 0)}",
-                f"{readings.side_by_side((quoted[int(epsilon)] for epsilon in shared), 1)} at 300",
-                readings.side_by_side(percent, 1), readings.is_rising(percent[::-1]),
-                f"{differs}; the effect of an epsilon depends on the scale of the vectors",
-            )  # fmt: skip
+def _derived(results: Results, tasks: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield PUC at alpha 0.5, as cells of the kind ``puc``, and the fit of CS, as one of the kind ``regression``."""
     for task in tasks:
         whole = results.where("baseline", task=task).mean("original-original:accuracy")
-        scores: dict[str, float] = {}
-        for name, of, epsilon, some, five in _rows(results, task):
-            found_score = score_of(some.mean("private-private:accuracy"), whole, five, 0.5)
-            if (
-                of == min(grid.sizes)
-                and epsilon == min(grid.epsilons)
-                and name in PAPER_PUC
-                and found_score is not None
-            ):
-                scores[name] = found_score
-        if len(scores) > 1:
-            ours, theirs = (sorted(of, key=lambda one: -of[one]) for of in (scores, {k: PAPER_PUC[k] for k in scores}))
-            yield Check(
-                f"{task}: order by PUC at alpha 0.5, epsilon {min(grid.epsilons):g}, {min(grid.sizes)} dimensions",
-                f"{' > '.join(f'{their} {PAPER_PUC[their]:.1f}' for their in theirs)}, at epsilon 1, 50 dimensions",
-                " > ".join(f"{our} {scores[our]:.1f}" for our in ours),
-                ours == theirs, differs,
-            )  # fmt: skip
+        for name, size, epsilon, some, five in _rows(results, task):
+            at = {"task": task, "mechanism": name, "size": size, "epsilon": epsilon}
+            score = score_of(some.mean("private-private:accuracy"), whole, five, 0.5)
+            yield {"kind": "puc", "options": at, "result": {"puc": score}}
     points = _points(results, tasks)
     fit = regression(points)[1] if len(points) >= FEWEST_POINTS else None
-    yield Check(
-        "CS follows linearly from epsilon, N_w, S_w, PP: R² above .8", f"{PAPER_R2}", readings.side_by_side([fit], 3),
-        None if fit is None else fit > 0.8, f"{data.encoder.label} for paraphrase-distilroberta; {differs}",
-    )  # fmt: skip
+    yield {"kind": "regression", "options": {}, "result": {"r2": fit}}
 
 
 STUDY = Comparative()

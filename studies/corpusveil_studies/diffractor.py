@@ -14,21 +14,18 @@ from corpusveil.evaluation.statistics.word_statistics import word_statistics
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.transforms.profiles import find as profile
-from corpusveil_studies import readings
 from corpusveil_studies.cells import Cell, Results, cells_over
+from corpusveil_studies.claims import compare
+from corpusveil_studies.report import Account, Chart, Table
 from corpusveil_studies.study import (
     READ,
     SLOW_LAWS,
-    UNQUOTED,
-    Account,
-    Chart,
-    Check,
     Epsilon,
     GridMechanism,
     ReadFirstGrid,
     Study,
-    Table,
     all_epsilons,
+    claims_of,
 )
 from corpusveil_studies.study_data import ONE_LIST, Needs, StudyData, WordSpace, key_of
 from corpusveil_studies.task_figures import drawn_words, mode_scores, original_scores, text_statistics
@@ -43,13 +40,6 @@ SPACES = {
 """Lists per embedding: one of each, two of each, one of the first."""
 SECONDS_A_DAY = 86_400
 _MADE = "00" * 32
-PAPER_CS = {
-    "diffractor-geometric": {0.1: 0.37, 0.5: 0.57, 1: 0.66, 3: 0.80, 5: 0.82, 10: 0.82},
-    "diffractor-exponential": {0.1: 0.31, 0.5: 0.48, 1: 0.57, 3: 0.73, 5: 0.79, 10: 0.82},
-    "cmp": {0.1: 0.08, 0.5: 0.08, 1: 0.08, 3: 0.09, 5: 0.10, 10: 0.15},
-}
-PAPER_FRIENDS = {0.1: 21.84, 0.5: 25.68, 1: 28.29, 3: 31.88, 5: 32.56, 10: 32.66}
-PAPER_MIB = {"diffractor-geometric": 0.05, "cmp": 207, "vickrey-cmp": 170, "tem": 81}
 
 
 class DiffractorGrid(ReadFirstGrid):
@@ -136,9 +126,9 @@ class Diffractor(Study):
             rows = test.tolist()
             released = private([task.texts[row] for row in rows])
             figures = _attacked(task, rows, released, data, cell["seed"])
-            readable = data.readable(mechanism, budget, policy) if mechanism.name in grid.read_first else None
-            if readable is not None:
-                figures |= _attacked(task, rows, readable(released), data, cell["seed"], READ)
+            denoiser = data.denoiser(mechanism, budget, policy) if mechanism.name in grid.read_first else None
+            if denoiser is not None:
+                figures |= _attacked(task, rows, denoiser.readable(released), data, cell["seed"], READ)
             return figures
         began = time.perf_counter()
         texts = private(task.texts)
@@ -159,7 +149,14 @@ class Diffractor(Study):
             _attacks(results),
             _speeds(results),
         )
-        return Account(tables, tuple(_checks(results, grid, data)), _charts(results, grid), tuple(_notes(grid, data)))
+        tasks = tuple(results.where("task").options("task"))
+        names = {
+            "lists": next(name for name in SPACES if name in grid.lists), "tasks": tasks,
+            "words": f"{grid.speed_words:,}", "model": data.model.name, "encoder": data.encoder.label,
+            "differs": f"{', '.join(tasks)} for GLUE; {data.model.name} for BERT",
+        }  # fmt: skip
+        checks = compare(claims_of(self), Results([*results.records, *drops(results)]), grid.test_rows, names)
+        return Account(tables, tuple(checks), _charts(results), tuple(_notes(grid, data)))
 
 
 def _attacked(
@@ -203,90 +200,70 @@ def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str,
     }  # fmt: skip
 
 
-def _labels(results: Results) -> list[tuple[str, str, str]]:
-    """Return mechanisms, spaces, and their names in tables."""
-    pairs = dict.fromkeys(
-        (record["options"]["mechanism"], record["options"]["space"])
-        for record in results.records
-        if "mechanism" in record["options"]
-    )
-    return [(name, space, name if space == ONE_LIST else f"{name}, {space}") for name, space in pairs]
+def _each(results: Results) -> Iterator[tuple[str, Results]]:
+    """Yield mechanisms on their lists, by their names in tables, with their cells."""
+    for name, space, cells in results.each("mechanism", "space"):
+        yield name if space == ONE_LIST else f"{name}, {space}", cells
+
+
+def drops(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the loss of accuracy on each task by mechanism and epsilon, as cells of the kind ``drop``."""
+    for task, *options, cells in results.where("task").each("task", "mechanism", "space", "epsilon"):
+        whole = results.where("baseline", task=task).mean("original-original:accuracy")
+        private = cells.mean("private-private:accuracy")
+        if whole is not None and private is not None:
+            at = dict(zip(("mechanism", "space", "epsilon"), options, strict=True))
+            yield {"kind": "drop", "options": {"task": task, **at}, "result": {"drop": whole - private}}
+
+
+def _over(grid: DiffractorGrid) -> tuple[str, ...]:
+    return tuple(f"ε {epsilon:g}" for epsilon in grid.shown)
 
 
 def _drops(results: Results, grid: DiffractorGrid) -> Table:
-    rows = []
     tasks = results.where("task").options("task")
-    for name, space, label in _labels(results):
-        rows.append((label, *(drop(results, name, space, epsilon, tasks) for epsilon in grid.shown)))
+    lost = Results(list(drops(results)))
+    rows = []
+    for label, cells in _each(lost):
+        means = [cells.where(epsilon=epsilon).mean("drop") for epsilon in grid.shown]
+        rows.append((label, *(None if mean is None else 100 * mean for mean in means)))
     whole, floor = (
         100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in tasks] or [0.0]))
         for name in ("original-original:accuracy", "original-original:floor")
     )
     notes = (
-        (
-            f"Tasks: {', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: at most {whole - floor:.1f} can "
-            "be lost."
-        ),
+        f"{', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: at most {whole - floor:.1f} can be lost.",
         "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
     )
     title = "Utility drop: accuracy on original texts minus accuracy on private texts, in points, mean over tasks"
-    return Table(title, ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.shown)), rows, notes)
-
-
-def drop(results: Results, mechanism: str, space: str, epsilon: float, tasks: list[str]) -> float | None:
-    """Return the mean loss over tasks, in points."""
-    lost = []
-    for task in tasks:
-        whole = results.where("baseline", task=task).mean("original-original:accuracy")
-        private = results.where("task", task=task, mechanism=mechanism, space=space, epsilon=epsilon)
-        mean = private.mean("private-private:accuracy")
-        if whole is None or mean is None:
-            return None
-        lost.append(100 * (whole - mean))
-    return float(np.mean(lost)) if lost else None
+    return Table(title, ("mechanism", *_over(grid)), rows, notes)
 
 
 def _words(results: Results, grid: DiffractorGrid) -> Table:
-    rows = []
-    for name, space, label in _labels(results):
-        for measure, title in (("n_w", "N_w"), ("s_w", "S_w")):
-            some = [
-                results.where("words", mechanism=name, space=space, epsilon=epsilon).mean(measure)
-                for epsilon in grid.shown
-            ]
-            rows.append((label, title, *some))
+    rows = [
+        (label, title, *(cells.where(epsilon=epsilon).mean(measure) for epsilon in grid.shown))
+        for label, cells in _each(results.where("words"))
+        for measure, title in (("n_w", "N_w"), ("s_w", "S_w"))
+    ]
     note = f"{grid.words} random words, {grid.runs} runs; exact where there is a law, except for Gumbel."
-    return Table(
-        "Plausible deniability", ("mechanism", "", *(f"ε {epsilon:g}" for epsilon in grid.shown)), rows, (note,)
-    )
+    return Table("Plausible deniability", ("mechanism", "", *_over(grid)), rows, (note,))
 
 
 def _similarity(results: Results, grid: DiffractorGrid) -> Table:
-    rows = [
-        (
-            label,
-            *(
-                results.where("task", mechanism=name, space=space, epsilon=epsilon).figure("cs")
-                for epsilon in grid.shown
-            ),
-        )
-        for name, space, label in _labels(results)
-    ]
-    return Table("Similarity of meaning", ("mechanism", *(f"ε {epsilon:g}" for epsilon in grid.shown)), rows)
+    rows = [(label, *cells.over("cs", grid.shown)) for label, cells in _each(results.where("task"))]
+    return Table("Similarity of meaning", ("mechanism", *_over(grid)), rows)
 
 
 def _attacks(results: Results) -> Table:
     attacks = results.where("attack")
     epsilons = attacks.options("epsilon")
     rows: list[tuple[Any, ...]] = []
-    for task in attacks.options("task"):
+    for task, of_task in attacks.each("task"):
         known = results.where("baseline", task=task)
         of_original = (known.mean("original-original:accuracy"), known.mean("original-original:floor"))
-        for name, space, label in _labels(attacks):
-            some = attacks.where(task=task, mechanism=name, space=space)
+        for label, cells in _each(of_task):
             for prefix, title in (("", label), (READ, f"{label}, denoised first")):
-                measure = f"{prefix}original-private:accuracy"
-                right = [some.where(epsilon=epsilon).figure(measure) for epsilon in epsilons]
+                right = cells.over(f"{prefix}original-private:accuracy", epsilons)
                 if not prefix or any(right):
                     rows.append((task, title, *right, *of_original))
     columns = ("task", "mechanism", *(f"ε {epsilon:g}" for epsilon in epsilons), "original", "constant")
@@ -295,10 +272,10 @@ def _attacks(results: Results) -> Table:
 
 def _speeds(results: Results) -> Table:
     rows = []
-    for name, space, label in _labels(results):
-        speeds = results.where("speed", mechanism=name, space=space)
+    for label, cells in _each(results):
+        speeds = cells.where("speed")
         mib, each, first = (speeds.mean(measure) for measure in ("mib", "bytes_a_word", "first"))
-        days = [of.mean("tokens_a_day") for of in (speeds, results.where("task", mechanism=name, space=space))]
+        days = [of.mean("tokens_a_day") for of in (speeds, cells.where("task"))]
         shown = [None if day is None else f"{day:.3g}" for day in days]
         rows.append((label, *shown, mib, None if each is None else round(each), first))
     notes = (
@@ -310,19 +287,12 @@ def _speeds(results: Results) -> Table:
     return Table("Efficiency", columns, rows, notes)
 
 
-def _charts(results: Results, grid: DiffractorGrid) -> tuple[Chart, ...]:
-    def lines(kind: str, measure: str) -> dict[str, list[tuple[float, float, float]]]:
-        drawn = {}
-        for name, space, label in _labels(results):
-            some = [
-                (e, results.where(kind, mechanism=name, space=space, epsilon=e).figure(measure)) for e in grid.shown
-            ]
-            drawn[label] = [(e, one.mean, one.deviation or 0.0) for e, one in some if one is not None]
-        return drawn
-
-    return (
-        Chart("Accuracy, private to private", "accuracy", lines("task", "private-private:accuracy"), 1.0),
-        Chart("Words that stay unchanged", "N_w", lines("words", "n_w"), 1.0),
+def _charts(results: Results) -> tuple[Chart, ...]:
+    charts = (("Accuracy, private to private", "accuracy", "task", "private-private:accuracy"),
+              ("Words that stay unchanged", "N_w", "words", "n_w"))  # fmt: skip
+    return tuple(
+        Chart(title, y, {label: cells.line(measure) for label, cells in _each(results.where(kind))}, 1.0)
+        for title, y, kind, measure in charts
     )
 
 
@@ -331,63 +301,6 @@ def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:
     if grid.read_first:
         text = "the corpus" if data.sources.corpus else "the text that the dependencies ship"
         yield f"Denoised first: releases of {', '.join(grid.read_first)}, with a language model of {text}."
-
-
-def _checks(results: Results, grid: DiffractorGrid, data: StudyData) -> Iterator[Check]:
-    differs = f"{', '.join(results.where('task').options('task'))} for GLUE; {data.model.name} for BERT"
-    space = next(name for name in ("L0", *grid.lists) if name in grid.lists)
-    for name in grid.on_lists:
-        shared = [epsilon for epsilon in grid.epsilons if epsilon in PAPER_CS[name]]
-        some = [results.where("task", mechanism=name, space=space, epsilon=epsilon).mean("cs") for epsilon in shared]
-        yield Check(
-            f"{name}, {space}: similarity rises with epsilon {readings.side_by_side(shared, 1)}",
-            readings.side_by_side(PAPER_CS[name][epsilon] for epsilon in shared),
-            readings.side_by_side(some),
-            readings.is_rising(some),
-            f"{data.encoder.label} for all-MiniLM-L6-v2; {differs}",
-        )
-    low = min(grid.epsilons)
-    two = (("diffractor-geometric", space), ("cmp", ONE_LIST))
-    pair = [results.where("task", mechanism=name, space=of, epsilon=low).mean("cs") for name, of in two]
-    at = low if low in PAPER_CS["cmp"] else min(PAPER_CS["cmp"])
-    yield Check(
-        f"At epsilon {low:g} 1-Diffractor, {space}, keeps more meaning than CMP",
-        f"{readings.side_by_side(PAPER_CS[name][at] for name, _ in two)}{'' if at == low else f' at {at:g}'}",
-        readings.side_by_side(pair),
-        None if None in pair else pair[0] > pair[1],  # type: ignore[operator]
-        f"equal epsilons are not equal guarantees, since the metrics differ; {differs}",
-    )
-    tasks, slack = results.where("task").options("task"), readings.largest_error(grid.test_rows)
-    known = Results([record for task in tasks for record in results.where("baseline", task=task).records])
-    ends = [drop(results, "diffractor-geometric", space, one, tasks) for one in (max(grid.epsilons), low)]
-    yield Check(
-        f"Utility drops less at epsilon {max(grid.epsilons):g} than at {low:g}",
-        UNQUOTED, readings.side_by_side(ends, 1),
-        readings.is_above(ends[1], ends[0], 100 * slack) if readings.learns(known, grid.test_rows) else None,
-        differs,
-    )  # fmt: skip
-    attacks = results.where("attack", mechanism="diffractor-geometric")
-    for task in attacks.options("task"):
-        known = results.where("baseline", task=task)
-        shared = [epsilon for epsilon in grid.epsilons if epsilon in PAPER_FRIENDS]
-        some = [attacks.where(task=task, epsilon=epsilon).mean("original-private:accuracy") for epsilon in shared]
-        yield Check(
-            f"Static attack on {task}: weaker at small epsilon",
-            f"Friends {readings.side_by_side(PAPER_FRIENDS[epsilon] for epsilon in shared)} (original 33.13)",
-            readings.side_by_side(None if one is None else 100 * one for one in some),
-            readings.is_above(some[-1], some[0], slack) if some and readings.learns(known, grid.test_rows) else None,
-            f"{task} for the speakers of Friends; {data.model.name} for BERT",
-        )
-    geometric = results.where("speed", mechanism="diffractor-geometric", space=space).mean("mib")
-    for beside in ("cmp", "vickrey-cmp", "tem"):
-        other = results.where("speed", mechanism=beside).mean("mib")
-        if geometric is not None and other is not None:
-            yield Check(
-                f"{grid.speed_words:,} words take less memory than with {beside}, in MiB",
-                f"{PAPER_MIB['diffractor-geometric']} and {PAPER_MIB[beside]}, of 1,000",
-                readings.side_by_side((geometric, other)), geometric < other,
-                "implementations of our own: vectors are memory-mapped and not counted",
-            )  # fmt: skip
 
 
 STUDY = Diffractor()

@@ -19,10 +19,9 @@ from corpusveil.storage.durable import Watch, mark_of
 from corpusveil.storage.engine import Engine
 from corpusveil_studies.cells import CELLS, Cell, CellStage, Results, run_cells
 from corpusveil_studies.preflight import absolute, check_sets, check_sources, missing_sets
-from corpusveil_studies.statistics_table import statistics_table
-from corpusveil_studies.study import Account, Grid, Study, Table, find
+from corpusveil_studies.report import TABLES, Account, Table, statistics_table, write_account
+from corpusveil_studies.study import Grid, Study, find
 from corpusveil_studies.study_data import Sources, StudyData
-from corpusveil_studies.study_page import TABLES, write_account
 from corpusveil_studies.study_preparation import prepare_data
 
 CLUSTER = 100
@@ -147,7 +146,8 @@ def run_study(prepared: PreparedStudy, engine: Engine, watch: Watch | None = Non
         ),
     )
     private = is_private(prepared.data.sources)
-    page = write_account(account, prepared.study, prepared.grid, results, prepared.data.folder, private=private)
+    study, folder = prepared.study, prepared.data.folder
+    page = write_account(account, study.name, study.paper, prepared.grid, results, folder, private=private)
     if results.failed:
         raise UnfinishedError(
             f"{len(results.failed):,} of {len(prepared.cells):,} cells failed, the first with: {results.failed[0]} "

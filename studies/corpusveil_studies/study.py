@@ -1,18 +1,24 @@
-"""A study: its grid, its data, its cells, and the readings of their results."""
+"""A study: its grid (the file that ships with it, its ``[quick]`` part, a user's file), its cells, its report."""
 
 from __future__ import annotations
 
 import abc
+import difflib
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from corpusveil.errors import UnknownError
+from corpusveil.errors import BadFileError, BadValueError, UnknownError, unreadable
 from corpusveil.mechanisms import registry
 from corpusveil_studies.cells import Cell, Results
+from corpusveil_studies.claims import Claim
+from corpusveil_studies.report import Account
 from corpusveil_studies.study_data import ONE_LIST, Needs, StudyData, WordSpace
 
 STUDIES = {
@@ -25,8 +31,6 @@ STUDIES = {
 """Study -> module."""
 SLOW_LAWS = ("truncated-gumbel",)
 """Mechanisms whose exact law takes seconds to minutes per word: N_w and S_w are sampled."""
-UNQUOTED = "expected; we have no figure from the paper"
-"""The paper's entry if only the direction is known."""
 
 WHICH_CELLS = {
     "seeds", "tasks", "bundled", "attacks", "bundled_attacks", "epsilons", "cmp_epsilons", "gumbel_log_epsilons",
@@ -135,54 +139,6 @@ class GridMechanism(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Figures with a title. Cells of rows are text, numbers, ``Figure`` or None (a dash)."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Lines over epsilon: name -> (epsilon, mean, deviation)."""
-
-    title: str
-    y: str
-    lines: Mapping[str, Sequence[tuple[float, float, float]]]
-    top: float | None = None
-    x: str = "epsilon"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A claim of the paper, and our result.
-
-    ``same``: whether the direction is the same, None if this run cannot show it.
-
-    ``paper`` quotes reference values, ``seen`` has our figures in the same order, ``differs`` names differences in data
-    or models.
-    """
-
-    claim: str
-    paper: str
-    seen: str
-    same: bool | None
-    differs: str
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The report of a study."""
-
-    tables: tuple[Table, ...]
-    checks: tuple[Check, ...]
-    charts: tuple[Chart, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 class Study(abc.ABC):
     """A published study. ``grid`` is the class of its settings."""
 
@@ -223,3 +179,61 @@ def find(name: str) -> Study:
 def all_epsilons(epsilons: Iterable[float], mechanisms: Iterable[GridMechanism]) -> list[float]:
     """Return the epsilons of a grid, including those of single mechanisms, in order."""
     return sorted({*epsilons, *(epsilon for mechanism in mechanisms for epsilon in mechanism.epsilons)})
+
+
+def read_grid(study: Study, *, quick: bool = False, file: str | None = None) -> Grid:
+    """Return the grid of a study: whole, or small; keys of ``file`` (TOML) replace others.
+
+    Raises UserError, which names file and key, for an unknown key or a value out of range.
+    """
+    own, shipped = f"{study.name}.toml", _shipped(study)
+    small, _ = shipped.pop("quick", {}), shipped.pop("claims")
+    values = {**shipped, **(small if quick else {})}
+    if file is not None:
+        values |= _given(file, study)
+    try:
+        return study.grid.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        where = f"{file or own}, {key}" if key else file or own
+        raise BadValueError(f"{where}: {first['msg'].removeprefix('Value error, ').lower()}.") from None
+
+
+def _shipped(study: Study) -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / f"{study.name}.toml").read_text(encoding="utf-8"))
+
+
+def claims_of(study: Study) -> list[Claim]:
+    """Return the claims of the study's paper."""
+    return [Claim.model_validate(claim) for claim in _shipped(study)["claims"]]
+
+
+def _given(file: str, study: Study) -> dict[str, Any]:
+    try:
+        changes = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise unreadable(file, error) from None
+    except (ValueError, RecursionError):
+        raise BadFileError(f"{file}: this is not valid TOML; correct it.") from None
+    known = study.grid.model_fields
+    for key in changes:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"its keys are: {', '.join(known)}."
+            raise UnknownError(f"{file}, {json.dumps(key)[:80]}: the study {study.name} has no such key; {hint}")
+    return changes
+
+
+def grid_as_toml(grid: Grid) -> str:
+    """Return a grid as TOML, which reads back as the same."""
+    return "\n".join(f"{name} = {_toml(value)}" for name, value in grid.model_dump().items() if value is not None)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f"{json.dumps(name)} = {_toml(entry)}" for name, entry in value.items() if entry is not None)
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_toml(entry) for entry in value)}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -21,7 +21,6 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import ConflictError, FormatError, NoFileError
-from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder
 from corpusveil.evaluation.utility.fine_tuning import FineTuned
@@ -223,20 +222,6 @@ class StudyData:
         """The language model of the corpus' counts, smoothed; needs prepared ``counts``."""
         return KneserNey.of_counts(self.address("counts"))
 
-    def readable(
-        self,
-        mechanism: Mechanism,
-        budget: Budget,
-        policy: TextPolicy | None = None,
-        collocations: Collocations | None = None,
-    ) -> Readable | None:
-        """Return the denoiser of private versions by the language model, which an attacker uses first.
-
-        None if a reader cannot know the epsilon at which a word was replaced.
-        """
-        denoiser = self.denoiser(mechanism, budget, policy, collocations)
-        return None if denoiser is None else denoiser.readable
-
     def denoiser(
         self,
         mechanism: Mechanism,
@@ -244,7 +229,10 @@ class StudyData:
         policy: TextPolicy | None = None,
         collocations: Collocations | None = None,
     ) -> Denoiser | None:
-        """Return whose ``readable`` that is."""
+        """Return the denoiser of private versions by the language model, which an attacker uses first.
+
+        None if a reader cannot know the epsilon at which a word was replaced.
+        """
         try:
             return Denoiser(mechanism, budget, policy or TextPolicy(), self.language.model, collocations=collocations)
         except ConflictError:

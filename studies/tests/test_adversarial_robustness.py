@@ -17,10 +17,9 @@ from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.truncated_gumbel import extent, floor_of
 from corpusveil_studies import adversarial_robustness as study
-from corpusveil_studies import robustness_account as told
 from corpusveil_studies.cells import Cell, Results
-from corpusveil_studies.grids import read_grid
 from corpusveil_studies.run_study import PreparedStudy, prepare_study, run_study
+from corpusveil_studies.study import claims_of, read_grid
 from corpusveil_studies.study_data import Sources
 from tests.contracts.spaces import small_space, words_of
 from tests.mechanisms.spaces import normal, space_of
@@ -157,6 +156,13 @@ def results_of(ibp: dict[float, float], augmented: dict[float, float], clean: fl
     return Results(records)
 
 
+def paper_of(mechanism: str) -> list[dict[float, float]]:
+    """Return the paper's adversarial accuracy by place, of ibp and of the augmented network."""
+    claims = {claim.claim.split(":")[0]: claim for claim in claims_of(study.STUDY) if "accuracy rises" in claim.claim}
+    papers = [claims[f"{mechanism}, {regime}"].paper for regime in ("ibp", "augmented")]
+    return [{float(at): (value or 0) / 100 for at, (value,) in paper.items()} for paper in papers]
+
+
 class TestChecks:
     GRID = read_grid(study.STUDY)
 
@@ -165,12 +171,12 @@ class TestChecks:
             sources = Sources("somewhere", ("vectors",))
             bundled = False
 
-        found = [one for one in told._checks(results, self.GRID, Here()) if one is not None]  # type: ignore[arg-type]
+        found = study.STUDY.checks(results, self.GRID, Here())  # type: ignore[arg-type]
         return {one.claim: one.same for one in found if one.claim.startswith("cmp") and "N_w" not in one.claim}
 
     def test_what_the_paper_saw_is_the_same_direction(self) -> None:
-        paper = told.PAPER["cmp"]
-        seen = self.verdicts(results_of(*({at: pair[n] / 100 for at, pair in paper.items()} for n in (0, 1))))
+        ibp, augmented = paper_of("cmp")
+        seen = self.verdicts(results_of(ibp, augmented))
         assert set(seen.values()) == {True}
         assert len(seen) == 4
 
@@ -181,21 +187,17 @@ class TestChecks:
 
     def test_where_half_stands_is_chosen_by_the_augmented_network_alone(self) -> None:
         """In the paper this is 80 and ln epsilon 4.67; if no text or every text is robust, there is no such place."""
-        assert told.half_standing(told.PAPER["cmp"]) == 80
-        assert told.half_standing(told.PAPER["truncated-gumbel"]) == 4.67
-        assert told.half_standing({1: (50.0, 0.0), 2: (50.0, 80.0)}, 0.8) is None
-        assert told.half_standing({1: (50.0, 40.0)}, None) is None
+        assert study.half_standing(paper_of("cmp")[1], 0.89) == 80
+        assert study.half_standing(paper_of("truncated-gumbel")[1], 0.89) == 4.67
+        assert study.half_standing({1: 0.0, 2: 0.8}, 0.8) is None
+        assert study.half_standing({1: 0.4}, None) is None
         seen = self.verdicts(results_of({20: 0.3, 200: 0.7}, {20: 0.0, 200: 0.8}))
-        assert [same for claim, same in seen.items() if "half" in claim] == [None]
+        assert [same for claim, same in seen.items() if "half" in claim] == []
 
     def test_a_network_that_learnt_nothing_and_a_difference_of_noise_tell_nothing(self) -> None:
-        flat = dict.fromkeys(told.PAPER["cmp"], 0.5)
+        flat = dict.fromkeys(paper_of("cmp")[0], 0.5)
         seen = self.verdicts(results_of(flat, {20: 0.1, 40: 0.2, 80: 0.3, 150: 0.4, 200: 0.6}, clean=0.51))
         assert [same for claim, same in seen.items() if "ibp" in claim] == [None, None, None]
-        assert told.readings.is_above(0.52, 0.5, 0.05) is None
-        assert told.readings.is_above(None, 0.5, 0.05) is None
-        assert told.readings.is_above(0.6, 0.5, 0.05) is True
-        assert told.readings.is_above(0.4, 0.5, 0.05) is False
 
 
 def test_a_cell_of_nobodys_regime_is_refused(data: Path, tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ def test_every_place_below_the_mechanisms_floor_is_said_and_no_other() -> None:
         {"kind": "attack", "options": {"task": "sst2", "at": at}, "result": {"epsilon": math.exp(max(at, 12.0))}}
         for at in (4.67, 10.0, 14.0)
     ]
-    said = told._raised(Results(records))
+    said = study._raised(Results(records))
     where = "the smallest at which the mechanism is defined in the space."
     assert said == f"Of ln ε 4.67 is 12.00 in sst2, 10 is 12.00 in sst2: {where}"
-    assert told._raised(Results(records[2:])) == ""
+    assert study._raised(Results(records[2:])) == ""

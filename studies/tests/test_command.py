@@ -1,4 +1,4 @@
-"""The smoke test of the studies, which ``make test`` runs: the command is found. tests/golden has a small grid's cells."""
+"""The smoke test of the studies, which ``make test`` runs; tests/golden has the cells of a small grid."""
 
 from __future__ import annotations
 

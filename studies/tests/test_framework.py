@@ -19,13 +19,13 @@ import pytest
 from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Vectors
-from corpusveil_studies import bundled_text, readings
+from corpusveil_studies import bundled_text
 from corpusveil_studies.cells import Cell, CellStage, Results, SeedMean, cells_over, finite, run_cells
-from corpusveil_studies.grids import grid_as_toml, read_grid
+from corpusveil_studies.claims import Check
+from corpusveil_studies.report import Account, Table, as_csv, lines
 from corpusveil_studies.run_study import costs, plan_lines, prepare_study, run_study
-from corpusveil_studies.study import STUDIES, Account, Check, Table, find
+from corpusveil_studies.study import STUDIES, find, grid_as_toml, read_grid
 from corpusveil_studies.study_data import Needs, Sources, StudyData, WordSpace
-from corpusveil_studies.study_page import as_csv, lines
 from corpusveil_studies.study_preparation import prepare_data, reduced
 
 STUDY_FILES = Path(bundled_text.__file__).parent
@@ -137,12 +137,6 @@ def test_cost_of_cells_is_their_sum_and_on_a_cluster_no_less_than_the_longest() 
     records = [{"kind": "k", "seconds": s, "cpu_seconds": s, "peak_mib": 100 * s} for s in (1.0, 2.0, 300.0)]
     row = costs(Results(records)).rows[0]
     assert row == ("k", 3, 2.0, 300.0, 303, 303, 30000, 300.0)
-
-
-def test_rising_says_nothing_where_a_value_is_missing() -> None:
-    assert readings.is_rising([1.0, 5.0, 2.0]) is True
-    assert readings.is_rising([2.0, 1.0]) is False
-    assert readings.is_rising([1.0, None]) is None
 
 
 @pytest.mark.parametrize("name", list(bundled_text.TASKS))

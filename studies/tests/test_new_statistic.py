@@ -18,9 +18,8 @@ from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.release_page import write_report
 from corpusveil.evaluation.statistics import registry
 from corpusveil.jobs.local import Local
-from corpusveil_studies.grids import read_grid
 from corpusveil_studies.run_study import prepare_study, run_study
-from corpusveil_studies.study import find
+from corpusveil_studies.study import find, read_grid
 from corpusveil_studies.study_data import Sources
 
 NAME = "words a private text has"

@@ -17,15 +17,13 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import AccessError, InUseError, PackageError, UserError, WorkError
 from corpusveil.jobs.local import Local
-from corpusveil_studies import collocation_strategies, comparative, diffractor, preflight, readings
+from corpusveil_studies import collocation_strategies, comparative, diffractor, preflight
 from corpusveil_studies import run_study as running
 from corpusveil_studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
-from corpusveil_studies.grids import read_grid
-from corpusveil_studies.pypantera_account import PAPER as PAPER_SEARCH
+from corpusveil_studies.report import file_names
 from corpusveil_studies.run_study import prepare_study
-from corpusveil_studies.study import STUDIES, WHICH_CELLS, Grid, find
+from corpusveil_studies.study import STUDIES, WHICH_CELLS, Grid, find, read_grid
 from corpusveil_studies.study_data import Sources, StudyData, stamps
-from corpusveil_studies.study_page import file_names
 from corpusveil_studies.study_preparation import MADE_OF
 
 TINY = "seeds = 1\ntrain_rows = 60\ntest_rows = 30\n"
@@ -295,33 +293,6 @@ def test_a_figure_of_nothing_is_compared_like_any_other() -> None:
     assert collocation_strategies._all_above([(0.5, 0.1), (0.2, 0.0)]) is True
 
 
-def test_accuracies_within_a_standard_error_tell_nothing() -> None:
-    assert readings.largest_error(200) == pytest.approx(0.05)
-    assert readings.is_above(0.54, 0.5, readings.largest_error(200)) is None
-    assert readings.is_above(0.56, 0.5, readings.largest_error(200)) is True
-    assert readings.is_above(0.44, 0.5, readings.largest_error(200)) is False
-
-
-def _cells(values: Mapping[tuple[str, str], float]) -> Results:
-    at = {"task": "sst2", "epsilon": 0.2, "seed": 0}
-    return Results([
-        {"kind": "task", "options": {**at, "mechanism": name, "space": space}, "result": {"cs": value}}
-        for (name, space), value in values.items()
-    ])  # fmt: skip
-
-
-def test_1_diffractor_is_compared_on_one_kind_of_lists_and_the_papers_figure_has_its_epsilon(vectors: str) -> None:
-    """The mean over L0 to L2 would be above CMP, L0 is not; at 0.2 the paper has no figure."""
-    grid = read_grid(find("1-diffractor")).model_copy(update={"epsilons": (0.2, 10.0)})
-    seen = _cells({("diffractor-geometric", "L0"): 0.1, ("diffractor-geometric", "L1"): 0.9, ("cmp", "words"): 0.3})
-    ground = StudyData("x", Sources(vectors=(vectors,)), find("1-diffractor").needs(grid))
-    ground.__dict__.update(encoder=type("Encoder", (), {"label": "none"}), model=type("Model", (), {"name": "none"}))
-    (one,) = [check for check in diffractor._checks(seen, grid, ground) if "more meaning" in check.claim]
-    assert one.same is False
-    assert one.seen == "0.10 0.30"
-    assert one.paper == "0.37 0.08 at 0.1"
-
-
 def test_a_deviation_is_over_seeds_and_never_over_tasks() -> None:
     """Two tasks of .9 and .1 that no seed changes have deviated by .46."""
     records = [
@@ -335,10 +306,6 @@ def test_a_deviation_is_over_seeds_and_never_over_tasks() -> None:
     assert figure.deviation == pytest.approx(0.02 / 2**0.5)
     unseeded = Results([{"kind": "words", "options": {}, "result": {"n": one}} for one in (1.0, 3.0)])
     assert unseeded.figure("n") == SeedMean(2.0, 2**0.5, 2)
-
-
-def test_a_reference_value_that_the_paper_does_not_state_is_none() -> None:
-    assert PAPER_SEARCH["santext"][1][3] is None
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
@@ -395,19 +362,6 @@ def test_tables_have_the_epsilons_that_a_mechanism_has_of_its_own(tmp_path: Path
     at = {"task": "sst2", "mechanism": "cmp", "space": "words", "epsilon": 40.0, "seed": 0}
     table = diffractor._similarity(Results([{"kind": "task", "options": at, "result": {"cs": 0.5}}]), grid)
     assert table.rows[0][-1] == SeedMean(0.5, None, 1)
-
-
-def test_where_original_texts_teach_nothing_no_comparison_of_accuracies_is_told() -> None:
-    """Labels at random: .425 against .55 was a no to the paper."""
-
-    def known(accuracy: float) -> Results:
-        figures = {"original-original:accuracy": accuracy, "original-original:floor": 0.55}
-        return Results([{"kind": "baseline", "options": {"task": "x", "seed": 0}, "result": figures}])
-
-    assert not readings.learns(known(0.56), 200)
-    assert not readings.learns(known(0.5), 200)
-    assert readings.learns(known(0.7), 200)
-    assert not readings.learns(Results([]), 200)
 
 
 @pytest.mark.parametrize("lacks", ["torch", "transformers"])

@@ -14,9 +14,8 @@ from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.jobs.local import Local
 from corpusveil_studies import comparative
 from corpusveil_studies.cells import Cell, Results
-from corpusveil_studies.grids import read_grid
 from corpusveil_studies.run_study import prepare_study, run_study
-from corpusveil_studies.study import Study, find
+from corpusveil_studies.study import Study, find, read_grid
 from corpusveil_studies.study_data import Sources, StudyData
 
 SMALL = "seeds = 2\ntrain_rows = 60\ntest_rows = 30\n"

@@ -15,12 +15,10 @@ from corpusveil.jobs.local import Local
 from corpusveil.transforms.profiles import PROFILES
 from corpusveil_studies import pypantera
 from corpusveil_studies.cells import Cell, Results
-from corpusveil_studies.grids import read_grid
-from corpusveil_studies.pypantera import STUDY, PypanteraGrid
-from corpusveil_studies.pypantera_account import best_search
+from corpusveil_studies.pypantera import STUDY, PypanteraGrid, best_search
 from corpusveil_studies.run_study import prepare_study, run_study
 from corpusveil_studies.search_collections import JUDGED
-from corpusveil_studies.study import Account
+from corpusveil_studies.study import Account, read_grid
 from corpusveil_studies.study_data import Sources, StudyData
 from tests.contracts.spaces import small_space, words_of
 

@@ -12,7 +12,6 @@ no BM25. Scores are the library's, float32.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 import shutil
@@ -21,25 +20,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import bm25s
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.collocations.word_counter import WordCounter
-from corpusveil.errors import (
-    AddressError,
-    BadValueError,
-    DataError,
-    InUseError,
-    NotMadeError,
-    PackageError,
-    VersionError,
-)
+from corpusveil.errors import AddressError, DataError, InUseError, NotMadeError, VersionError
 from corpusveil.evaluation.terms import Terms, batches, check_texts, terms_of, tokenizer_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.text.tokens import Tokenizer
-from corpusveil_studies.retrieval.ranking import DEPTH, Ranking, best, check_depth, check_documents, ranked
+from corpusveil_studies.retrieval.ranking import DEPTH, Ranking, best, ranked
 
 K1, B = 0.9, 0.4
 METHOD = "lucene"
@@ -55,49 +47,42 @@ class Bm25:
     A document without a word of the query is never a result.
     """
 
-    k1: float
-    b: float
     _index: Any = field(repr=False)
     _tokenizer: Tokenizer = field(repr=False)
 
     @classmethod
-    def of_texts(cls, texts: Sequence[str], k1: float = K1, b: float = B) -> Self:
+    def of_texts(cls, texts: Sequence[str]) -> Self:
         """Index a list of texts. Raises as ``of_batches``."""
         check_texts(texts, "documents")
-        return cls.of_batches(lambda: [texts], k1, b)
+        return cls.of_batches(lambda: [texts])
 
     @classmethod
-    def of_batches(cls, texts: Texts, k1: float = K1, b: float = B) -> Self:
+    def of_batches(cls, texts: Texts) -> Self:
         """Index documents that are read twice, in batches: for their different words, then for their contents.
 
         Of the texts only a batch is held at a time. While the library sorts, memory is some 45 bytes for each different
         word of each document (measured on 200,000 passages; for the 8.8 million of MS MARCO that would be 18 GB), and
-        8 bytes afterwards, which ``save`` and ``load`` leave on the disk. Raises UserError without bm25s, for documents
-        that have no words, and for k1 and b out of range.
+        8 bytes afterwards, which ``save`` and ``load`` leave on the disk. Raises UserError for documents without words.
         """
-        if not (np.isfinite(k1) and k1 >= 0 and 0 <= b <= 1):
-            raise BadValueError(f"k1 = {k1}, b = {b}: give a k1 of 0 or more, and a b from 0 to 1.")
-        library = _bm25s()
         vocabulary = _words(texts())
         if not len(vocabulary):
             raise DataError("The documents have no words, so nothing can be searched; give texts with words.")
         tokenizer = tokenizer_of(vocabulary)
         parts = [terms_of(batch, tokenizer).words() for batch in texts()]
-        index = library.BM25(k1=k1, b=b, method=METHOD)
+        index = bm25s.BM25(k1=K1, b=B, method=METHOD)
         documents = _Documents(_joined(parts), {word: id for id, word in enumerate(vocabulary.words)})
         del parts
         index.index(documents, create_empty_token=False, show_progress=False)
-        return cls(k1, b, index, tokenizer)
+        return cls(index, tokenizer)
 
     @classmethod
     def load(cls, folder: str) -> Self:
         """Read what ``save`` wrote; scores stay on the disk and are mapped into memory as queries need them."""
-        library = _bm25s()
         try:
-            index = library.BM25.load(folder, mmap=True, allow_pickle=False)
+            index = bm25s.BM25.load(folder, mmap=True, allow_pickle=False)
             words = sorted(index.vocab_dict, key=index.vocab_dict.__getitem__)
             sound = [index.vocab_dict[word] for word in words] == list(range(len(index.scores["indptr"]) - 1))
-            engine = cls(float(index.k1), float(index.b), index, tokenizer_of(Vocabulary.from_words(words)))
+            engine = cls(index, tokenizer_of(Vocabulary.from_words(words)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise NotMadeError(
                 f"{folder}: no index could be read here ({type(error).__name__}); make one with save."
@@ -125,13 +110,8 @@ class Bm25:
     def __len__(self) -> int:
         return int(self._index.scores["num_docs"])
 
-    @property
-    def label(self) -> str:
-        return f"BM25 ({METHOD}, k1 {self.k1:g}, b {self.b:g})"
-
     def search(self, queries: Sequence[str], depth: int = DEPTH) -> Ranking:
         """Return the best documents of each query; only documents with a word of it, equal scores by number."""
-        depth = check_depth(depth)
         rows = []
         for words in self._queries(queries):
             scores = self._all(words)
@@ -142,9 +122,8 @@ class Bm25:
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the scores of some documents; 0 for one without a word of the query."""
-        numbers = check_documents(documents, len(self))
         (words,) = self._queries([query])
-        return self._all(words)[numbers].astype(np.float64)
+        return self._all(words)[documents].astype(np.float64)
 
     def _queries(self, queries: Sequence[str]) -> Iterator[list[int]]:
         terms = terms_of(check_texts(queries, "queries"), self._tokenizer)
@@ -195,10 +174,3 @@ def _words(texts: Iterable[Sequence[str]]) -> Vocabulary:
             tables += counter.add(tokens)
     words = pc.unique(pa.concat_tables([*tables, counter.take()])["word"])
     return Vocabulary.from_words(words.take(pc.sort_indices(words)).to_pylist())
-
-
-def _bm25s() -> Any:
-    try:
-        return importlib.import_module("bm25s")
-    except ImportError:
-        raise PackageError("Search by BM25 needs bm25s: pip install 'corpusveil[evaluate]'.") from None

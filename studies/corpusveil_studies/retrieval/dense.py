@@ -16,7 +16,7 @@ from corpusveil.errors import DataError
 from corpusveil.evaluation.statistics.encoders import Encoder
 from corpusveil.evaluation.statistics.similarity import BATCH
 from corpusveil.evaluation.terms import check_texts
-from corpusveil_studies.retrieval.ranking import DEPTH, Ranking, best, check_depth, check_documents, ranked
+from corpusveil_studies.retrieval.ranking import DEPTH, Ranking, best, ranked
 
 AT_ONCE = 64
 """Queries that are compared with all documents at once."""
@@ -43,13 +43,8 @@ class Dense:
     def __len__(self) -> int:
         return len(self._vectors)
 
-    @property
-    def label(self) -> str:
-        return f"dense, {self.encoder.label}"
-
     def search(self, queries: Sequence[str], depth: int = DEPTH) -> Ranking:
         """Return the nearest documents of each query."""
-        depth = check_depth(depth)
         check_texts(queries, "queries")
         rows = []
         for start in range(0, len(queries), AT_ONCE):
@@ -62,7 +57,7 @@ class Dense:
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the cosines of some documents; -inf where either has nothing to encode."""
-        vectors = self._vectors[check_documents(documents, len(self))]
+        vectors = self._vectors[documents]
         (vector,) = _unit([query], self.encoder)
         return self._sound(vector, vectors, vectors @ vector)
 
@@ -84,10 +79,6 @@ class OnDemand:
     encoder: Encoder
     text: Callable[[Sequence[int]], Sequence[str]]
     _known: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def label(self) -> str:
-        return f"dense, {self.encoder.label}"
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the cosines of these documents; -inf where either has nothing to encode."""

@@ -41,15 +41,11 @@ def _is_punctuation(mark: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """``texts`` has the variants of each of Q queries, all of them equally many; ``epsilon`` is that of one variant.
-
-    ``per`` is the unit of epsilon: ``word``, or ``document``, which here is a query.
-    """
+    """``texts`` has the variants of each of Q queries, all of them equally many; ``epsilon`` is that of one variant."""
 
     queries: tuple[str, ...]
     texts: tuple[tuple[str, ...], ...]
     epsilon: float
-    per: str
 
     @property
     def count(self) -> int:
@@ -60,13 +56,6 @@ class Variants:
     def total(self) -> float:
         """The epsilon of all variants of a query together, r epsilon, by sequential composition."""
         return self.count * self.epsilon
-
-    def cost(self) -> str:
-        """State the spending in one sentence."""
-        return (
-            f"{self.count} variants of a query are {self.count} releases of it: epsilon {self.epsilon:g} a {self.per} "
-            f"each, {self.count} x {self.epsilon:g} = {self.total:g} a {self.per} together."
-        )
 
     def flat(self) -> tuple[list[str], list[str]]:
         """Return queries and variants side by side, Q r of each."""
@@ -92,8 +81,7 @@ def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS
     names = [(f"{source} variant {number}", row) for row in range(len(queries)) for number in range(variants)]
     texts = privatize([query for query in queries for _ in range(variants)], release, names)
     rows = tuple(tuple(texts[start : start + variants]) for start in range(0, len(texts), variants))
-    per = "word" if release.budget.per == "token" else release.budget.per
-    return Variants(tuple(queries), rows, release.budget.epsilon, per)
+    return Variants(tuple(queries), rows, release.budget.epsilon)
 
 
 def denoised(variants: Variants, readable: Readable) -> Variants:
@@ -108,20 +96,14 @@ def denoised(variants: Variants, readable: Readable) -> Variants:
     return replace(variants, texts=rows)
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySimilarity:
-    """Means over queries and variants: ``jaccard`` of their sets of words, 0 to 1, and ``cosine`` by an encoder."""
+def query_similarity(variants: Variants, encoder: Encoder) -> dict[str, float]:
+    """Compare every variant with its query: means of ``jaccard`` of their words, and of ``cosine`` by an encoder.
 
-    jaccard: float
-    cosine: float
-    encoder: str
-
-
-def query_similarity(variants: Variants, encoder: Encoder) -> QuerySimilarity:
-    """Compare every variant with its query; each different pair is encoded once."""
+    Each different pair is encoded once.
+    """
     pairs = list(zip(*variants.flat(), strict=True))
     once = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
     often = np.bincount([once[pair] for pair in pairs])
     originals, privates = [query for query, _ in once], [one for _, one in once]
     shared, near = jaccard(originals, privates), cosine(originals, privates, encoder)
-    return QuerySimilarity(float(shared @ often) / len(pairs), float(near @ often) / len(pairs), encoder.label)
+    return {"jaccard": float(shared @ often) / len(pairs), "cosine": float(near @ often) / len(pairs)}

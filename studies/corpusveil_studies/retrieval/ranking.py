@@ -13,8 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import BadValueError, UnknownError
-
 DEPTH = 100
 """Results of a query, by our choice: the study does not state it."""
 NONE = -1
@@ -42,10 +40,7 @@ class Ranking:
 
 
 class Scorer(Protocol):
-    """Scores how well documents answer a query. ``label`` is the label of its figures."""
-
-    @property
-    def label(self) -> str: ...
+    """Scores how well documents answer a query."""
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the score of each of these documents, by number.
@@ -85,17 +80,3 @@ def ranked(rows: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]], depth
         documents[row, :kept] = numbers[:kept]
         scores[row, :kept] = values[:kept]
     return Ranking(documents, scores)
-
-
-def check_depth(depth: int) -> int:
-    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or depth < 1:
-        raise BadValueError(f"depth = {depth}: give the number of results of a query, 1 or more.")
-    return int(depth)
-
-
-def check_documents(documents: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """Return numbers of documents. Raises UserError for an invalid number."""
-    numbers = np.asarray(documents, np.int64)
-    if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
-        raise UnknownError(f"A document to score is not among the {size:,} of the index; numbers start from 0.")
-    return numbers

@@ -18,7 +18,7 @@ from corpusveil.errors import BadRowError, DataError, MismatchError, UnsetError
 from corpusveil.storage import files, formats, lines
 from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.rows import Columns
-from corpusveil_studies.retrieval.ranking_scores import DL19_THRESHOLD, Judgements
+from corpusveil_studies.retrieval.obfuscated_search import DL19_THRESHOLD, Judgements
 
 NO_JUDGMENTS = "No query has a judgment: the ids of queries and judgments do not match; give those of one collection."
 _GRADE = re.compile(r"-?[0-9]{1,4}")

@@ -1,7 +1,7 @@
 """Bounds of a network's scores under any allowed substitution of any words, by interval bound propagation.
 
 For each position the input is the smallest axis-aligned box that holds the vectors of the word and of its allowed
-substitutes (Jia, Raghunathan, Göksel, Liang 2019). ``layers.Boxes`` carries it through the network. The worst scores
+substitutes (Jia, Raghunathan, Göksel, Liang 2019). ``networks.Boxes`` carries it through the network. The worst scores
 are the lower end for the true class and the upper end for the others: where they still give the label, no allowed
 substitution changes it. That is about allowed substitutes only, not about what a mechanism draws: it may draw any word.
 
@@ -21,8 +21,7 @@ from corpusveil.errors import BadValueError
 from corpusveil.mechanisms.on_sets import nearest_sets
 from corpusveil.spaces import Space
 from corpusveil_studies.robustness.encoded_texts import Examples
-from corpusveil_studies.robustness.layers import Boxes, Layers
-from corpusveil_studies.robustness.networks import Network, Trained, first_layer, mask_of
+from corpusveil_studies.robustness.networks import Boxes, Layers, Network, Trained, first_layer, mask_of
 
 SUBSTITUTES = 8
 TOGETHER = 256

@@ -5,24 +5,46 @@
 kappa rises from 0 to 0.8 and the boxes from a point to full size, linearly over the first two thirds of the epochs (40
 of 60), and stay (Jia et al. 2019, values of their public code). Derivatives are those of autograd. Adam as by Kingma
 and Ba (2015).
+
+There are three regimes: the original texts (``normal``); also private variants of every text, labels kept, by the same
+mechanism and epsilon as the attack (``augmented``, Xu et al. 2021: four); and against the worst substitution (``ibp``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from autograd import numpy as traced
+from autograd import value_and_grad
 
-from corpusveil.errors import BadValueError, DataError
-from corpusveil.mechanisms.base import check_fraction, check_whole
-from corpusveil_studies.robustness.encoded_texts import Examples
-from corpusveil_studies.robustness.interval_bounds import WordBoxes, bounded_scores, worst
-from corpusveil_studies.robustness.layers import Boxes, Points, autograd
-from corpusveil_studies.robustness.networks import Network, Trained, first_layer, initial, mask_of
+from corpusveil.errors import DataError, UnsetError, not_a_choice
+from corpusveil.mechanisms import Mechanism
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil_studies.robustness.encoded_texts import PADDING, Examples, Ids
+from corpusveil_studies.robustness.interval_bounds import Substitutes, WordBoxes, bounded_scores, worst
+from corpusveil_studies.robustness.networks import (
+    WIDTH,
+    Boxes,
+    Network,
+    Points,
+    Trained,
+    first_layer,
+    initial,
+    mask_of,
+    network_of,
+    vectors_of,
+)
 
+Regime = Literal["normal", "augmented", "ibp"]
+REGIMES: tuple[Regime, ...] = get_args(Regime)
+VARIANTS = 4
+_DRAWS = "6b" * 32
 FIRST, SECOND, TINY = 0.9, 0.999, 1e-8
 """Adam's decay rates, and the constant added to its denominator."""
 
@@ -49,16 +71,6 @@ class NetworkTraining:
     kappa: float = 0.8
     rising: float = 2 / 3
     reach: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_whole("epochs", self.epochs, 1, 1_000_000)
-        check_whole("batch", self.batch, 1, 1_000_000)
-        check_fraction("rate", self.rate, ends=True)
-        check_fraction("kappa", self.kappa, ends=True)
-        check_fraction("rising", self.rising, ends=True)
-        check_fraction("reach", self.reach, ends=True)
-        if not 0 <= self.dropout < 1:
-            raise BadValueError(f"dropout = {self.dropout}: give 0, or a number between 0 and 1.")
 
     def risen(self, epoch: int) -> float:
         """Return how far kappa and boxes have risen in an epoch, the first being 0: from 0 to 1."""
@@ -130,19 +142,18 @@ def train(
     """Return the network, trained on examples; the same for the same seed.
 
     ``vectors`` [V, d] are those of the space's words and give the float type; they are not trained. With ``boxes`` the
-    loss has the worst scores in it. Raises UserError for fewer than two classes, and where autograd is missing.
+    loss has the worst scores in it. Raises UserError for fewer than two classes.
     """
     if len(np.unique(examples.labels)) < 2:
         raise DataError(f"{len(examples):,} examples have fewer than two classes; give examples of at least two.")
     if (examples.premises is not None) != network.pairs:
         raise DataError("Only the network or only the examples have premises; use network_of(examples).")
-    array, slopes_of = autograd("numpy"), autograd().value_and_grad
 
     def batch_loss(parameters: Any, some: Examples, drops: Any, risen: float) -> Any:
         mixed = (settings.kappa * risen, settings.reach * risen)
-        return loss(array, network, parameters, vectors, some, drops, boxes, *mixed)
+        return loss(traced, network, parameters, vectors, some, drops, boxes, *mixed)
 
-    step = slopes_of(batch_loss)
+    step = value_and_grad(batch_loss)
     rng = np.random.default_rng(seed)
     adam = _Adam(initial(network, rng, vectors.dtype), settings.rate)
     for epoch in range(settings.epochs):
@@ -162,3 +173,67 @@ def _batches(examples: Examples, size: int, rng: np.random.Generator) -> Iterato
 def _drop(rng: np.random.Generator, shape: tuple[int, int], share: float, dtype: Any) -> npt.NDArray[Any]:
     """Return 0 with probability ``share`` and else 1 / (1 - share), so that the mean stays."""
     return np.asarray((rng.random(shape) >= share) / (1 - share), dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A mechanism at one epsilon, and the key for its draws, which privatize texts."""
+
+    mechanism: Mechanism
+    epsilon: float
+    key: Key
+
+    def draws(self, purpose: str, documents: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]) -> Draws:
+        """Return draws for tokens, int64 [T] each, of texts by their numbers.
+
+        ``purpose`` keeps those of training, of variants and of the attack apart.
+        """
+        key = DrawKey.derive(self.key, _DRAWS)
+        names, which = np.unique(documents, return_inverse=True)
+        tags = key.tags(purpose, names.tolist(), np.empty(0, np.uint8), np.zeros(names.size + 1, np.int64))
+        return Draws(key, tags, which.astype(np.int64), positions.astype(np.int64))
+
+    def variant(self, texts: Ids, purpose: str) -> Ids:
+        """Return texts, int32 [N, L], with every word replaced by its own draw."""
+        out = np.full_like(texts, PADDING)
+        rows, places = np.nonzero(texts >= 0)
+        draws = self.draws(purpose, rows.astype(np.int64), places.astype(np.int64))
+        out[rows, places] = self.mechanism.privatize(texts[rows, places], self.epsilon, draws)
+        return out
+
+
+def augmented(examples: Examples, noise: Noise, variants: int = VARIANTS) -> Examples:
+    """Return the examples and ``variants`` private versions of their texts; labels and premises stay."""
+    made = [examples.with_texts(noise.variant(examples.texts, f"train {number}")) for number in range(variants)]
+    return examples.joined(made)
+
+
+def fit(
+    regime: Regime,
+    examples: Examples,
+    space: Space,
+    settings: NetworkTraining,
+    seed: int,
+    *,
+    noise: Noise | None = None,
+    substitutes: Substitutes | None = None,
+    variants: int = VARIANTS,
+    width: int = WIDTH,
+) -> Trained:
+    """Train the network for these examples, of layers of ``width``, by a regime.
+
+    ``augmented`` adds ``variants`` private versions by ``noise``; ``substitutes`` are what ``ibp`` allows, by default
+    ``Substitutes.of(space)``.
+    """
+    if regime not in REGIMES:
+        raise not_a_choice("regime", regime, REGIMES)
+    vectors, boxes = vectors_of(space), None
+    if regime == "augmented":
+        if noise is None:
+            raise UnsetError(
+                "augmented: private variants need a mechanism at an epsilon; give the noise of the attack."
+            )
+        examples = augmented(examples, noise, variants)
+    if regime == "ibp":
+        boxes = WordBoxes.of(vectors, substitutes or Substitutes.of(space))
+    return train(network_of(examples, space, width), vectors, examples, settings, seed, boxes)

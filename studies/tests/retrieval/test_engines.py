@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import bm25s
@@ -41,16 +39,15 @@ def by_hand(query: list[str], document: list[str], k1: float, b: float) -> float
     return total
 
 
-@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.5, 0.75), (0, 0), (2, 1)])
-def test_bm25_is_the_formula_worked_by_hand(k1: float, b: float) -> None:
+def test_bm25_is_the_formula_worked_by_hand() -> None:
     """Over our tokeniser's words: no number, no punctuation; a word of the query counts as often as it occurs."""
-    engine = Bm25.of_texts(TEXTS, k1, b)
+    k1, b = 0.9, 0.4
+    engine = Bm25.of_texts(TEXTS)
     query = "dog DOG, cat? 12 unknown"
     found = engine.scores(query, np.arange(5))
     expected = [by_hand(["dog", "dog", "cat"], one, k1, b) for one in WORDS]
     assert found == pytest.approx(expected, rel=1e-5)
     assert found != pytest.approx([by_hand(["dog", "cat"], one, k1, b) for one in WORDS], rel=1e-3)
-    assert engine.label == f"BM25 (lucene, k1 {k1:g}, b {b:g})"
 
 
 def test_bm25_scores_are_those_of_the_library() -> None:
@@ -108,7 +105,6 @@ def test_dense_scores_are_cosines_and_nothing_is_no_result() -> None:
     texts = [" ".join(rng.choice(words, 6)) for _ in range(50)] + ["", "Unknown 12"]
     encoder = AveragedVectors(space)
     dense = Dense.of_texts(texts, encoder)
-    assert dense.label == "dense, averaged space vectors"
     query = " ".join(words[:4])
     vectors = encoder.encode(texts).astype(np.float64)
     vector = encoder.encode([query])[0].astype(np.float64)
@@ -170,36 +166,13 @@ def test_an_index_that_is_not_ours_is_refused(tmp_path: Path) -> None:
 
 def test_hostile_calls_are_refused() -> None:
     engine = Bm25.of_texts(TEXTS)
-    dense = Dense.of_texts(["aaaa"], AveragedVectors(small_space(5)))
     for call, said in [
         (lambda: Bm25.of_texts(["", "12 ?!"]), "no words"),
         (lambda: Bm25.of_texts([]), "no words"),
         (lambda: Bm25.of_texts("one text"), "a list of texts"),
         (lambda: Bm25.of_texts(["a", None]), "with a string for each"),  # type: ignore[list-item]
-        (lambda: Bm25.of_texts(TEXTS, k1=-1), "give a k1 of 0 or more"),
-        (lambda: Bm25.of_texts(TEXTS, k1=float("nan")), "give a k1 of 0 or more"),
-        (lambda: Bm25.of_texts(TEXTS, b=1.1), "b from 0 to 1"),
         (lambda: engine.search("a text"), "a list of texts"),
-        (lambda: engine.search(["a"], 0), "1 or more"),
-        (lambda: dense.search(["a"], -3), "1 or more"),
-        (lambda: engine.scores("a", np.array([5])), "among the 5"),
-        (lambda: dense.scores("a", np.array([-1])), "among the 1"),
         (lambda: Dense.of_texts([], AveragedVectors(small_space(5))), "give at least one"),
     ]:
         with pytest.raises(UserError, match=said):
             call()
-
-
-def test_a_missing_package_is_named() -> None:
-    code = """
-import sys
-sys.modules["bm25s"] = None
-from corpusveil.errors import UserError
-from corpusveil_studies.retrieval.bm25 import Bm25
-try:
-    Bm25.of_texts(["a"])
-except UserError as error:
-    print(error)
-"""
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'corpusveil[evaluate]'" in told.stdout

@@ -12,7 +12,7 @@ import pytest
 
 from corpusveil.errors import BadRowError, DataError, MismatchError, NoFileError, UnsetError, UserError
 from corpusveil_studies.retrieval.bm25 import Bm25
-from corpusveil_studies.retrieval.ranking_scores import score_ranking
+from corpusveil_studies.retrieval.obfuscated_search import score_ranking
 from corpusveil_studies.retrieval.trec import Passages, join_judgements, read_qrels, read_queries, read_rows
 
 ROWS = [("10", "the goldfish grows"), ("7", "wifi\tand bluetooth"), ("x9", "nothing of this")]
@@ -60,7 +60,7 @@ def test_judgements_are_joined_by_id(tmp_path: Path) -> None:
     assert judged.judgements.grades == [{2: 2}, {0: 3, 1: 1, -2: 2}]
     assert judged.judgements.threshold == 2
     found = score_ranking(Bm25.of_batches(passages.batches).search(judged.queries), judged.judgements)
-    assert found.recall.tolist() == [1, 0.5]
+    assert found["recall"] == 0.75
 
 
 @pytest.mark.parametrize(
