@@ -69,8 +69,8 @@ def passed(tree: Path) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "in.txt").write_text("the river was cold\n", encoding="utf-8")
         sys.setprofile(note)
-        run(["privatize", f"{folder}/in.txt", "--output", f"{folder}/out", "--space", "demo", "--mechanism", "ring-geometric",
-             "--epsilon", "5", "--test-key", "--progress", "none"])  # fmt: skip
+        run(["privatize", f"{folder}/in.txt", "--output", f"{folder}/out", "--space", "demo",
+             "--mechanism", "ring-geometric", "--epsilon", "5", "--test-key", "--progress", "none"])  # fmt: skip
         sys.setprofile(None)
     return [f"{len(calls)} files, in order, with their functions:", *(f"{at}: {len(of)}" for at, of in calls.items())]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import orjson
@@ -18,7 +17,7 @@ from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
-from corpusveil.errors import BadValueError, InUseError, MismatchError
+from corpusveil.errors import InUseError, MismatchError
 from corpusveil.spaces import Vectors, build_space, read_vectors
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
@@ -132,16 +131,10 @@ def _learn(data: StudyData, engine: Engine, watch: Watch | None, variants: int) 
         tokens = data.address(f"tokens-{name}")
         if not is_artifact(tokens):
             joined = None if name == "word" else table
-            tokenize_corpus(inputs, tokens, engine, _how(name), joined, text=text, watch=watch)
+            tokenize_corpus(inputs, tokens, engine, name, joined, text=text, watch=watch)  # type: ignore[arg-type]
         for where, training in trainings.items():
             if not is_artifact(data.address(where)):
                 train_vectors(tokens, data.address(where), engine, training)
-
-
-def _how(name: str) -> Any:
-    if name not in ("word", "gst", "mst", "optimal"):
-        raise BadValueError(f"tokenizer {name}: choose word, gst, mst or optimal.")
-    return name
 
 
 def _bundled_corpus(data: StudyData) -> list[str]:

@@ -34,7 +34,7 @@ def checked(results: Results, **claim: Any) -> list[Check]:
         ("rises", [{**ONE, "slack": 0.1}], {}, {"cmp": {1: 0.1, 2: 0.3}}, {"cmp": {1: 0.1, 2: 0.15}}),
         ("falls", [ONE], {}, {"cmp": {1: 0.9, 2: 0.1}}, {"cmp": {1: 0.1, 2: 0.9}}),
         ("above", [ONE, OTHER], {}, {"cmp": {1: 0.5, 2: 0.6}, "tem": {1: 0.4, 2: 0.5}},
-         {"cmp": {1: 0.5, 2: 0.4}, "tem": {1: 0.4, 2: 0.5}}),
+         {"cmp": {1: 0.5, 2: 0.0}, "tem": {1: 0.4, 2: 1.0}}),  # a figure of 0 is a figure
         ("above", [ONE, {**OTHER, "times": 0.5}], {}, {"cmp": {1: 0.5}, "tem": {1: 0.9}},
          {"cmp": {1: 0.4}, "tem": {1: 0.9}}),
         ("near", [ONE, OTHER], {"slack": 0.1}, {"cmp": {1: 0.5}, "tem": {1: 0.45}},

@@ -17,7 +17,7 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import AccessError, InUseError, PackageError, UserError, WorkError
 from corpusveil.jobs.local import Local
-from corpusveil_studies import collocation_strategies, comparative, diffractor, preflight
+from corpusveil_studies import comparative, diffractor, preflight
 from corpusveil_studies import run_study as running
 from corpusveil_studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
 from corpusveil_studies.report import file_names
@@ -284,13 +284,6 @@ def test_few_points_tell_nothing_of_a_fit() -> None:
     points = np.random.default_rng(0).normal(size=(6, 5))
     assert comparative.regression(points)[1] > 0.5
     assert comparative.FEWEST_POINTS >= 15
-
-
-def test_a_figure_of_nothing_is_compared_like_any_other() -> None:
-    """Zeros were left out, so that (0, 1) counted as above."""
-    assert collocation_strategies._all_above([(0.5, 0.1), (0.0, 1.0)]) is False
-    assert collocation_strategies._all_above([(0.5, 0.1), (None, 1.0)]) is None
-    assert collocation_strategies._all_above([(0.5, 0.1), (0.2, 0.0)]) is True
 
 
 def test_a_deviation_is_over_seeds_and_never_over_tasks() -> None:
