@@ -18,7 +18,14 @@ from corpusveil.transforms.release import Release
 from corpusveil_studies.cells import Cell, Results, cells_over
 from corpusveil_studies.claims import Check, compare
 from corpusveil_studies.report import Account, Chart, Table
-from corpusveil_studies.retrieval.obfuscated_queries import Variants, denoised, obfuscate, prepared, query_similarity
+from corpusveil_studies.retrieval.obfuscated_queries import (
+    Variants,
+    denoised,
+    obfuscate,
+    prepared,
+    query_similarity,
+    together,
+)
 from corpusveil_studies.retrieval.obfuscated_search import (
     NAMES,
     RECALL_AT,
@@ -26,7 +33,6 @@ from corpusveil_studies.retrieval.obfuscated_search import (
     score_ranking,
     search_obfuscated,
 )
-from corpusveil_studies.retrieval.read_together import together
 from corpusveil_studies.search_collections import (
     JUDGED,
     SearchCollection,

@@ -27,7 +27,7 @@ Rows = tuple[list[str], list[str]]
 """Ids and texts of some rows that follow one another."""
 
 
-def read_rows(url: str, *, id: str = "id", text: str = "text") -> Iterator[Rows]:
+def read_rows(url: str) -> Iterator[Rows]:
     r"""Yield ids and texts of a file, some thousands at a time: ``id<TAB>text`` a line, or Parquet, JSON lines or CSV.
 
     A name that ends in ``.tsv`` (``.tsv.gz``, ``.tsv.zst``) is the first, without a header; of the others ``id`` and
@@ -38,7 +38,7 @@ def read_rows(url: str, *, id: str = "id", text: str = "text") -> Iterator[Rows]
         return
     form = formats.find(formats.form_of(url))
     with files.open_read(url) as file:
-        for batch in form.batches(file, url, Columns(text, id)):
+        for batch in form.batches(file, url, Columns("text", "id")):
             for bad in batch.bad:
                 raise BadRowError(f"{url}, row {bad.number + 1}: {bad.why}")
             texts = batch.texts.to_pylist()
@@ -80,10 +80,10 @@ def _decoded(line: bytes, url: str, number: int) -> str:
         raise BadRowError(f"{url}, line {number}: not valid UTF-8; repair or remove the line.") from None
 
 
-def read_queries(url: str, *, id: str = "id", text: str = "text") -> dict[str, str]:
+def read_queries(url: str) -> dict[str, str]:
     """Return queries by id, in the order of the file. Raises as ``read_rows``, and for an id that occurs twice."""
     queries: dict[str, str] = {}
-    for ids, texts in read_rows(url, id=id, text=text):
+    for ids, texts in read_rows(url):
         for identity, query in zip(ids, texts, strict=True):
             if identity in queries:
                 raise BadRowError(f"{url}: the id of query {len(queries) + 1} occurs before; give each query its own.")
@@ -126,16 +126,14 @@ class Passages:
     """
 
     url: str
-    id: str
-    text: str
     ids: pa.LargeStringArray = field(repr=False)
     kept: pa.LargeStringArray | None = field(repr=False)
 
     @classmethod
-    def open(cls, url: str, *, id: str = "id", text: str = "text", keep: bool = False) -> Passages:
+    def open(cls, url: str, *, keep: bool = False) -> Passages:
         """Read the ids, and with ``keep`` the texts. Raises as ``read_rows``, and where an id occurs twice."""
         names, texts = [], []
-        for ids, some in read_rows(url, id=id, text=text):
+        for ids, some in read_rows(url):
             names.append(pa.array(ids, pa.large_string()))
             if keep:
                 texts.append(pa.array(some, pa.large_string()))
@@ -144,14 +142,14 @@ class Passages:
         joined = pa.concat_arrays(names)
         if pc.count_distinct(joined).as_py() < len(joined):
             raise BadRowError(f"{url}: an id occurs twice; give each passage its own.")
-        return cls(url, id, text, joined, pa.concat_arrays(texts) if keep else None)
+        return cls(url, joined, pa.concat_arrays(texts) if keep else None)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def batches(self) -> Iterator[list[str]]:
         """Yield the texts, some thousands at a time, as ``Bm25.of_batches`` takes them."""
-        for _, texts in read_rows(self.url, id=self.id, text=self.text):
+        for _, texts in read_rows(self.url):
             yield texts
 
     def texts(self, numbers: Sequence[int]) -> list[str]:

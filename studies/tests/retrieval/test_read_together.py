@@ -8,7 +8,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.spaces.word_prior import prior_of
 from corpusveil.transforms.channel import Candidates
-from corpusveil_studies.retrieval.read_together import combine
+from corpusveil_studies.retrieval.obfuscated_queries import combine
 from tests.contracts.spaces import small_space, words_of
 
 
