@@ -1,7 +1,4 @@
-"""Print a Markdown table of the lines of Python in each room of a tree: ``python scripts/size.py [TREE] [--path]``.
-
-``--path`` adds the files that one document passes on its way through ``corpusveil privatize`` on the local engine.
-"""
+"""Print the lines of each room as Markdown: ``size.py [TREE]``; ``--path`` adds the files that a document passes."""
 
 from __future__ import annotations
 
