@@ -10,10 +10,10 @@ PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs nightly browser pictures faults definitions packaged image stores studies attacks fuzz dependencies lint bench bench-ledger clean
+.PHONY: help setup demo check test docs nightly browser pictures faults definitions packaged image stores studies studies-test attacks fuzz dependencies lint bench bench-ledger clean
 
 help: ## say what each target does
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
 
 setup: ## make .venv; nothing when it is there and complete
 	@sh scripts/setup.sh
@@ -25,7 +25,7 @@ check: lint ## lint, then the quick tests of the rooms that need no Java, cluste
 	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
 	  tests/test_frame.py $(CHECKED:%=tests/%)
 
-test: lint ## lint, then everything that continuous integration runs
+test: lint ## lint, then all tests of the package, and the smoke test of the studies
 	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED)"
 
 docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
@@ -35,6 +35,9 @@ docs: setup ## build the documentation into build/site, strictly, and run its no
 
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
 	$(BIN)/python -m pytest $(PARALLEL) -m nightly
+
+studies-test: lint ## lint, then all tests of the studies; continuous integration runs it if studies/ changed
+	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED)" studies/tests
 
 faults: setup ## harm runs at every moment on every engine, compare, and write docs/faults.md; as root, half an hour
 	@rm -f .tools/faults.jsonl

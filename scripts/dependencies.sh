@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 set -- .tools/uv-*/bin/uv
 if [ -x "$1" ]; then uv=$1; else uv=uv; fi
 locked=.tools/locked.txt control=.tools/control.txt said=.tools/audit.txt
-"$uv" export --quiet --frozen --offline --no-cache --all-extras --all-groups --no-emit-project --output-file "$locked" \
+"$uv" export --quiet --frozen --offline --no-cache --all-extras --all-groups --no-emit-workspace --output-file "$locked" \
     >/dev/null
 echo 'jinja2==2.10' >"$control"
 

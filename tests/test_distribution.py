@@ -38,6 +38,9 @@ release = cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key="pas
 
 def test_the_version_is_the_same_everywhere() -> None:
     citation = (ROOT / "CITATION.cff").read_text()
+    studies = tomllib.loads((ROOT / "studies" / "pyproject.toml").read_text())["project"]
+    assert studies["version"] == PROJECT["version"]
+    assert f"corpusveil[evaluate]=={PROJECT['version']}" in studies["dependencies"]
     assert PROJECT["version"] == corpusveil.__version__
     assert f"\nversion: {corpusveil.__version__}\n" in citation
     assert (ROOT / "CHANGELOG.md").read_text().count(f"## {corpusveil.__version__.partition('.dev')[0]}") == 1

@@ -8,8 +8,7 @@ import typer
 
 from corpusveil.choices import Separator
 from corpusveil.cli.options import OutputOption, space_folder
-from corpusveil.cli.study import study
-from corpusveil.errors import OverlapError
+from corpusveil.errors import OverlapError, PackageError
 from corpusveil.evaluation.defaults import DOCUMENTS
 
 if TYPE_CHECKING:
@@ -196,4 +195,7 @@ def _line(one: Figure, of: str) -> str:
     return f"{one.name}{''.join(where)}: {one}{floor}{less}"
 
 
-app.command("study")(study)
+@app.command("study", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def study() -> None:
+    """Run a published study (needs corpusveil-studies, whose command replaces this one)."""
+    raise PackageError("The published studies are a package of their own: pip install corpusveil-studies.")

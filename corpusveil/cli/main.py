@@ -21,6 +21,8 @@ from corpusveil.errors import CorpusveilError
 
 INTERRUPTED = 130
 _FIRST_LINE = re.compile(r'"""``corpusveil ([a-z]+)``: (.+?)"""$')
+GROUP = "corpusveil.commands"
+"""The group of entry points of commands from other packages."""
 FIRST = ("demo", "preview", "key", "space", "privatize")
 """The commands for newcomers, which listings name first; all others follow by name."""
 
@@ -58,7 +60,10 @@ class _Commands(TyperGroup):
 
 
 def command(name: str) -> Any:
-    """Return a command, or a group of them, imported now: the function of its file's name, or an ``app``."""
+    """Return a command, or a group of them, imported now: the function of its file's name, or an ``app``.
+
+    Other packages add commands to a group by entry points ``GROUP.NAME``.
+    """
     stem, _ = COMMANDS[name]
     module = importlib.import_module(f"corpusveil.cli.{stem}")
     group = getattr(module, "app", None)
@@ -66,7 +71,17 @@ def command(name: str) -> Any:
         group = typer.Typer(add_completion=False, rich_markup_mode=None)
         function = getattr(module, stem)
         group.command(name, cls=_kind(function))(function)
-    return typer.main.get_command(group)
+        return typer.main.get_command(group)
+    from importlib import metadata
+
+    commands: Any = typer.main.get_command(group)
+    for point in metadata.entry_points(group=GROUP):
+        parent, _, own = point.name.partition(".")
+        if parent == name:
+            added = typer.Typer(add_completion=False, rich_markup_mode=None)
+            added.command(own)(point.load())
+            commands.add_command(typer.main.get_command(added), own)
+    return commands
 
 
 def _kind(function: Any) -> type[TyperCommand]:

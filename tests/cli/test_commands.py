@@ -10,15 +10,17 @@ import re
 import stat
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
 import corpusveil
 from corpusveil.cli import main
-from corpusveil.cli.main import run, split_arguments
+from corpusveil.cli.main import GROUP, run, split_arguments
 from corpusveil.transforms.release import Release
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
@@ -113,6 +115,19 @@ class TestHelp:
         told = capsys.readouterr().err
         assert f"Missing option '{missing}'" in told
         assert remedy in told
+
+    def test_a_command_of_another_package_joins_its_group_and_without_it_the_package_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        point = metadata.EntryPoint("evaluate.study", "builtins:dict", GROUP)
+        monkeypatch.setattr(metadata, "entry_points", lambda *, group: [point] if group == GROUP else [])
+        monkeypatch.setattr(metadata.EntryPoint, "load", lambda _: lambda: typer.echo("here"))
+        assert run(["evaluate", "study"]) == 0
+        assert capsys.readouterr().out == "here\n"
+        monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
+        for rest in (["--list"], ["1-diffractor", "--quick", "--output", "x"]):
+            assert run(["evaluate", "study", *rest]) == 2
+            assert "pip install corpusveil-studies. [missing-package]" in capsys.readouterr().err
 
     def test_the_command_line_is_parted_at_two_dashes(self) -> None:
         assert split_arguments(["a", "--debug", "--", "--x", "--debug"]) == (["a"], ["--x", "--debug"], True)

@@ -1,0 +1,78 @@
+"""Print the lines of each room as Markdown: ``size.py [TREE]``; ``--path`` adds the files that a document passes."""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import sys
+import tempfile
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+COLUMNS = ("files", "total", "code", "imports", "docstrings", "comments", "blank", "functions")
+
+
+def counted(text: str) -> Counter[str]:
+    kinds = dict.fromkeys(range(1, len(text.splitlines()) + 1), "blank")
+    comments, functions = set(), 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            comments.add(token.start[0])
+        elif token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
+            kinds.update(dict.fromkeys(range(token.start[0], token.end[0] + 1), "code"))
+    kinds.update({line: "comments" for line in comments if kinds[line] == "blank"})
+    for node in ast.walk(ast.parse(text)):
+        is_text = (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
+        functions += isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+            kind = "docstrings" if is_text else "imports"
+            kinds.update(dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), kind))
+    return Counter(kinds.values()) + Counter(files=1, total=len(kinds), functions=functions)
+
+
+def table(tree: Path) -> list[str]:
+    rooms: dict[str, Counter[str]] = {}
+    for path in sorted(tree.rglob("*.py")):
+        place = path.relative_to(tree)
+        if not {".venv", ".tools", "build"} & set(place.parts):
+            inner = len(place.parts) > 2 and place.parts[0] in ("corpusveil", "studies")
+            room = "/".join(place.parts[: 2 if inner else 1])
+            rooms.setdefault(room, Counter()).update(counted(path.read_text(encoding="utf-8")))
+    own = {room: lines for room, lines in sorted(rooms.items()) if room.startswith("corpusveil")}
+    rest = {room: lines for room, lines in sorted(rooms.items()) if room not in own}
+    package, every = (sum(some.values(), Counter[str]()) for some in (own, rooms))
+    rows = [*own.items(), ("**package**", package), *rest.items(), ("**all**", every)]
+    head = ["| room | " + " | ".join(COLUMNS) + " |", "|---" * (1 + len(COLUMNS)) + "|"]
+    return head + [f"| {room} | " + " | ".join(f"{lines[name]:,}" for name in COLUMNS) + " |" for room, lines in rows]
+
+
+def passed(tree: Path) -> list[str]:
+    """Return the files that one document passes, in order, with the number of their functions that are called."""
+    sys.path.insert(0, str(tree))
+    from corpusveil.cli.main import run
+
+    calls: dict[str, set[str]] = {}
+    root = os.path.join(tree, "corpusveil", "")
+
+    def note(frame: object, event: str, _: object) -> None:
+        code = frame.f_code  # type: ignore[attr-defined]
+        if event == "call" and code.co_filename.startswith(root) and code.co_name != "<module>":
+            calls.setdefault(code.co_filename.removeprefix(root), set()).add(code.co_qualname)
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "in.txt").write_text("the river was cold\n", encoding="utf-8")
+        sys.setprofile(note)
+        run(["privatize", f"{folder}/in.txt", "--output", f"{folder}/out", "--space", "demo",
+             "--mechanism", "ring-geometric", "--epsilon", "5", "--test-key", "--progress", "none"])  # fmt: skip
+        sys.setprofile(None)
+    return [f"{len(calls)} files, in order, with their functions:", *(f"{at}: {len(of)}" for at, of in calls.items())]
+
+
+if __name__ == "__main__":
+    asked = [argument for argument in sys.argv[1:] if argument != "--path"]
+    chosen = Path(asked[0] if asked else Path(__file__).parents[1]).resolve()
+    sys.stdout.write("\n".join([*table(chosen), *(["", *passed(chosen)] if "--path" in sys.argv else []), ""]))

@@ -1,0 +1,215 @@
+"""Obfuscated search: equal to plain search without noise, worthless at random, and it says what it costs."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.budget import Budget
+from corpusveil.errors import BadTypeError, BadValueError, DataError
+from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.statistics.encoders import AveragedVectors
+from corpusveil.evaluation.statistics.shared_words import jaccard
+from corpusveil.evaluation.statistics.similarity import cosine
+from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
+from corpusveil.transforms.denoise import Denoiser
+from corpusveil.transforms.profiles import PROFILES
+from corpusveil.transforms.release import Release
+from corpusveil_studies.retrieval.bm25 import Bm25
+from corpusveil_studies.retrieval.dense import Dense
+from corpusveil_studies.retrieval.obfuscated_queries import (
+    Variants,
+    denoised,
+    obfuscate,
+    prepared,
+    query_similarity,
+)
+from corpusveil_studies.retrieval.obfuscated_search import score_obfuscated, score_ranking, search_obfuscated
+from corpusveil_studies.retrieval.ranking import SearchEngine
+from corpusveil_studies.search_collections import KnownItems, known_items
+from tests.contracts.spaces import small_space, words_of
+
+WORDS = words_of(400)
+SPACE = small_space(words=WORDS)
+KEY = Key(hashlib.sha256(b"search").digest())
+
+
+def release(epsilon: float = 1.0, mechanism: str = "cmp", **more: Any) -> Release:
+    policy = PROFILES["pypantera"].policy()
+    budget = more.pop("budget", Budget(epsilon))
+    return Release(make(mechanism, SPACE), budget, policy, KEY, **more)
+
+
+def texts(count: int = 120) -> list[str]:
+    """Return texts of 40 words, of 12 which are their own."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(count):
+        topic = rng.choice(WORDS, 12, replace=False)
+        found.append(" ".join([*rng.permutation(topic), *rng.choice(WORDS, 16), *rng.permutation(topic)]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def items() -> KnownItems:
+    return known_items(texts(), queries=30)
+
+
+def engines(items: KnownItems) -> list[SearchEngine]:
+    return [Bm25.of_texts(items.documents), Dense.of_texts(items.documents, AveragedVectors(SPACE))]
+
+
+@pytest.mark.parametrize("mechanism", ["cmp", "santext"])
+def test_without_noise_obfuscated_search_is_plain_search(items: KnownItems, mechanism: str) -> None:
+    """At an epsilon that keeps every word: the same documents, order and scores, by both engines."""
+    variants = obfuscate(items.queries, release(1e6, mechanism), 3)
+    assert all(set(some) == {query} for query, some in zip(items.queries, variants.texts, strict=True))
+    for engine in engines(items):
+        plain = engine.search(items.queries, 20)
+        found = search_obfuscated(engine, variants, 20)
+        assert np.array_equal(found.reranked.documents, plain.documents)
+        assert found.reranked.scores == pytest.approx(plain.scores, abs=2e-6)
+        one, other = (score_obfuscated(found, items.judgements), score_ranking(plain, items.judgements))
+        assert one == pytest.approx(other)
+    assert query_similarity(variants, AveragedVectors(SPACE))["jaccard"] == 1
+
+
+def test_known_items_are_found_by_their_query_and_not_by_random_words(items: KnownItems) -> None:
+    """The floor: queries drawn from the vocabulary bring what chance brings, nowhere near the plain query."""
+    engine = Bm25.of_texts(items.documents)
+    plain = score_ranking(engine.search(items.queries, 5), items.judgements)
+    assert plain["recall"] > 0.9
+    rng = np.random.default_rng(9)
+    drawn = tuple(tuple(" ".join(rng.choice(WORDS, 8)) for _ in range(1)) for _ in items.queries)
+    found = search_obfuscated(engine, Variants(items.queries, drawn, 1.0), 5)
+    assert score_obfuscated(found, items.judgements)["pool_recall"] < 0.25
+    noisy = search_obfuscated(engine, obfuscate(items.queries, release(0.001), 1), 5)
+    assert score_obfuscated(noisy, items.judgements)["pool_recall"] < 0.25
+
+
+def test_the_pool_is_what_all_variants_brought_and_nothing_else(items: KnownItems) -> None:
+    engine = Bm25.of_texts(items.documents)
+    variants = obfuscate(items.queries, release(3.0), 4)
+    found = search_obfuscated(engine, variants, 10)
+    for query, some in enumerate(variants.texts):
+        brought = set()
+        for one in some:
+            brought |= set(engine.search([one], 10).found(0).tolist())
+        assert set(found.pools[query].tolist()) == brought
+        assert set(found.reranked.found(query).tolist()) <= brought
+    fewer = search_obfuscated(engine, Variants(items.queries, tuple(some[:2] for some in variants.texts), 3.0), 10)
+    assert all(set(few) <= set(more) for few, more in zip(fewer.pools, found.pools, strict=True))
+
+
+def test_the_client_ranks_by_the_original_query(items: KnownItems) -> None:
+    """By the engine or by another scorer; ranked by a variant it would be another order."""
+    sparse, dense = engines(items)
+    variants = obfuscate(items.queries, release(2.0), 5)
+    for client in (None, dense):
+        found = search_obfuscated(sparse, variants, 40, client)
+        scorer = client or sparse
+        for query, pool in enumerate(found.pools):
+            scores = scorer.scores(items.queries[query], pool)
+            expected = pool[np.lexsort((pool, -scores))][:40]
+            assert found.reranked.found(query).tolist() == expected.tolist()
+    wrong = tuple(some[0] for some in variants.texts)
+    other = search_obfuscated(sparse, Variants(wrong, variants.texts, 2.0), 40)
+    assert not np.array_equal(other.reranked.documents, search_obfuscated(sparse, variants, 40).reranked.documents)
+
+
+def test_a_query_that_brings_nothing_has_an_empty_pool() -> None:
+    engine = Bm25.of_texts(["aaaa", "aaab"])
+    found = search_obfuscated(engine, Variants(("aaaa",), (("zzzz", ""),), 1.0))
+    assert found.pools[0].size == found.reranked.found(0).size == 0
+
+
+def test_r_variants_cost_r_epsilon() -> None:
+    assert obfuscate(["aaaa aaab"], release(2.5), 20).total == 50
+
+
+def test_variants_have_noise_of_their_own_and_are_the_same_under_one_key() -> None:
+    queries = [" ".join(WORDS[:8])] * 2
+    one = obfuscate(queries, release(1.0), 6)
+    assert one == obfuscate(queries, release(1.0), 6)
+    assert len({text for some in one.texts for text in some}) == 12
+    assert obfuscate(queries, release(1.0), 3).texts[0] == one.texts[0][:3]
+    assert obfuscate(queries, release(1.0), 6, source="other") != one
+    with pytest.raises(BadValueError):
+        obfuscate(queries, release(duplicates="same-noise"))
+
+
+def test_queries_are_prepared_as_in_the_study() -> None:
+    assert prepared("What is a DL-19 query, 2nd   «Edition» | = ?\tDon't") == "what is a query edition dont"
+    assert prepared("12 ...") == ""
+
+
+def test_similarity_is_the_mean_over_queries_and_variants() -> None:
+    variants = obfuscate([" ".join(WORDS[:4]), " ".join(WORDS[4:10])], release(3.0), 5)
+    encoder = AveragedVectors(SPACE)
+    found = query_similarity(variants, encoder)
+    originals, privates = variants.flat()
+    assert found["jaccard"] == pytest.approx(jaccard(originals, privates).mean())
+    assert found["cosine"] == pytest.approx(cosine(originals, privates, encoder).mean())
+    assert found["jaccard"] < 1
+
+
+def test_known_items_by_hand() -> None:
+    """First halves "a a b c" and "a d e f": a is in both and weighs nothing, so it comes last, by the alphabet."""
+    found = known_items(["A a, b c | w x y z", "a d e f, k l m n", "A a b c w x y z", "one"], 2, terms=3)
+    assert found.documents == ("w x y z", "k l m n")
+    assert found.queries == ("b c a", "d e f")
+    assert found.items == (0, 1)
+    assert found.judgements.grades == [{0: 1}, {1: 1}]
+    few = known_items(["a a b c w x y z", "a d e f k l m n"], 2, terms=2, words_of_queries={"a", "b", "d", "w"})
+    assert few.queries == ("b a", "d a")
+
+
+def test_known_items_depend_on_texts_and_seed_only() -> None:
+    same, again, other = (known_items(texts(), 30, seed) for seed in (1, 1, 2))
+    assert same == again
+    assert same != other
+    assert len(set(same.items)) == 30
+    with pytest.raises(DataError, match="200 queries are requested"):
+        known_items(texts())
+    with pytest.raises(BadValueError):
+        known_items(texts(), 0)
+
+
+def test_hostile_queries_are_refused() -> None:
+    for queries, variants in [([], 5), (["a"], 0), (["a"], -1)]:
+        with pytest.raises(BadValueError):
+            obfuscate(queries, release(), variants)
+    with pytest.raises(BadTypeError):
+        obfuscate("aaaa", release())
+
+
+def test_an_engine_that_denoises_first_learns_and_finds_more() -> None:
+    """Texts say words in order, which public text shows: each variant by itself gives more of its query back."""
+    rng = np.random.default_rng(5)
+
+    def said(length: int) -> str:
+        begin = int(rng.integers(400))
+        return " ".join(WORDS[(begin + k) % 400] for k in range(length))
+
+    model = KneserNey.of_texts([said(12) for _ in range(2000)]).model
+    queries = [said(6) for _ in range(40)]
+    mine = release(0.3, "ring-geometric")
+    drawn = obfuscate(queries, mine, 3)
+    readable = Denoiser(mine.mechanism, mine.budget, mine.policy, model).readable
+    read = denoised(drawn, readable)
+    assert (read.queries, read.epsilon, read.count) == (drawn.queries, drawn.epsilon, drawn.count)
+    encoder = AveragedVectors(SPACE)
+    before, after = query_similarity(drawn, encoder), query_similarity(read, encoder)
+    assert after["jaccard"] > before["jaccard"] + 0.1
+    assert read.texts[7][2] == readable([drawn.texts[7][2]])[0], "a variant is read by itself"
+    engine, judged = Bm25.of_texts(queries), [{row} for row in range(40)]
+
+    def found(variants: Variants) -> float:
+        pools = search_obfuscated(engine, variants, 1).pools
+        return float(np.mean([bool(right & set(pool.tolist())) for right, pool in zip(judged, pools, strict=True)]))
+
+    assert found(read) > found(drawn) + 0.1
