@@ -25,7 +25,7 @@ from corpusveil.storage.tasks import plan
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import name_of_corpus
 from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.denoise import Denoiser
+from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
 from corpusveil.transforms.release import Release
 
 TEXTS = 5
@@ -109,7 +109,9 @@ def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -
     if model is None:
         return None
     try:
-        denoiser = Denoiser(release.mechanism, release.budget, release.policy, model, collocations=release.collocations)
+        denoiser = Denoiser(
+            release.mechanism, release.budget, release.policy, model, Search(margin=MARGIN), release.collocations
+        )
         return denoiser.readable(texts)
     except UserError:  # no closed form, or no epsilon that a reader knows
         return None

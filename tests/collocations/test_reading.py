@@ -13,6 +13,7 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.cli.main import run
+from corpusveil.collocations.artifact import Reading
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenizers import units
@@ -64,7 +65,7 @@ class TestAbbreviations:
         """And not where it was not, so that releases by earlier tables stay what they were."""
         rows = pa.table({"ngram": ["mr kennedy", "u s army"], "n": [2, 3], "score": [3.0, 4.0]})
         for over, expected in ((False, []), (True, ["Mr. Kennedy", "U.S. Army"])):
-            table = Collocations.of(rows, over_stops=over)
+            table = Collocations.of(rows, Reading(over_stops=over))
             tokens = Tokenizer.of_words(table.words).tokenize([TEXT])
             segments, _ = units(tokens, tokens.ids, table, method)
             data = tokens.data.tobytes().decode()
