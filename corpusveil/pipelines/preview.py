@@ -109,9 +109,7 @@ def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -
     if model is None:
         return None
     try:
-        denoiser = Denoiser(
-            release.mechanism, release.budget, release.policy, model, Search(margin=MARGIN), release.collocations
-        )
-        return denoiser.readable(texts)
+        search, joined = Search(margin=MARGIN), release.collocations
+        return Denoiser(release.mechanism, release.budget, release.policy, model, search, joined).readable(texts)
     except UserError:  # no closed form, or no epsilon that a reader knows
         return None

@@ -69,9 +69,8 @@ def enumerated(
         for place, word in enumerate(words):
             if word >= 0:
                 marginals[place, word] += p
-        p *= math.prod(
-            changes[seen] for word, seen in zip(words, released, strict=True) if changes.size and word != seen
-        )
+        if changes.size:
+            p *= math.prod(changes[seen] for word, seen in zip(words, released, strict=True) if word != seen)
         if p > best:
             best, likeliest = p, words
     return marginals, likeliest
@@ -115,11 +114,11 @@ def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho:
 
 @pytest.mark.parametrize("more", [(), ("aa_ab",)])
 def test_a_margin_is_odds_of_words_and_a_penalty_of_sentences(model: LanguageModel, more: tuple[str, ...]) -> None:
-    """Enumerated: a word yields to odds beyond the margin; a sentence pays it for each change. Without, more changes."""
+    """Enumerated: a word yields to odds beyond the margin, and a sentence pays it for each change."""
     space, rng = space_of(*more), np.random.default_rng(9)
     changes = np.exp(-rng.uniform(0.2, 1.5, len(space)))
     differs = np.zeros(2, int)
-    for _ in range(12):
+    for _ in range(8):
         released = rng.integers(0, len(space), 4)
         marginals, _ = enumerated(space, model, released.tolist(), 0.5)
         odds = marginals[np.arange(4), released] / marginals.max(axis=1)
@@ -129,7 +128,7 @@ def test_a_margin_is_odds_of_words_and_a_penalty_of_sentences(model: LanguageMod
         assert searched(space, model, released.tolist(), 0.5, changes=changes, whole=True) == list(likeliest)
         for whole, told in ((False, expected.tolist()), (True, list(likeliest))):
             differs[int(whole)] += told != searched(space, model, released.tolist(), 0.5, whole=whole)
-    assert differs.min() > 3, "the margin keeps something"
+    assert differs.min() > 2, "the margin keeps something"
 
 
 @pytest.mark.parametrize("whole", [False, True])

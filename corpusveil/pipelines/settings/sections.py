@@ -197,7 +197,7 @@ class DenoiseSettings(Section):
         "Share of words outside the vocabulary. Default: as in the text of the model.", None, ge=0, le=1)
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
-        "more frequent words less, in proportion. 0: the likeliest word.", 0.5, ge=0)
+        "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
 
 
 class CorpusSettings(Section):
