@@ -89,9 +89,9 @@ def denoise(
 ) -> Denoised:
     """Denoise the release in the folder ``release`` into the folder ``output``, which becomes a release of its own.
 
-    Pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text. Without an
-    engine, this process does all of the work. A repeated call resumes after an interruption, and does nothing when all
-    is done.
+    Pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text. Without a
+    ``search``, words are the likeliest, and rare ones stay within a margin of ``MARGIN`` nats. Without an engine, this
+    process does all of the work. A repeated call resumes after an interruption, and does nothing when all is done.
 
     Raises UserError if the release is incomplete, was made with another space or collocations, or has no law that a
     reader knows, or if the output folder holds something else.

@@ -2,8 +2,8 @@
 
 Words are replaced independently, so released words u_1 ... u_n came from w_1 ... w_n with a probability proportional to
 ``prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)``. Law, public shares, model and search are those of ``denoise``: this
-attacker's guess is the denoised text. If the mechanism has no exact law, public samples estimate it, and the figures of
-this attacker are lower bounds.
+attacker's guess is the text denoised without a margin. If the mechanism has no exact law, public samples estimate it,
+and the figures of this attacker are lower bounds.
 """
 
 from __future__ import annotations
