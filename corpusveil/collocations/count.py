@@ -181,7 +181,7 @@ def _count(
         totals[name] += before[name] if before else 0
     description = {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
-        **Reading.by(options.hyphens)._asdict(),
+        **Reading.by(options.hyphens).told(),
         **totals,
         "different_words": sum(told.different for told in added),
         "ngrams": kept + sum(told.kept for told in ended),

@@ -114,7 +114,7 @@ def _score(
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
         "counts": told["digest"],
-        **reading._asdict(),
+        **reading.told(),
         "measure": scoring.measure,
         "threshold": scoring.threshold,
         "min_count": scoring.min_count,
