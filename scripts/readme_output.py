@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import corpusveil as cv
-from corpusveil.transforms.denoise import Denoiser
+from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
 
 README = Path(cv.__file__).parents[1] / "README.md"
 SECRET = hashlib.sha256(b"corpusveil README").digest()
@@ -33,7 +33,7 @@ def written(page: str) -> str:
     with contextlib.redirect_stdout(printed), mock.patch.object(cv.Key, "generate", return_value=cv.Key(SECRET)):
         exec(compile(example(page), "README.md", "exec"), names)  # noqa: S102 - the page is ours
     release, drawn = names["release"], printed.getvalue().splitlines()[0]
-    denoiser = Denoiser(release.mechanism, release.budget, release.policy, cv.demo_model())
+    denoiser = Denoiser(release.mechanism, release.budget, release.policy, cv.demo_model(), Search(margin=MARGIN))
     page = re.sub(r"(?m)^\| drawn \| .* \|$", f"| drawn | {drawn} |", page)
     page = re.sub(r"(?m)^\| denoised \| .* \|$", f"| denoised | {denoiser.readable([drawn])[0]} |", page)
     page = re.sub(

@@ -33,6 +33,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.transforms.corpus import Outcome
+from corpusveil.transforms.denoise import NO_FACTS
 from corpusveil.transforms.manifest import read_manifest
 
 MARK = ".corpusveil-demo"
@@ -87,6 +88,7 @@ def demonstrate(output: str) -> None:
     _evaluate(inputs, folder, asked, report)
     report(f"\n{risk.sentence()}.")
     report(before_after(inputs[0], folder))
+    report(NO_FACTS)
     report.save(folder / "report.txt")
     print(f"\nAll files are in {folder.absolute()}:")
     print("  report.txt, evaluation/report.html        this output, and what the release discloses; both show")

@@ -80,6 +80,8 @@ def preview(
 
 def lines(found: Preview, settings: Settings) -> list[str]:
     """Return the printed text."""
+    from corpusveil.transforms.denoise import NO_FACTS
+
     (space, mechanism) = settings.needed("space", "mechanism")
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
     width = min(110, shutil.get_terminal_size((110, 24)).columns)
@@ -92,7 +94,7 @@ def lines(found: Preview, settings: Settings) -> list[str]:
             told += _wrapped(f"epsilon {one.epsilon:g}", one.texts[number], margin, width)
             if one.denoised is not None:
                 told += _wrapped("denoised", one.denoised[number], margin, width)
-    return told
+    return [*told, "", NO_FACTS] if any(one.denoised is not None for one in found.drawn) else told
 
 
 def _risk(one: Drawn) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import ArtefactError, BadRecordError, InUseError, MismatchError, NotMadeError, VersionError
@@ -74,15 +74,40 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     return told
 
 
-def reading_of(url: str, told: dict[str, Any]) -> tuple[Hyphens, bool]:
-    """Return how text was read for an artefact: its hyphens, and whether n-grams cross the full stops of abbreviations.
+class Reading(NamedTuple):
+    """How text was read for an artefact.
 
-    Older artefacts without these fields split words at hyphens, and n-grams at abbreviations.
+    ``hyphens`` between letters split words or join them. N-grams cross the full stops of abbreviations (``over_stops``)
+    and the hyphens that split words (``over_hyphens``); artefacts of earlier versions, which lack these fields, end
+    n-grams there.
     """
-    hyphens, over_stops = told.get("hyphens", "split"), told.get("over_stops", False)
-    if hyphens not in HYPHENS or not isinstance(over_stops, bool):
+
+    hyphens: Hyphens = "split"
+    over_stops: bool = False
+    over_hyphens: bool = False
+
+    @classmethod
+    def by(cls, hyphens: Hyphens) -> Reading:
+        """Return how this version reads text for counting."""
+        return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split")
+
+    def told(self) -> dict[str, Any]:
+        """Return the fields for a description; what is made of earlier artefacts has the fields that it had."""
+        fields = self._asdict()
+        return fields if self.over_hyphens else {name: fields[name] for name in ("hyphens", "over_stops")}
+
+
+EARLIER = Reading()
+"""How the first version read text, and every table that does not say otherwise."""
+
+
+def reading_of(url: str, told: dict[str, Any]) -> Reading:
+    """Return how text was read for an artefact."""
+    hyphens = told.get("hyphens", EARLIER.hyphens)
+    over = [told.get(name, False) for name in ("over_stops", "over_hyphens")]
+    if hyphens not in HYPHENS or not all(isinstance(one, bool) for one in over):
         raise ArtefactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
-    return hyphens, over_stops
+    return Reading(hyphens, *over)
 
 
 def write_artifact(url: str, kind: Kind, call: str, told: dict[str, Any]) -> dict[str, Any]:

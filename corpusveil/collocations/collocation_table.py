@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.collocations.artifact import read_artifact, reading_of
+from corpusveil.choices import Hyphens
+from corpusveil.collocations.artifact import EARLIER, Reading, read_artifact, reading_of
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, DataError, MismatchError, NotMadeError, SizeError, UserError, replaced
@@ -66,8 +66,7 @@ class Collocations:
 
     ``words`` are sorted; ``tokens`` the collocations' words joined by ``_``, in the order given; ``scores`` float64
     [G]; ``keys`` uint64 [G] the packed word ids; ``slots`` int32 a hash table of entries. ``left_out`` counts rows
-    whose words the tokenizer does not produce. ``hyphens`` says how text was read when they were counted, and
-    ``over_stops`` that they cross the full stops of abbreviations.
+    whose words the tokenizer does not produce. ``reading`` says how text was read when they were counted.
     """
 
     words: list[str]
@@ -77,8 +76,7 @@ class Collocations:
     keys: npt.NDArray[np.uint64] = field(repr=False)
     slots: npt.NDArray[np.int32] = field(repr=False)
     left_out: int = 0
-    hyphens: Hyphens = "split"
-    over_stops: bool = False
+    reading: Reading = EARLIER
     url: str | None = None
     _digest: str | None = field(default=None, init=False, repr=False)
 
@@ -86,8 +84,7 @@ class Collocations:
         if self.url is not None:  # a saved table is sent to workers as its address
             return _reopen, (self.url, self.digest)
         return Collocations, (
-            self.words, self.tokens, self.scores, self.max_n, self.keys, self.slots, self.left_out, self.hyphens,
-            self.over_stops,
+            self.words, self.tokens, self.scores, self.max_n, self.keys, self.slots, self.left_out, self.reading,
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
@@ -100,7 +97,7 @@ class Collocations:
         return len(self.tokens)
 
     @classmethod
-    def of(cls, table: pa.Table, hyphens: Hyphens = "split", *, over_stops: bool = False) -> Collocations:
+    def of(cls, table: pa.Table, reading: Reading = EARLIER) -> Collocations:
         """Compile a table of ``ngram, n, count, score``. Raises UserError if it is invalid or empty."""
         ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
         split = [ngram.split(" ") for ngram in ngrams]
@@ -109,7 +106,7 @@ class Collocations:
         if not np.isfinite(scores).all():
             raise ArtefactError("A row of the collocation table has no finite score; score again.")
         words = sorted({word for one in split for word in one})
-        tokens = Tokenizer.of_words(words, hyphens).tokenize(words)
+        tokens = Tokenizer.of_words(words, reading.hyphens).tokenize(words)
         single = (np.diff(tokens.offsets) == 1) & (tokens.ids[tokens.offsets[:-1]] == np.arange(len(words)))
         known = {word: id for id, (word, one) in enumerate(zip(words, single, strict=True)) if one}
         kept = [k for k, one in enumerate(split) if len(one) > 1 and all(word in known for word in one)]
@@ -133,7 +130,12 @@ class Collocations:
             raise ArtefactError(f"Row {kept[twice] + 1} of the collocation table occurs twice; score again.")
         names = ["_".join(split[k]) for k in kept]
         left_out = len(split) - len(kept)
-        return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, left_out, hyphens, over_stops)
+        return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, left_out, reading)
+
+    @property
+    def hyphens(self) -> Hyphens:
+        """Whether a hyphen between letters splits words or joins them."""
+        return self.reading.hyphens
 
     @property
     def bits(self) -> int:
@@ -146,7 +148,8 @@ class Collocations:
         if self._digest is None:
             pairs = zip(self.tokens, self.scores.tolist(), strict=True)
             lines = sorted(f"{token} {score.hex()}\n" for token, score in pairs)
-            lines += ["hyphens join\n"] * (self.hyphens == "join") + ["over stops\n"] * self.over_stops
+            lines += ["hyphens join\n"] * (self.hyphens == "join") + ["over stops\n"] * self.reading.over_stops
+            lines += ["over hyphens\n"] * self.reading.over_hyphens
             object.__setattr__(self, "_digest", hashlib.sha256("".join(lines).encode()).hexdigest())
         return str(self._digest)
 
@@ -170,18 +173,18 @@ class Collocations:
                 "score": self.scores[rows],
             }
         )
-        return Collocations.of(table, self.hyphens, over_stops=self.over_stops)
+        return Collocations.of(table, self.reading)
 
 
 @functools.lru_cache(maxsize=2)
 def load_collocations(url: str) -> Collocations:
     """Read a collocation table: an artefact of ``corpusveil score``, a Parquet file or a folder of them."""
     fs, path = files.resolve(url)
-    hyphens, over_stops = HYPHENS[0], False
+    reading = EARLIER
     if fs.isfile(path):
         found = [url]
     elif is_artifact(url):
-        hyphens, over_stops = reading_of(url, read_artifact(url, "collocations"))
+        reading = reading_of(url, read_artifact(url, "collocations"))
         found = [files.join(url, "collocations.parquet")]
     else:
         found = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
@@ -196,7 +199,7 @@ def load_collocations(url: str) -> Collocations:
         if any(column.null_count for column in tables[-1].columns):
             raise ArtefactError(unsound)
     try:
-        compiled_table = Collocations.of(pa.concat_tables(tables), hyphens, over_stops=over_stops)
+        compiled_table = Collocations.of(pa.concat_tables(tables), reading)
         return dataclasses.replace(compiled_table, url=files.absolute(url))
     except UserError as error:
         raise type(error)(f"{url}: {error}") from None

@@ -17,7 +17,15 @@ import numpy as np
 import pyarrow.compute as pc
 
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, remove_others, write_artifact
+from corpusveil.collocations.artifact import (
+    WORK,
+    Reading,
+    claimed,
+    read_artifact,
+    reading_of,
+    remove_others,
+    write_artifact,
+)
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
 from corpusveil.collocations.counted_numbers import choose_numbers
 from corpusveil.collocations.counted_words import Earlier, choose_vocabulary, read_vocabulary
@@ -40,7 +48,7 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
 
-VERSION = 2
+VERSION = 3
 PART_BYTES = 64 << 20
 MOST_PARTS = 4096
 SMALL_BYTES = 16 << 20
@@ -95,13 +103,13 @@ def count_corpus(
     before = None if add_to is None else read_artifact(add_to, "counts")
     options = options or CountOptions()
     if add_to is not None and before is not None:
-        hyphens, over_stops = reading_of(add_to, before)
-        if not over_stops:
+        reading = reading_of(add_to, before)
+        if reading != Reading.by(reading.hyphens):
             raise VersionError(
-                f"{add_to}: these counts were made by an earlier version, which ended n-grams at abbreviations; "
-                "count everything again."
+                f"{add_to}: these counts were made by an earlier version, which ended n-grams at abbreviations or "
+                "hyphens; count everything again."
             )
-        options = CountOptions(**before["options"], hyphens=hyphens)
+        options = CountOptions(**before["options"], hyphens=reading.hyphens)
     shards = find_shards(inputs)
     tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
     number = before["parts"] if before else _parts(sum(shard.size for shard in shards))
@@ -173,8 +181,7 @@ def _count(
         totals[name] += before[name] if before else 0
     description = {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
-        "hyphens": options.hyphens,
-        "over_stops": True,
+        **Reading.by(options.hyphens).told(),
         **totals,
         "different_words": sum(told.different for told in added),
         "ngrams": kept + sum(told.kept for told in ended),

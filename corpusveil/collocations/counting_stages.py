@@ -19,14 +19,13 @@ from corpusveil.choices import Hyphens
 from corpusveil.collocations import parts
 from corpusveil.collocations.corpus_shards import Read, ShardStage
 from corpusveil.collocations.counted_words import read_vocabulary
-from corpusveil.collocations.ngrams import NgramCounter, Runs, unpacked
+from corpusveil.collocations.ngrams import NgramCounter, Runs, consecutive, unpacked
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, stem
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.classes import UNKNOWN, WORD
 from corpusveil.text.number_shapes import units
-from corpusveil.text.sentences import running
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.word_table import WordTable
 
@@ -156,7 +155,7 @@ class CountNgrams(ShardStage[NgramsCounted]):
         made: list[str] = []
         sentences = 0
         for texts in self.texts(task, told):
-            tokens, ends = running(tokenizer.tokenize(texts))
+            tokens, ends = consecutive(tokenizer.tokenize(texts), over_hyphens=self.hyphens == "split")
             sentences += int(ends.sum())
             for run in counter.add(tokens, ends):
                 made.append(self._put(task, len(made), run))

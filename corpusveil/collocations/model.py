@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import read_artifact, reading_of
+from corpusveil.collocations.artifact import EARLIER, Reading, read_artifact, reading_of
 from corpusveil.collocations.fixed import LEAST, ONE
 from corpusveil.collocations.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.compiled import compiled
@@ -106,7 +105,7 @@ class LanguageModel:
     arrays: Arrays
     digest: str
     least: int = 1
-    hyphens: Hyphens = "split"
+    reading: Reading = EARLIER
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -122,7 +121,7 @@ class LanguageModel:
     def __reduce__(self) -> tuple[object, ...]:
         if self.url is not None:
             return _reopen, (self.url, self.digest)
-        return LanguageModel, (self.vocabulary, self.arrays, self.digest, self.least, self.hyphens)
+        return LanguageModel, (self.vocabulary, self.arrays, self.digest, self.least, self.reading)
 
     @property
     def unknown(self) -> int:
@@ -172,9 +171,11 @@ class LanguageModel:
         return out / ONE
 
 
-def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str]) -> str:
+def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str], reading: Reading) -> str:
     """Return the SHA-256 of a model's content, hexadecimal; ``sums`` are those of its arrays (``sum_of``)."""
     told = {"text": sum_of(vocabulary.text), "offsets": sum_of(vocabulary.offsets), **sums}
+    if reading.over_hyphens:  # earlier models keep their digests
+        told["over_hyphens"] = "true"
     return hashlib.sha256("".join(f"{name} {told[name]}\n" for name in sorted(told)).encode()).hexdigest()
 
 
@@ -215,10 +216,12 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
         raise damaged from None
     whole: list[Any] = [read_only(np.asarray(array)) for array in mapped]
     arrays = Arrays(*whole)
-    if not _fits(len(vocabulary), arrays) or (verify and digest_of(vocabulary, sums_of(arrays)) != told["digest"]):
+    reading = reading_of(address, told)
+    if not _fits(len(vocabulary), arrays) or (
+        verify and digest_of(vocabulary, sums_of(arrays), reading) != told["digest"]
+    ):
         raise damaged
-    hyphens, _ = reading_of(address, told)
-    return LanguageModel(vocabulary, arrays, told["digest"], int(told["least"]), hyphens, address, told)
+    return LanguageModel(vocabulary, arrays, told["digest"], int(told["least"]), reading, address, told)
 
 
 def _fits(words: int, arrays: Arrays) -> bool:

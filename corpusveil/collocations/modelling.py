@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusveil.collocations import parts
-from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
+from corpusveil.collocations.artifact import EARLIER, WORK, Reading, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.fixed import ONE, to_fixed
 from corpusveil.collocations.lookup import enter, enter_thirds, fill, logs_of, regions_of
 from corpusveil.collocations.model import (
@@ -215,14 +215,13 @@ def _build(
             checked[name] = _write(files.join(output, f"{name}.npy"), array.size, array.dtype, [array])
     thirds = _thirds(arrays, made)
     checked["slots3"] = _write(files.join(output, "slots3.npy"), 2 * sizes[1], "<u8", thirds)
-    hyphens, over_stops = reading_of(counts, told)
+    reading = reading_of(counts, told)
     description = {
         "counts": told["digest"],
-        "digest": digest_of(vocabulary, checked),
+        "digest": digest_of(vocabulary, checked, reading),
         "least": max(least),
         "min_count": list(least),
-        "hyphens": hyphens,
-        "over_stops": over_stops,
+        **reading.told(),
         "words": len(vocabulary),
         "bigrams": sizes[0],
         "trigrams": sizes[1],
@@ -274,7 +273,9 @@ def range_of(two: Ids, counts2: npt.NDArray[np.int64], three: Ids, counts3: npt.
     )  # fmt: skip
 
 
-def model_of(vocabulary: Vocabulary, found: Range, least: int, tokens: int) -> LanguageModel:
+def model_of(
+    vocabulary: Vocabulary, found: Range, least: int, tokens: int, reading: Reading = EARLIER
+) -> LanguageModel:
     """Return a model in memory: of words, the most frequent first, and all n-grams that occur ``least`` times.
 
     ``tokens`` is the number of all words, including unknown words.
@@ -284,7 +285,7 @@ def model_of(vocabulary: Vocabulary, found: Range, least: int, tokens: int) -> L
     words = Words.of(sums, Discounts.of(made.before).value, _counted(vocabulary), tokens)
     arrays = with_bigrams(words, [made], made.bigrams.size, made.words.size)
     arrays = arrays._replace(slots3=thirds_of(arrays, made))
-    return LanguageModel(vocabulary, arrays, digest_of(vocabulary, sums_of(arrays)), least)
+    return LanguageModel(vocabulary, arrays, digest_of(vocabulary, sums_of(arrays), reading), least, reading)
 
 
 def model_of_counts(counts: str) -> LanguageModel:
@@ -296,7 +297,7 @@ def model_of_counts(counts: str) -> LanguageModel:
     table = pa.concat_tables([_table(files.join(folder, name)) for name in files.listing(folder)])
     names = pa.array(vocabulary.words, pa.string())
     two, three = (_ids(counts, table, names, n, least) for n in (2, 3))
-    return model_of(vocabulary, range_of(*two, *three), least, told["words"])
+    return model_of(vocabulary, range_of(*two, *three), least, told["words"], reading_of(counts, told))
 
 
 def _thirds(arrays: Arrays, made: Sequence[tuple[str, str]]) -> Iterator[npt.NDArray[np.uint64]]:

@@ -101,7 +101,7 @@ def _score(
 ) -> dict[str, Any]:
     """Score all parts of the counts that ``told`` describes, and write the table and its description."""
     scoring = stage.scoring
-    hyphens, over_stops = reading_of(stage.counts, told)
+    reading = reading_of(stage.counts, told)
     records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
     table = ordered(pa.concat_tables([_read(record.made) for record in records]))
     if not table.num_rows:
@@ -114,8 +114,7 @@ def _score(
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
         "counts": told["digest"],
-        "hyphens": hyphens,
-        "over_stops": over_stops,
+        **reading.told(),
         "measure": scoring.measure,
         "threshold": scoring.threshold,
         "min_count": scoring.min_count,

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations, find_entry
+from corpusveil.collocations.ngrams import ends_and_crossed
 from corpusveil.compiled import called, compiled, njit
 from corpusveil.errors import not_a_choice
-from corpusveil.text.sentences import ends_and_stops
 from corpusveil.text.tokens import Tokens
 
 Method = Literal["gst", "mst", "optimal"]
@@ -174,12 +174,12 @@ def units(
 ) -> tuple[Segments, npt.NDArray[np.bool_]]:
     """Split the tokens of texts into units, and say which tokens end a sentence; ``ids`` as for ``segment``.
 
-    If the table's n-grams were counted across the full stops of abbreviations, a unit includes those inside it.
+    A unit includes the marks inside it that the table's n-grams cross: full stops of abbreviations, and hyphens.
     """
-    ends, stops = ends_and_stops(tokens)
-    if not collocations.over_stops or not stops.any():
+    ends, crossed = ends_and_crossed(tokens, over_hyphens=collocations.reading.over_hyphens)
+    if not collocations.reading.over_stops or not crossed.any():
         return segment(ids, ends, collocations, method), ends
-    kept = np.flatnonzero(~stops)
+    kept = np.flatnonzero(~crossed)
     found = segment(ids[kept], ends[kept], collocations, method)
     first = np.flatnonzero(found.lengths)
     lengths, entries = np.ones(len(tokens), dtype=np.int8), np.full(len(tokens), _NONE, dtype=np.int32)

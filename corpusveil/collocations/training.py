@@ -49,7 +49,7 @@ class TokenFiles:
 def find_tokens(url: str) -> TokenFiles:
     """Return the token shards of an artefact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
     if is_artifact(url):
-        hyphens, _ = reading_of(url, read_artifact(url, "tokens"))
+        hyphens = reading_of(url, read_artifact(url, "tokens")).hyphens
         folder = files.join(url, "lines")
         shards = tuple(files.join(folder, name) for name in files.listing(folder))
         return TokenFiles(shards, files.join(url, "counts.parquet"), hyphens)

@@ -11,7 +11,7 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.storage.engine import Engine
-from corpusveil.transforms.denoise import Search
+from corpusveil.transforms.denoise import NO_FACTS, Search
 from corpusveil.transforms.denoise_corpus import Denoised, denoise
 
 
@@ -29,7 +29,8 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
         release, chosen.path, space=load_space(space.path), model=load_model(model),
         collocations=None if table is None else load_collocations(table),
         search=Search(
-            aim=chosen.aim, candidates=chosen.candidates, width=chosen.width, unknown_share=chosen.unknown_share
+            aim=chosen.aim, candidates=chosen.candidates, width=chosen.width, unknown_share=chosen.unknown_share,
+            margin=chosen.margin,
         ),
         engine=engine or make_engine(settings.engine), watch=watch.shards,
     )  # fmt: skip
@@ -40,6 +41,6 @@ def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = 
     watch.say(
         f"{chosen.path}: {several(made.documents, 'document')}; {made.words - made.unchanged:,} of {made.words:,} "
         f"words were replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee "
-        f"of {release} holds unchanged if the model is public; nothing was spent."
+        f"of {release} holds unchanged if the model is public; nothing was spent.\n{NO_FACTS}"
     )
     return made

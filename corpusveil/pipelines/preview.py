@@ -25,7 +25,7 @@ from corpusveil.storage.tasks import plan
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import name_of_corpus
 from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.denoise import Denoiser
+from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
 from corpusveil.transforms.release import Release
 from corpusveil.waiting import waiting
 
@@ -111,7 +111,7 @@ def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -
     if model is None:
         return None
     try:
-        denoiser = Denoiser(release.mechanism, release.budget, release.policy, model, collocations=release.collocations)
-        return denoiser.readable(texts)
+        search, joined = Search(margin=MARGIN), release.collocations
+        return Denoiser(release.mechanism, release.budget, release.policy, model, search, joined).readable(texts)
     except UserError:  # no closed form, or no epsilon that a reader knows
         return None

@@ -26,6 +26,11 @@ from corpusveil.transforms.lattice_room import Spoken
 SMOOTHING = 0.5
 """Added to every public count, since a word that public text lacks may still be an original."""
 
+RARE = 2e-5
+"""The share of public text up to which a word is rare, and the whole margin protects it; about the 4,500th word."""
+ALL = np.empty(0)
+"""Every word is changed that has a likelier one: without a margin."""
+
 
 def public_shares(space: Space, model: LanguageModel) -> tuple[npt.NDArray[np.float64], float]:
     """Return the public probabilities of a space's words, float64 [V], and the share of public text that they cover.
@@ -48,6 +53,18 @@ def _linear(logs: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     low, high = tables()
     distinct, which = np.unique(logs, return_inverse=True)
     return np.asarray(np.array([linear(int(one), low, high) for one in distinct])[which])
+
+
+def changes_of(shares: npt.NDArray[np.float64], margin: float) -> npt.NDArray[np.float64]:
+    """Return by what the share of another word is multiplied, for each released word, float64 [V].
+
+    It is exp(-margin) for a rare word. For a more frequent word the margin is smaller in proportion to its share: a
+    frequent word is likelier to come from a mistake of the draw, and protecting it would cost more than it saves.
+    """
+    if not margin:
+        return ALL
+    nats = margin * np.minimum(1.0, RARE / shares)
+    return _linear(np.rint(np.maximum(-nats * ONE, LEAST)).astype(np.int32))
 
 
 def spoken_of(space: Space, model: LanguageModel, shares: npt.NDArray[np.float64]) -> Spoken:
@@ -85,7 +102,7 @@ class Candidates:
     Words whose share is below ``cut`` of the largest share are left out, except the released word.
 
     ``words`` int32 [R, count], -1 behind the last, and ``emissions`` float64 [R, count], the law; a row a released word
-    and epsilon.
+    and epsilon. ``odds`` float64 [R] is the share of the released word relative to the likeliest.
     """
 
     mechanism: Mechanism
@@ -94,12 +111,14 @@ class Candidates:
     cut: float = 0.0
     words: npt.NDArray[np.int32] = field(init=False)
     emissions: npt.NDArray[np.float64] = field(init=False)
+    odds: npt.NDArray[np.float64] = field(init=False)
     _used: int = field(default=0, init=False)
     _rows: dict[float, npt.NDArray[np.int64]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.words = np.empty((0, self.count), np.int32)
         self.emissions = np.empty((0, self.count))
+        self.odds = np.empty(0)
 
     def rows(self, epsilon: float, released: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Return the rows of released words, int32 [T] -> int64 [T]."""
@@ -135,6 +154,7 @@ class Candidates:
             words_before, emissions_before = self.words[: self._used], self.emissions[: self._used]
             self.words, self.emissions = np.empty((room, self.count), np.int32), np.empty((room, self.count))
             self.words[: self._used], self.emissions[: self._used] = words_before, emissions_before
+            self.odds = np.resize(self.odds, room)
         joint = np.zeros(words.shape)
         joint[:, : found.words.shape[1]] = found.joint
         far = (words < 0) | ((joint < self.cut * joint[:, :1]) & (words != new[:, None]))
@@ -143,5 +163,6 @@ class Candidates:
         words, emissions = np.take_along_axis(words, front, 1), np.take_along_axis(emissions, front, 1)
         some = slice(self._used, self._used + new.size)
         self.words[some], self.emissions[some] = words, np.where(words >= 0, emissions, 0.0)
+        self.odds[some] = self.shares[new] * found.own / (self.shares[words[:, 0]] * emissions[:, 0])
         rows[new] = np.arange(self._used, self._used + new.size)
         self._used += new.size

@@ -28,6 +28,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.spaces.word_prior import Prior, prior_of
 from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.channel import ALL
 from corpusveil.transforms.denoise import LEAST, Denoiser, Reader, reader_of
 from corpusveil.transforms.lattice import search_runs
 
@@ -93,7 +94,7 @@ def context_risk(mechanism: Mechanism, epsilon: float, model: LanguageModel) -> 
         offsets = np.arange(0, released.size + 1, WORDS)
         search_runs(
             released, rows, offsets, reader.candidates.words, reader.candidates.emissions, reader.unknown, reader.rho,
-            LEAST, False, reader.said, model.arrays, reader.room, found,
+            LEAST, False, ALL, reader.said, model.arrays, reader.room, found,
         )  # fmt: skip
         alone = reader.candidates.words[rows, 0]
     truth = text.truth[known]

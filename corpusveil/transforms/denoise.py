@@ -7,6 +7,7 @@ Nothing else is read here: not the original, not the records, not which released
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import pyarrow as pa
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.collocations.model import LanguageModel
+from corpusveil.collocations.ngrams import ends_and_crossed
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, VersionError, not_a_choice
 from corpusveil.mechanisms import Mechanism
@@ -26,11 +28,10 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.policy import MASKS, ROLE_NAMES, TextPolicy
-from corpusveil.text.sentences import ends_and_stops
 from corpusveil.text.text_writer import ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
-from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
+from corpusveil.transforms.channel import Candidates, changes_of, public_shares, spoken_of
 from corpusveil.transforms.counts import Counts
 from corpusveil.transforms.kernel import Prepared, chunks, prepare, public_weights
 from corpusveil.transforms.lattice import search_runs
@@ -43,6 +44,9 @@ Aim = Literal["words", "sentence", "table"]
 AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
 LEAST = 0.01
 """The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
+MARGIN = 0.4
+"""The default for texts to be read, in nats: the largest at which no measured utility falls (docs/readable.md)."""
+NO_FACTS = "A denoised text reads well, but no single fact in it can be trusted: any word may be a wrong guess."
 CUT = 1e-3
 """The least share, relative to the likeliest, of a candidate without context."""
 MOST = 256
@@ -56,12 +60,16 @@ class Search:
     ``aim``: *words*, the likeliest word at each place; *sentence*, the likeliest sequence; *table*, the likeliest word
     regardless of its neighbors. ``candidates`` are tried for each word, at most ``width`` of them in trigrams.
     ``unknown_share`` is the share of replaced tokens that are outside the vocabulary; None: by the model's counts.
+    ``margin``, in nats, is by how much a word has to be likelier than a released rare word to replace it, or, of a
+    sentence, by how much the changed word has to make it likelier (``changes_of``). 0 is what an attacker guesses, who
+    does not hold back; ``MARGIN`` is for readers.
     """
 
     aim: Aim = "words"
     candidates: int = 32
     width: int = 16
     unknown_share: float | None = None
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         if self.aim not in AIMS:
@@ -72,6 +80,8 @@ class Search:
                 raise BadValueError(f"{name} = {value}: give a whole number from 1 to {MOST}.")
         if self.unknown_share is not None and not 0 <= self.unknown_share < 1:
             raise BadValueError(f"unknown_share = {self.unknown_share}: give a number from 0 to below 1.")
+        if not 0 <= self.margin < math.inf:
+            raise BadValueError(f"margin = {self.margin}: give a number of nats, 0 or more.")
 
 
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
@@ -145,6 +155,7 @@ class Reader:
     rho: float
     candidates: Candidates
     room: Room
+    changes: npt.NDArray[np.float64]
     masks: bool
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -261,6 +272,9 @@ class Denoiser:
         out = np.maximum(tokens.ids, 0).astype(np.int32)
         if self.search.aim == "table":
             out[at] = reader.candidates.words[rows[at], 0]
+            if self.search.margin:
+                stays = reader.candidates.odds[rows[at]] > reader.changes[tokens.ids[at]]
+                out[at[stays]] = tokens.ids[at[stays]]
             return out
         self.search_words(reader, tokens, replaced, kept, rows, reader.candidates, reader.rho, out)
         return out
@@ -275,7 +289,7 @@ class Denoiser:
         replaced tokens that were outside the vocabulary.
         """
         kinds = np.where(replaced | kept, _PLACE, _BREAK).astype(np.uint8)
-        ends, silent = ends_and_stops(tokens)
+        ends, silent = ends_and_crossed(tokens, over_hyphens=self.model.reading.over_hyphens)
         kinds[silent] = _SILENT
         index, starts = np.empty(len(tokens), np.int64), np.empty(len(tokens) + 1, np.int64)
         runs, places = _runs(kinds, ends, tokens.offsets, LONGEST, index, starts)
@@ -283,7 +297,7 @@ class Denoiser:
         found = np.empty(places, np.int32)
         search_runs(
             out[index], rows[index], starts[: runs + 1], law.words, law.emissions, reader.unknown, rho, LEAST,
-            self.search.aim == "sentence", reader.said, self.model.arrays, reader.room, found,
+            self.search.aim == "sentence", reader.changes, reader.said, self.model.arrays, reader.room, found,
         )  # fmt: skip
         out[index] = found
 
@@ -336,6 +350,7 @@ def reader_of(denoiser: Denoiser) -> Reader:
         public_weights(space).astype(np.float64) / TOTAL,
         rho,
         Candidates(denoiser.mechanism, shares, min(search.candidates, len(space)), CUT),
-        room(min(search.candidates, len(space)), search.width),
+        room(min(search.candidates, len(space)), search.width + (search.margin > 0)),
+        changes_of(shares, search.margin),
         "mask" in denoiser.policy.as_dict().values(),
     )

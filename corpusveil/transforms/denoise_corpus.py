@@ -31,7 +31,7 @@ from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import wholes
 from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.denoise import VERSION, Denoiser, Search
+from corpusveil.transforms.denoise import MARGIN, NO_FACTS, VERSION, Denoiser, Search
 from corpusveil.transforms.illustration import illustrate
 from corpusveil.transforms.job import ShardJob
 from corpusveil.transforms.manifest import read_manifest, write_manifest
@@ -92,9 +92,9 @@ def denoise(
 ) -> Denoised:
     """Denoise the release in the folder ``release`` into the folder ``output``, which becomes a release of its own.
 
-    Pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text. Without an
-    engine, this process does all of the work. A repeated call resumes after an interruption, and does nothing when all
-    is done.
+    Pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text. Without a
+    ``search``, words are the likeliest, and rare ones stay within a margin of ``MARGIN`` nats. Without an engine, this
+    process does all of the work. A repeated call resumes after an interruption, and does nothing when all is done.
 
     Raises UserError if the release is incomplete, was made with another space or collocations, or has no law that a
     reader knows, or if the output folder holds something else.
@@ -102,7 +102,7 @@ def denoise(
     began = time.monotonic()
     release, output = files.absolute(release), files.absolute(output)
     source = _source(release)
-    denoiser = denoiser_of(source, release, space, model, collocations, search or Search())
+    denoiser = denoiser_of(source, release, space, model, collocations, search or Search(margin=MARGIN))
     if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
         raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
     digest = digest_of(source, denoiser)
@@ -181,6 +181,7 @@ def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, An
         "candidates": search.candidates,
         "width": search.width,
         **({} if search.unknown_share is None else {"unknown_share": search.unknown_share}),
+        **({"margin": search.margin} if search.margin else {}),
     }
 
 
@@ -198,7 +199,8 @@ def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[
     said = (
         f"Denoised ({denoiser.search.aim}) from release {source['release'][:16]}… with the language model "
         f"{model.digest[:16]}…, {counted}. If the model is public, that is, if it was not counted on the private "
-        "text, that release's guarantee, stated below, also holds for this release, and nothing more was spent."
+        "text, that release's guarantee, stated below, also holds for this release, and nothing more was spent. "
+        f"{NO_FACTS}"
     )
     kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
     return {

@@ -54,6 +54,7 @@ def _candidates(
     for t in range(1, size + 1):
         row = rows[t - 1]
         n = 0
+        w.own[t] = -1
         if row < 0:
             word = released[t - 1]
             w.words[t, 0] = word
@@ -62,6 +63,8 @@ def _candidates(
         else:
             while n < words.shape[1] and words[row, n] >= 0:
                 word = words[row, n]
+                if word == released[t - 1]:
+                    w.own[t] = n
                 w.words[t, n] = word
                 w.emitted[t, n] = (1.0 - rho) * emissions[row, n] * said.inner[word]
                 n += 1
@@ -150,9 +153,12 @@ def _bigrams(size: int, rough: Any, regions: Any, slots: Any, w: Any) -> None:
 
 
 @called
-def _choose(size: int, least: float, w: Any) -> None:
-    """Sum backward, and keep the candidates whose share is at least ``least`` times the best share."""
-    most = w.chosen.shape[1]
+def _choose(size: int, least: float, held: bool, w: Any) -> None:
+    """Sum backward, and keep the candidates whose share is at least ``least`` times the best share.
+
+    ``held``: the released word also remains, in a place of its own.
+    """
+    most = w.chosen.shape[1] - held
     now = 0
     for c in range(w.sizes[size]):
         w.behind[now, c] = 1.0
@@ -176,6 +182,10 @@ def _choose(size: int, least: float, w: Any) -> None:
             kept = min(kept + 1, most)
         for k in range(kept):
             w.place[t, w.chosen[t, k]] = k
+        if held and w.own[t] >= 0 and w.place[t, w.own[t]] < 0:
+            w.chosen[t, kept] = w.own[t]
+            w.place[t, w.own[t]] = kept
+            kept += 1
         w.kept[t] = kept
         if t == 1:
             break
@@ -356,7 +366,7 @@ def _back(t: int, now: int, whole: bool, w: Any) -> None:
 @compiled
 def search_runs(
     released: Any, rows: Any, offsets: Any, words: Any, emissions: Any, unknown: Any, rho: float, least: float,
-    whole: bool, said: Any, arrays: Any, w: Any, out: Any,
+    whole: bool, changes: Any, said: Any, arrays: Any, w: Any, out: Any,
 ) -> None:  # fmt: skip
     """Write what runs of released words most likely came from, int32 [n].
 
@@ -366,15 +376,26 @@ def search_runs(
     ``rho`` how often that is. A candidate whose share in the first pass is below ``least`` of the best does not remain.
     ``whole`` asks for the likeliest sentence, else words are the likeliest one by one.
 
+    ``changes`` float64 [V], from 0 to 1, weighs down every word but the released one that it belongs to; empty: nothing
+    does. Of words one by one, the share of another word is multiplied by it after the sums, so that context is read as
+    without it. Of a sentence, the probability is multiplied by it for each changed word. ``w`` then has room for one
+    candidate more.
+
     A place that is most likely of an unknown word gets the likeliest known one: no other guess can be right.
 
     The body of the loop is no function of its own: that would be compiled twice, which takes a second.
     """
+    held = changes.size > 0
     for run in range(offsets.size - 1):
         first, size = offsets[run], offsets[run + 1] - offsets[run]
         _candidates(released[first:], rows[first:], size, words, emissions, unknown, rho, said, w)
         _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
-        _choose(size, least, w)
+        _choose(size, least, held, w)
+        if whole and held:
+            for t in range(1, size + 1):
+                for k in range(w.kept[t]):
+                    if w.own[t] >= 0 and w.chosen[t, k] != w.own[t]:
+                        w.emitted[t, w.chosen[t, k]] *= changes[released[first + t - 1]]
         _trigrams(size, whole, said, arrays, w)
         now = np.int64(0)
         for v in range(w.kept[size - 1]):
@@ -391,6 +412,8 @@ def search_runs(
                 for v in range(w.kept[t - 1]):
                     value = w.states[t, v, k] * w.after[now, v, k]
                     share = max(share, value) if whole else share + value
+                if held and not whole and word != released[first + t - 1]:
+                    share *= changes[released[first + t - 1]]
                 if share > best:
                     best = share
                     found = word

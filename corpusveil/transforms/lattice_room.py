@@ -48,8 +48,9 @@ class Room(NamedTuple):
     ``targets``, ``entries`` and ``more``, by how much they exceed what is backed off to. Of the second pass, by
     candidate of the place before and of this one: ``base`` and ``entry`` [N, M, M] the bigram, ``states`` the sums,
     ``contexts``, ``left3`` and ``members`` the two words as context. Its counted trigrams, from ``ends[t]`` on:
-    ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows. The last five are what is asked for at
-    once, of one context: hashes of words, first slots and what these hold, and which words.
+    ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows. ``own`` int64 [N] is which candidate is
+    the released word, -1 for none. The last five are what is asked for at once, of one context: hashes of words, first
+    slots and what these hold, and which words.
     """
 
     words: Int32
@@ -80,6 +81,7 @@ class Room(NamedTuple):
     ends: Int64
     triples: Int32
     extra: Float64
+    own: Int64
     hashes: UInt64
     spots: Int64
     probes: UInt64
@@ -99,7 +101,7 @@ def room(candidates: int, remaining: int) -> Room:
         np.zeros(n + 1, np.int64), np.empty(two, np.int32), np.empty(two, np.int32), np.empty(two, np.int64),
         np.empty(two), np.zeros((n, k), np.int32), np.zeros((n, m, m)), np.zeros((n, m, m), np.int64),
         np.zeros((n, m, m)), np.zeros((n, m, m), np.int64), np.zeros((n, m, m)), np.zeros((2, m, m)),
-        np.zeros(n + 1, np.int64), np.empty((three, 3), np.int32), np.empty(three),
+        np.zeros(n + 1, np.int64), np.empty((three, 3), np.int32), np.empty(three), np.zeros(n, np.int64),
         np.zeros(k, np.uint64), np.zeros(k, np.int64), np.zeros(k, np.uint64), np.zeros(k, np.int64),
         np.zeros(k + 1, np.int64), np.zeros((n, m, m), np.uint64),
     )  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from corpusveil.transforms.denoise import NO_FACTS
 from tests.engines.corpora import (
     TEST_KEY,
     data_files,
@@ -68,10 +69,12 @@ def manifest(folder: str) -> dict[str, Any]:
 
 
 class TestTheLedger:
-    def test_is_as_it_was(self, made: Made) -> None:
+    def test_is_as_it_was(self, made: Made, capsys: pytest.CaptureFixture[str]) -> None:
         before = release_files(made.folder / "ledger")
         assert len(before) == 4, "an entry, that it is kept, the units and the secret"
         assert run(made.denoise(made.at("released"), made.at("again"))) == 0
+        told = capsys.readouterr()
+        assert (told.out + told.err).splitlines()[-1] == NO_FACTS
         assert release_files(made.folder / "ledger") == before
 
     def test_takes_no_denoised_release(self, made: Made, capsys: pytest.CaptureFixture[str]) -> None:

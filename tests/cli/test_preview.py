@@ -9,6 +9,7 @@ import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.cli.preview import PRIVATE
+from corpusveil.transforms.denoise import NO_FACTS
 from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
 
 
@@ -47,6 +48,7 @@ def test_five_texts_are_shown_at_each_epsilon(ground: Path, capsys: pytest.Captu
     assert of("epsilon 0.5  ", told) != of("epsilon 3", told)[-5:]
     assert len(of("denoised", told)) == 10
     assert told.count("an informed reader guesses about") == 2
+    assert told.splitlines()[-1] == NO_FACTS
 
 
 def test_nothing_is_written(ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,8 @@ class Made:
 
 
 def make(documents: int, seed: int, max_n: int = 3, vocabulary: Sequence[str] = WORDS, sentences: int = 8) -> Made:
-    """Make documents of sentences of runs of words; nothing but a run's neighbours form n-grams."""
-    rng = random.Random(seed)
+    """Make documents of sentences of runs of words; nothing but a run's neighbours form n-grams, also over hyphens."""
+    rng, hyphens = random.Random(seed), random.Random(seed)
     made = Made()
     weights = [1 / (rank + 3) for rank in range(len(vocabulary))]
     for _ in range(documents):
@@ -47,7 +47,8 @@ def make(documents: int, seed: int, max_n: int = 3, vocabulary: Sequence[str] = 
                 made.words += len(run)
                 for n in range(1, max_n + 1):
                     made.counts.update(" ".join(run[k : k + n]) for k in range(len(run) - n + 1))
-            parts = [" ".join(word.upper() if rng.random() < 0.05 else word for word in run) for run in runs]
+            shown = [[word.upper() if rng.random() < 0.05 else word for word in run] for run in runs]
+            parts = ["".join(word + hyphens.choice("    -") for word in run)[:-1] for run in shown]
             text = rng.choice((", ", " 17 ", " \u2013 ", "; ")).join(parts)
             texts.append(text[0].upper() + text[1:] + rng.choice((".", "!", "?", "\n")))
         made.documents.append({"text": " ".join(texts)})

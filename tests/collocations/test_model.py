@@ -171,7 +171,7 @@ def test_a_model_whose_tables_were_changed_is_refused_whatever_its_digest(
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
     about = json.loads((folder / "_artifact.json").read_text())
-    about["digest"] = digest_of(made.vocabulary, sums_of(Arrays(**arrays)))
+    about["digest"] = digest_of(made.vocabulary, sums_of(Arrays(**arrays)), made.reading)
     (folder / "_artifact.json").write_text(json.dumps(about))
     with pytest.raises(ArtefactError, match="damaged"):
         load_model(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.cli.main import run
+from corpusveil.collocations.artifact import EARLIER, Reading
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.collocations.ngrams import consecutive
 from corpusveil.collocations.tokenizers import units
 from corpusveil.errors import UserError, VersionError
 from corpusveil.evaluation.language.kneser_ney import KneserNey
@@ -22,6 +25,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Vectors, build_space, load_space
+from corpusveil.text.classes import WORD
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.sentences import ends_and_stops, running
 from corpusveil.text.tokens import Tokenizer
@@ -46,7 +50,7 @@ class TestAbbreviations:
         found = counted(tmp_path)
         for ngram in ("mr kennedy", "met dr who", "the u s", "u s army"):
             assert found[ngram] == 1, ngram
-        for ngram in ("army then", "left a", "term well", "plan's end at", "end at"):
+        for ngram in ("army then", "left a", "term well", "plan's end at", "end at", "at x a"):
             assert ngram not in found, ngram
 
     def test_full_stops_that_end_a_sentence_are_none(self) -> None:
@@ -64,7 +68,7 @@ class TestAbbreviations:
         """And not where it was not, so that releases by earlier tables stay what they were."""
         rows = pa.table({"ngram": ["mr kennedy", "u s army"], "n": [2, 3], "score": [3.0, 4.0]})
         for over, expected in ((False, []), (True, ["Mr. Kennedy", "U.S. Army"])):
-            table = Collocations.of(rows, over_stops=over)
+            table = Collocations.of(rows, Reading(over_stops=over))
             tokens = Tokenizer.of_words(table.words).tokenize([TEXT])
             segments, _ = units(tokens, tokens.ids, table, method)
             data = tokens.data.tobytes().decode()
@@ -83,11 +87,12 @@ class TestAbbreviations:
             scored, apart = model.sentence_log_probabilities(["Mr. Kennedy", "Mr! Kennedy"])
             assert scored > apart
 
-    def test_counts_of_before_are_not_added_to(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("field", ["over_stops", "over_hyphens"])
+    def test_counts_of_before_are_not_added_to(self, tmp_path: Path, field: str) -> None:
         counted(tmp_path)
         description = tmp_path / "out" / "_artifact.json"
         told = json.loads(description.read_text())
-        del told["over_stops"]
+        del told[field]
         description.write_text(json.dumps(told))
         (tmp_path / "more.txt").write_text("Mr. Kennedy again\n")
         with pytest.raises(VersionError):
@@ -96,14 +101,56 @@ class TestAbbreviations:
 
 class TestHyphens:
     def test_part_words_or_join_them(self, tmp_path: Path) -> None:
+        """N-grams cross one that parts words, as they cross a blank; not a dash between blanks, nor a comma."""
         for hyphens, there, missing in (
-            ("split", ["long", "term", "well"], ["long-term"]),
+            ("split", ["long term", "a long term", "well known plan's"], ["long-term", "term well", "end at"]),
             ("join", ["long-term", "well-known plan's end"], ["long", "end at"]),
         ):
             (tmp_path / hyphens).mkdir()
             found = counted(tmp_path / hyphens, hyphens=hyphens)
             assert all(ngram in found for ngram in there)
             assert not any(ngram in found for ngram in missing)
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("an x-ray, mother-in-law", ["an x", "x ray", "mother in", "in law"]),
+            ("x -ray x- ray x--ray x - ray -x", ["ray x", "ray x", "ray x"]),
+            ("co-2 U.S.-led a\u2010b", ["u s", "led a"]),
+        ],
+    )
+    def test_are_crossed_between_two_words_that_they_touch(self, text: str, expected: list[str]) -> None:
+        tokens, ends = consecutive(Tokenizer.of_words([]).tokenize([text]), over_hyphens=True)
+        words = [
+            None if kind != WORD else word.lower() for word, kind in zip(tokens.texts(0), tokens.classes, strict=True)
+        ]
+        pairs = zip(words, words[1:], ends, strict=False)
+        assert [f"{one} {two}" for one, two, end in pairs if one and two and not end] == expected
+
+    @pytest.mark.parametrize("method", ["gst", "mst", "optimal"])
+    def test_units_take_them_in_where_the_table_was_counted_so(self, method: Any) -> None:
+        """*x-ray* and *x ray* are then one unit; by a table of before, *x-ray* stays two words and a mark."""
+        rows = pa.table({"ngram": ["x ray", "in law"], "n": [2, 2], "score": [3.0, 4.0]})
+        digests = set()
+        for over, expected in ((False, ["x ray"]), (True, ["x-ray", "x ray", "in-law"])):
+            table = Collocations.of(rows, Reading(over_stops=True, over_hyphens=over))
+            digests.add(table.digest)
+            tokens = Tokenizer.of_words(table.words).tokenize(["An x-ray, an x ray, my mother-in-law"])
+            segments, _ = units(tokens, tokens.ids, table, method)
+            data = tokens.data.tobytes().decode()
+            first = np.flatnonzero(segments.entries >= 0)
+            last = first + segments.lengths[first] - 1
+            assert [data[tokens.starts[a] : tokens.ends[b]] for a, b in zip(first, last, strict=True)] == expected
+        assert len(digests) == 2
+
+    def test_a_language_model_goes_on_over_them_where_its_counts_do(self, tmp_path: Path) -> None:
+        counted(tmp_path)
+        model = KneserNey.of_counts(str(tmp_path / "out"))
+        hyphen, comma = model.sentence_log_probabilities(["long-term", "long, term"])
+        assert hyphen > comma
+        before = KneserNey(dataclasses.replace(model.model, reading=EARLIER), model._tokenizer)
+        hyphen, comma = before.sentence_log_probabilities(["long-term", "long, term"])
+        assert hyphen == comma
 
     @pytest.mark.parametrize(
         ("text", "expected"),

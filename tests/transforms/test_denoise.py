@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import hashlib
 import itertools
 import json
 import math
@@ -21,15 +22,19 @@ import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError, UserError
+from corpusveil.evaluation.attacks.context_attack import ContextAttacker
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.jobs.local import Local
+from corpusveil.pipelines.settings.sections import DenoiseSettings
 from corpusveil.spaces import Space, Vectors
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokens, string_buffers
+from corpusveil.transforms import channel
+from corpusveil.transforms.channel import public_shares
 from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.denoise import Denoiser, Search, reader_of
+from corpusveil.transforms.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
 from corpusveil.transforms.denoise_corpus import SPENDS, denoise
 from corpusveil.transforms.kernel import Kernel, prepare
 from corpusveil.transforms.picking import picked
@@ -169,12 +174,16 @@ def test_the_manifest_names_the_release_repeats_its_promise_and_spends_nothing(
     said = after["guarantee_in_words"][0]
     assert "If the model is public" in said
     assert "nothing more was spent" in said
+    assert said.endswith(NO_FACTS)
+    assert after["denoised"]["margin"] == MARGIN
     assert f"the language model {model.digest[:16]}…, counted on the text of the counts {'c' * 16}…" in said
     assert "if the language model is public" in SPENDS
     assert after["spends"] == {"name": before["spends"]["name"], "metric": SPENDS}
     assert after["denoised"]["model"] == model.digest
     assert (after["documents"], after["configuration"]) == (before["documents"], before["configuration"])
-    assert "Denoised" in (tmp_path / "out.report.html").read_text()
+    page = (tmp_path / "out.report.html").read_text()
+    assert "Denoised" in page
+    assert NO_FACTS in page
 
 
 def test_more_words_come_back_than_the_release_has(space: Space, model: LanguageModel, tmp_path: Path) -> None:
@@ -196,6 +205,80 @@ def unchanged(texts: list[str], others: list[str]) -> float:
         if one.isalpha()
     ]
     return sum(one == other for one, other in pairs) / len(pairs)
+
+
+# The margin
+
+
+AS_BEFORE = {
+    "words": "352f7c1f5b86705d89e25caf3fdca1ae",
+    "sentence": "06559873b5ef4b4d4e5abf1fecd86caf",
+    "table": "2aad06172f641584cb979edf31ee5b74",
+}
+"""Digests of texts that the version without a margin wrote."""
+
+
+@pytest.mark.parametrize("aim", AS_BEFORE)
+def test_without_a_margin_the_likeliest_word_is_written_and_with_an_endless_one_the_word_as_drawn(
+    model: LanguageModel, aim: str
+) -> None:
+    """Between the two, fewer words change the larger it is; without one, the bytes are those of earlier versions."""
+    small, budget = space_of(VOCABULARY), cv.Budget(0.5)
+    release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), KEY)
+    drawn = cv.privatize(corpus(150, 6, 40), release, cv.RowNumbers("golden"))
+    found = [
+        denoised(denoiser(small, model, budget, aim=aim, margin=margin), drawn)
+        for margin in (0.0, 300.0, 1000.0, 3000.0, 1e9)
+    ]
+    assert hashlib.sha256("\n".join(found[0]).encode()).hexdigest()[:32] == AS_BEFORE[aim]
+    assert found[-1] == drawn
+    stay = [unchanged(drawn, texts) for texts in found]
+    assert stay == sorted(stay)
+    assert stay[0] < stay[2] - 0.05 < stay[-1]
+
+
+def test_a_margin_keeps_rare_words_that_were_right(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By three standard errors more, and more than frequent ones; the control: where no word is rare, none."""
+    small, budget, texts = space_of(VOCABULARY), cv.Budget(0.5), [one for one in corpus(400, 6, 40) if one]
+    policy = cv.TextPolicy(numbers="keep", unknown_words="mask")
+    release = cv.Release(cv.mechanism("ring-geometric", small), budget, policy, KEY)
+    drawn = cv.privatize(texts, release, cv.RowNumbers("margin"))
+    shares, _ = public_shares(small, model)
+    middle = float(np.median(shares))
+    pairs = [
+        pair for lines in zip(texts, drawn, strict=True) for pair in zip(*(one.split() for one in lines), strict=True)
+    ]
+    right = np.array([truth == seen and seen in small.vocabulary for truth, seen in pairs])
+    rare = right & np.array([seen in small.vocabulary and shares[small.id(seen)] <= middle for _, seen in pairs])
+
+    def kept(margin: float, most: float) -> tuple[float, float]:
+        monkeypatch.setattr(channel, "RARE", most)
+        reader_of.cache_clear()
+        made = denoiser(small, model, budget, policy=policy, margin=margin)
+        words = [word for text in denoised(made, drawn) for word in text.split()]
+        same = np.array([word == seen for word, (_, seen) in zip(words, pairs, strict=True)])
+        return float(same[rare].mean()), float(same[right & ~rare].mean())
+
+    plain, held, control = kept(0.0, middle), kept(0.5, middle), kept(0.5, 1e-12)
+    reader_of.cache_clear()
+    assert rare.sum() > 100
+    assert held[0] > plain[0] + 3 * math.sqrt(plain[0] * (1 - plain[0]) / rare.sum())
+    assert held[0] - plain[0] > held[1] - plain[1]
+    assert control == plain
+
+
+def test_attackers_do_not_hold_back(model: LanguageModel) -> None:
+    """The attacker on sentences and the reader of the risk of context guess without a margin."""
+    mechanism = cv.mechanism("ring-geometric", space_of(VOCABULARY))
+    rng = np.random.default_rng(1)
+    released = [rng.integers(0, 40, 9).astype(np.int32) for _ in range(30)]
+    plain, other = (
+        [one.tolist() for one in ContextAttacker(mechanism, 0.5, model, Search(margin=margin)).guesses(released)]
+        for margin in (0.0, 1e9)
+    )
+    assert plain == other != [one.tolist() for one in released]
+    assert reader_of(Denoiser(mechanism, cv.Budget(1.0), cv.TextPolicy(), model)).changes.size == 0
+    assert Search().margin == 0 < MARGIN == DenoiseSettings(path="x").margin
 
 
 # What stays as it is
@@ -419,7 +502,13 @@ def test_wrong_calls_are_refused(space: Space, model: LanguageModel, tmp_path: P
         denoise(release, str(tmp_path / "third"), **options)
 
 
-@pytest.mark.parametrize("options", [{"aim": "best"}, {"candidates": 0}, {"width": 1000}, {"unknown_share": 1.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"aim": "best"}, {"candidates": 0}, {"width": 1000}, {"unknown_share": 1.0}, {"margin": -1.0},
+        {"margin": math.inf}, {"margin": math.nan},
+    ],
+)  # fmt: skip
 def test_wrong_settings_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(BadValueError):
         Search(**options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from corpusveil.collocations.model import LanguageModel
 from corpusveil.evaluation.attacks.context_attack import released_words, sentence_ids
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.spaces import Space, Vectors
-from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
+from corpusveil.transforms.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.transforms.lattice import search_runs
 from corpusveil.transforms.lattice_room import room
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
@@ -35,9 +36,12 @@ def space_of(*more: str) -> Space:
 
 
 def enumerated(
-    space: Space, model: LanguageModel, released: list[int], epsilon: float, rho: float = 0.0
+    space: Space, model: LanguageModel, released: list[int], epsilon: float, rho: float = 0.0, changes: Any = ALL
 ) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the shares of words at each place, [n, V], and the likeliest sentence, -1 for an unknown word."""
+    """Return the shares of words at each place, [n, V], and the likeliest sentence, -1 for an unknown word.
+
+    A sentence is less likely by ``changes`` for each changed word.
+    """
     mechanism = cv.mechanism("ring-geometric", space)
     law = mechanism.distributions(np.arange(len(space)), epsilon)
     shares, _ = public_shares(space, model)
@@ -65,6 +69,8 @@ def enumerated(
         for place, word in enumerate(words):
             if word >= 0:
                 marginals[place, word] += p
+        if changes.size:
+            p *= math.prod(changes[seen] for word, seen in zip(words, released, strict=True) if word != seen)
         if p > best:
             best, likeliest = p, words
     return marginals, likeliest
@@ -75,15 +81,15 @@ def searched(
 ) -> list[int]:
     mechanism = cv.mechanism("ring-geometric", space)
     shares, _ = public_shares(space, model)
-    count = options.get("candidates", len(space))
+    count, changes = options.get("candidates", len(space)), options.get("changes", ALL)
     found = Candidates(mechanism, shares, count)
     given = np.array(released, np.int32)
     rows = found.rows(epsilon, given)
     out = np.empty_like(given)
     search_runs(
         given, rows, np.array([0, given.size]), found.words, found.emissions, shares, rho, options.get("least", 0.0),
-        options.get("whole", False), spoken_of(space, model, shares), model.arrays,
-        room(count, options.get("width", count + 1)), out,
+        options.get("whole", False), changes, spoken_of(space, model, shares), model.arrays,
+        room(count, options.get("width", count + 1) + (changes.size > 0)), out,
     )  # fmt: skip
     return out.tolist()
 
@@ -104,6 +110,47 @@ def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho:
         if rho == 0.0:
             assert searched(space, model, released, 0.5, whole=True) == list(likeliest)
     assert differs > 3, "the search changes something"
+
+
+@pytest.mark.parametrize("more", [(), ("aa_ab",)])
+def test_a_margin_is_odds_of_words_and_a_penalty_of_sentences(model: LanguageModel, more: tuple[str, ...]) -> None:
+    """Enumerated: a word yields to odds beyond the margin, and a sentence pays it for each change."""
+    space, rng = space_of(*more), np.random.default_rng(9)
+    changes = np.exp(-rng.uniform(0.2, 1.5, len(space)))
+    differs = np.zeros(2, int)
+    for _ in range(8):
+        released = rng.integers(0, len(space), 4)
+        marginals, _ = enumerated(space, model, released.tolist(), 0.5)
+        odds = marginals[np.arange(4), released] / marginals.max(axis=1)
+        expected = np.where(odds > changes[released], released, marginals.argmax(axis=1))
+        assert searched(space, model, released.tolist(), 0.5, changes=changes) == expected.tolist()
+        _, likeliest = enumerated(space, model, released.tolist(), 0.5, changes=changes)
+        assert searched(space, model, released.tolist(), 0.5, changes=changes, whole=True) == list(likeliest)
+        for whole, told in ((False, expected.tolist()), (True, list(likeliest))):
+            differs[int(whole)] += told != searched(space, model, released.tolist(), 0.5, whole=whole)
+    assert differs.min() > 2, "the margin keeps something"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("width", [1, 3, SIZE + 1])
+def test_a_larger_margin_changes_fewer_words_down_to_none(model: LanguageModel, width: int, *, whole: bool) -> None:
+    """Also where a narrow search would leave the released word out."""
+    space, rng = space_of(), np.random.default_rng(10)
+    released = [rng.integers(0, len(space), 6).tolist() for _ in range(30)]
+    changed = []
+    for margin in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 59.0):
+        changes = np.full(len(space), np.exp(-margin)) if margin else ALL
+        found = [searched(space, model, one, 0.3, changes=changes, width=width, whole=whole) for one in released]
+        changed.append((np.array(found) != np.array(released)).mean())
+    assert changed == sorted(changed, reverse=True)
+    assert changed[0] > changed[3] > changed[-1] == 0
+
+
+def test_the_margin_is_whole_for_rare_words_and_smaller_for_others() -> None:
+    assert changes_of(np.array([0.5, 0.5]), 0.0) is ALL
+    found = -np.log(changes_of(np.array([RARE / 100, RARE, 4 * RARE, 0.5]), 2.0))
+    assert found == pytest.approx([2.0, 2.0, 0.5, 2.0 * RARE / 0.5], abs=2e-5)
+    assert changes_of(np.array([1e-9, 0.5]), 1e9) == pytest.approx(np.exp(-60.0)), "all words stay"
 
 
 def test_a_wrong_order_of_words_is_noticed(model: LanguageModel) -> None:
@@ -162,7 +209,7 @@ def test_words_in_the_clear_are_context_and_stay(model: LanguageModel) -> None:
             out = np.empty_like(released)
             search_runs(
                 released, np.array([known, rows[1]]), np.array([0, 2]), found.words, found.emissions, shares, 0.0, 0.0,
-                False, spoken_of(space, model, shares), model.arrays, room(SIZE, SIZE), out,
+                False, ALL, spoken_of(space, model, shares), model.arrays, room(SIZE, SIZE), out,
             )  # fmt: skip
             outs.append(out)
         assert outs[0][0] == beside

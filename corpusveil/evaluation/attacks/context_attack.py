@@ -2,8 +2,8 @@
 
 Words are replaced independently, so released words u_1 ... u_n came from w_1 ... w_n with a probability proportional to
 ``prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)``. Law, public shares, model and search are those of ``denoise``: this
-attacker's guess is the denoised text. If the mechanism has no exact law, public samples estimate it, and the figures of
-this attacker are lower bounds.
+attacker's guess is the text denoised without a margin. If the mechanism has no exact law, public samples estimate it,
+and the figures of this attacker are lower bounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
-from corpusveil.transforms.channel import Candidates, public_shares, spoken_of
+from corpusveil.transforms.channel import ALL, Candidates, public_shares, spoken_of
 from corpusveil.transforms.denoise import CUT, LEAST, Search
 from corpusveil.transforms.lattice import search_runs
 from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
@@ -78,7 +78,7 @@ class Recovery:
 class ContextAttacker:
     """Reconstructs sentences from their released words; ``search`` is the width of the search.
 
-    Candidates come from the whole vocabulary and always include the released word.
+    Candidates come from the whole vocabulary and always include the released word. No margin keeps a released word.
     """
 
     mechanism: Mechanism
@@ -152,7 +152,7 @@ class ContextAttacker:
         search_runs(
             out[at], rows, np.append(np.flatnonzero(begins), at.size), self._candidates.words,
             self._candidates.emissions, np.zeros(len(self.mechanism.space)), 0.0, LEAST, self.search.aim == "sentence",
-            self._said, self.model.arrays, self._room, found,
+            ALL, self._said, self.model.arrays, self._room, found,
         )  # fmt: skip
         out[at] = found
         return out

@@ -14,16 +14,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.collocations.artifact import Reading
 from corpusveil.collocations.fixed import ONE
 from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.collocations.modelling import model_of, model_of_counts, range_of
-from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
+from corpusveil.collocations.ngrams import NgramCounter, consecutive, merge_all, unpacked
 from corpusveil.errors import DataError, below_least
 from corpusveil.evaluation.terms import batches, check_texts, count_words, tokenizer_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
 from corpusveil.text.classes import WORD
-from corpusveil.text.sentences import running
 from corpusveil.text.tokens import Tokenizer
 
 ORDER = 3
@@ -53,14 +53,14 @@ class KneserNey:
             raise below_least("min_count", min_count, 1)
         vocabulary, tokens = count_words(check_texts(texts), min_count=min_count)
         counter, tokenizer = NgramCounter(len(vocabulary), ORDER), tokenizer_of(vocabulary)
-        runs = [run for some in batches(texts, tokenizer) for run in counter.add(*running(some))]
+        runs = [run for some in batches(texts, tokenizer) for run in counter.add(*consecutive(some, over_hyphens=True))]
         keys, counts = merge_all([*runs, counter.finish()])
         lengths, ids = unpacked(keys[counts >= min_count], ORDER)
         counts = counts[counts >= min_count]
         two, three = ((ids[lengths == n, :n], counts[lengths == n]) for n in (2, 3))
         if not len(vocabulary):
             raise DataError(f"No word occurs {min_count} times, so there is nothing to predict; give more text.")
-        return cls(model_of(vocabulary, range_of(*two, *three), min_count, tokens), tokenizer)
+        return cls(model_of(vocabulary, range_of(*two, *three), min_count, tokens, Reading.by("split")), tokenizer)
 
     @classmethod
     def of_counts(cls, url: str) -> Self:
@@ -113,7 +113,7 @@ class KneserNey:
         sums: list[npt.NDArray[np.float64]] = [np.empty(0)]
         words = unknown = 0
         for some in batches(check_texts(texts), self._tokenizer):
-            tokens, ends = running(some)
+            tokens, ends = consecutive(some, over_hyphens=self.model.reading.over_hyphens)
             is_word = tokens.classes == WORD
             follows = np.zeros(len(tokens), np.bool_)
             follows[1:] = ~ends[:-1]

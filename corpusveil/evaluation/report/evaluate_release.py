@@ -39,7 +39,7 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.statistic import Evidence
 from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.utility.remembered import Remembered
-from corpusveil.transforms.denoise import Denoiser
+from corpusveil.transforms.denoise import NO_FACTS, Denoiser
 from corpusveil.transforms.release import Release
 from corpusveil.waiting import reached, waiting
 
@@ -90,6 +90,7 @@ def evaluate_release(
     versions: dict[str, Sequence[str]] = {"released": [matched.privates[row] for row in rows]}
     counted, notes = [*_left_out(matched, tasks)], [*_how(matched, options, tasks, published=published)]
     notes += unread if options.attribute is not None else []
+    notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
     if manifest is not None and options.space is not None:
         mechanism = mechanism_of(manifest, options.space)
         epsilon_given, model_public = manifest["configuration"]["budget"]["per"] == "token", options.counts is not None

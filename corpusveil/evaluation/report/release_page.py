@@ -18,6 +18,7 @@ from corpusveil.evaluation.statistics import registry
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.statistic import Statistic
 from corpusveil.storage import files
+from corpusveil.transforms.denoise import NO_FACTS
 from corpusveil.transforms.illustration import Guess
 from corpusveil.transforms.pages import environment
 
@@ -117,6 +118,7 @@ def render(findings: Findings) -> str:
     return template.render(
         found=findings, groups=GROUPS, tiles=tiles, charts=_charts(findings.measures, _own(findings, released)),
         tables=_tables(findings.measures), examples=examples, of=lambda name: registry.find(name).of,
+        no_facts=NO_FACTS if any("denoised" in dict(example.versions) for example in findings.examples) else None,
         equal_risk=_equal_risk(released), picture=findings.picture, unchanged=released.get(UNCHANGED),
         guess=_guess(findings, released),
     )  # fmt: skip

@@ -196,6 +196,9 @@ class DenoiseSettings(Section):
     width: int = key("Candidates that are also scored in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
         "Share of words outside the vocabulary. Default: as in the text of the model.", None, ge=0, le=1)
+    margin: float = key(
+        "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
+        "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
 
 
 class CorpusSettings(Section):

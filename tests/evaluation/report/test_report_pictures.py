@@ -17,6 +17,7 @@ from corpusveil.evaluation.report.manifest_release import picture_of
 from corpusveil.evaluation.report.release_page import examples_of, marked, render
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.spaces import Space
+from corpusveil.transforms.denoise import NO_FACTS
 from tests.evaluation.releases import evaluate, manifest_of
 
 UNCHANGED = Figure("privacy", "words unchanged", 0.42, of_input=True)
@@ -129,6 +130,9 @@ def test_denoised_texts_stand_behind_the_release() -> None:
     assert first.versions == (
         ("released", "THE CAT SAT DOWN"), ("denoised", "read THE CAT SAT DOWN"), ("epsilon 3", "the cat sat down"),
     )  # fmt: skip
+    plain = examples_of(texts, {"released": texts})
+    pages = [render(Findings("", 3, 3, (), (), (), shown)) for shown in ((first,), plain)]
+    assert [NO_FACTS in page for page in pages] == [True, False]
 
 
 def test_of_a_long_text_the_same_words_are_shown() -> None:
