@@ -23,6 +23,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import events, files
@@ -171,7 +172,8 @@ def _tell(run: str, state: State) -> None:
 @contextlib.contextmanager
 def _lines(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
     def show(state: State) -> None:
-        said = [f"{state.done} of {state.shards} shards", f"{state.tokens:,} tokens", f"{state.rate / 1e6:.2f} M/s"]
+        said = [f"{state.done} of {several(state.shards, 'shard')}", several(state.tokens, "token")]
+        said += [f"{state.rate / 1e6:.2f} M/s"]
         said += state.shares() if sys.stderr.isatty() else []
         said += [f"{state.failed} failed"] if state.failed else []
         said += [] if state.left is None else [f"about {state.left:.0f} s left"]

@@ -51,14 +51,14 @@ def _not_sound(name: str) -> str:
     return f"{name}: this is not a valid Parquet file; fetch or make it again."
 
 
-def opened(file: IO[bytes]) -> pq.ParquetFile:
+def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
     """Open a Parquet file that is read on this thread alone, where its methods are told ``use_threads=False``.
 
     Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
     returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process
     aborts with status 134 (apache/arrow#33975).
     """
-    return pq.ParquetFile(file, pre_buffer=False, buffer_size=_READ_BYTES)
+    return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer)
 
 
 def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Table:
@@ -68,7 +68,7 @@ def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Tabl
 
 def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
     with _sound(name):
-        parquet = opened(file)
+        parquet = opened(file, _READ_BYTES)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
     if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
         raise BadFileError(_not_sound(name))

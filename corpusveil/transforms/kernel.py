@@ -191,7 +191,11 @@ class Kernel:
         offsets = np.cumsum(np.concatenate(lengths))
         valid = pa.py_buffer(np.packbits(present, bitorder="little"))
         array = pa.LargeStringArray.from_buffers(
-            len(texts), pa.py_buffer(offsets), pa.py_buffer(body.getvalue()), valid if texts.null_count else None, texts.null_count
+            len(texts),
+            pa.py_buffer(offsets),
+            pa.py_buffer(body.getvalue()),
+            valid if texts.null_count else None,
+            texts.null_count,
         )
         return array, counts
 
