@@ -89,7 +89,8 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
         )  # fmt: skip
     watch.say(
         f"{output}: {several(told['words'], 'word')} became {several(told['tokens'], 'token')} "
-        f"({told['different_tokens']:,} different) in {several(told['sentences'], 'sentence')}; {time.monotonic() - began:.1f} s"
+        f"({told['different_tokens']:,} different) in {several(told['sentences'], 'sentence')}; "
+        f"{time.monotonic() - began:.1f} s"
     )
     return told
 

@@ -113,7 +113,7 @@ def _strings(texts: list[str | None]) -> pa.Array:
     """Return texts as large_string; a single one, which may be huge, is copied once instead of twice."""
     if len(texts) != 1 or texts[0] is None:
         return pa.array(texts, type=pa.large_string())
-    data = texts.pop().encode()
+    data = texts[0].encode()
     bounds = np.array([0, len(data)], dtype=np.int64)
     return pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data))
 
