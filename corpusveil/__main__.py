@@ -2,7 +2,7 @@
 
 import sys
 
-from corpusveil.cli import signals
+from corpusveil.cli import signals, temporary
 
 
 def main() -> None:
@@ -11,6 +11,7 @@ def main() -> None:
     from corpusveil.cli.main import run
 
     signals.work_begins()
+    temporary.begin()
     try:
         status = run(sys.argv[1:])
     finally:

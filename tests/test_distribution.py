@@ -97,13 +97,11 @@ class TestARelease:
         assert any(name.endswith("/tests/test_distribution.py") for name in held)
         assert [name for name in held if re.search(r"\.key$|/\.venv/|/\.tools/|__pycache__|/build/", name)] == []
 
-    @pytest.mark.timeout(900)
     def test_is_small_alone(self, python: Path) -> None:
         folder = python.parents[1]
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         assert size < BARE_MEGABYTES << 20
 
-    @pytest.mark.timeout(900)
     def test_leads_from_the_readme_s_first_commands_to_private_text(self, python: Path, tmp_path: Path) -> None:
         """In an environment without a Spark, a Beam or pandas; commands and lines are copied as they stand."""
         assert run_commands(shell_commands("README.md"), tmp_path, str(python.parent)).startswith("PRIVATE:")
@@ -122,7 +120,6 @@ class TestARelease:
         assert done.returncode == 0, done.stderr
         assert "of known words one by one, 7.6% without looking" in done.stdout
 
-    @pytest.mark.timeout(900)
     def test_is_typed_for_its_users(self, python: Path, tmp_path: Path) -> None:
         """A checker in another folder reads the wheel's types: right lines pass, a wrong one does not."""
         (tmp_path / "right.py").write_text(USER)

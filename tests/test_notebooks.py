@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.engines.corpora import HANG_SECONDS
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs/notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
 
@@ -38,5 +40,5 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     notebook = nbformat.read(path, as_version=4)
     stored = _pictures(notebook)
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(notebook, timeout=HANG_SECONDS, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert _pictures(notebook) == stored

@@ -21,6 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import events, files
@@ -176,7 +177,7 @@ def _tell(run: str, state: State) -> None:
 @contextlib.contextmanager
 def _lines(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
     def show(state: State) -> None:
-        said = [f"{state.done} of {state.shards} shards", f"{state.tokens:,} tokens", state.speed]
+        said = [f"{state.done} of {several(state.shards, 'shard')}", several(state.tokens, "token"), state.speed]
         said += state.shares() if sys.stderr.isatty() else []
         said += [f"{state.failed} failed"] if state.failed else []
         said += [] if state.left is None else [f"about {state.left:.0f} s left"]

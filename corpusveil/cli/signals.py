@@ -17,6 +17,8 @@ import threading
 import time
 from typing import Any, NoReturn
 
+from corpusveil.cli import temporary
+
 GRACE_SECONDS = 4.0
 _CHILDREN_SECONDS = 3.0
 _SENTENCES = {
@@ -105,6 +107,7 @@ def _leave(number: int) -> NoReturn:
     """End this process and all its child processes."""
     with contextlib.suppress(Exception):
         _end_children()
+    temporary.end()
     os._exit(128 + number)
 
 

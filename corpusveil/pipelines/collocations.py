@@ -14,6 +14,7 @@ from corpusveil.collocations.score import TABLE, score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
+from corpusveil.display import several
 from corpusveil.errors import UnsetError
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.settings import CollocationsSettings, EngineSettings, Settings
@@ -45,9 +46,11 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
         told = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
     least, longest = told["options"]["min_count"], told["options"]["max_n"]
     watch.say(
-        f"{output}: {told['ngrams']:,} n-grams of 1 to {longest} words that occur at least {least} times; "
-        f"{told['documents']:,} documents, {told['sentences']:,} sentences, {told['words']:,} words, "
-        f"{told['different_words']:,} different words; {time.monotonic() - began:.1f} s"
+        f"{output}: {several(told['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least "
+        f"{several(least, 'time')}; "
+        f"{several(told['documents'], 'document')}, {several(told['sentences'], 'sentence')}, "
+        f"{several(told['words'], 'word')}, {several(told['different_words'], 'different word')}; "
+        f"{time.monotonic() - began:.1f} s"
     )
     if told["words_left_out"]:
         watch.say(
@@ -85,8 +88,9 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
             text=flow.text, hyphens=flow.hyphens, watch=watch.stage,
         )  # fmt: skip
     watch.say(
-        f"{output}: {told['words']:,} words became {told['tokens']:,} tokens ({told['different_tokens']:,} "
-        f"different) in {told['sentences']:,} sentences; {time.monotonic() - began:.1f} s"
+        f"{output}: {several(told['words'], 'word')} became {several(told['tokens'], 'token')} "
+        f"({told['different_tokens']:,} different) in {several(told['sentences'], 'sentence')}; "
+        f"{time.monotonic() - began:.1f} s"
     )
     return told
 

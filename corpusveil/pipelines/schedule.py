@@ -136,7 +136,7 @@ class Schedule:
             gone = sum(one.relative not in there for one in plan.shards)
             if self.is_released(plan) or (number == numbers[-1] and not gone):
                 return Ahead(plan, tuple(abandoned), finished)
-            why = f"{gone:,} of its {len(plan.shards):,} shards were removed" if gone else "another run followed"
+            why = f"{gone:,} of its {several(len(plan.shards), 'shard')} removed" if gone else "another run followed"
             abandoned.append((plan, why))
         due = self._due(shards, max(numbers, default=0) + 1, summary)
         return dataclasses.replace(due, abandoned=tuple(abandoned), summary=finished if unfinished else due.summary)
@@ -188,7 +188,7 @@ class Schedule:
             one = plan.shards[number]
             left_out[one.relative] = (one.size, one.stamp, keyed_digest(one.url, self.record_key), sentence)
         self.state.write(LEFT_OUT, LeftOut(settings=self.settings, shards=left_out))
-        self._give_up(plan, f"{len(sentences):,} of its {len(plan.shards):,} shards could not be used")
+        self._give_up(plan, f"{len(sentences):,} of its {several(len(plan.shards), 'shard')} could not be used")
 
     def left_out(self) -> list[str]:
         """Return the reason for each shard that is left out and unchanged, as a sentence."""
@@ -336,7 +336,7 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
     try:
         while (plan := schedule.next()) is not None:
             run, by_reason = plan.number, Counter(plan.why.values())
-            tell(f"{plan.name}: {by_reason['new']:,} new and {by_reason['changed']:,} changed shards")
+            tell(f"{plan.name}: {by_reason['new']:,} new and {several(by_reason['changed'], 'changed shard')}")
             try:
                 if not schedule.is_released(plan):
                     privatize(plan)

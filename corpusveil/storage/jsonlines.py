@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -22,6 +23,9 @@ from corpusveil.storage.values import as_json
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _FIRST_LINES = 100
+_LONG_LINE = 16 << 20
+_CELLS = 1 << 12
+"""So many kept values are objects of Python at a time, which take 4 KB each."""
 
 
 class _BadValueError(Exception):
@@ -47,9 +51,9 @@ def _kept(row: Any, columns: Columns) -> list[Any]:
     return [_value(row, column) for column in columns.keep]
 
 
-def _dumps(value: Any) -> bytes:
+def _dumps(value: Any) -> str:
     """Write JSON with whole numbers of any size, which orjson turns into floats."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _is_unicode(line: bytes) -> bool:
@@ -60,7 +64,7 @@ def _is_unicode(line: bytes) -> bool:
     return True
 
 
-def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[bytes]]:
+def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[str]]:
     """Return text, id and kept values of one line; a text that is null stays null."""
     try:
         row = orjson.loads(line)
@@ -85,7 +89,8 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
         return text, identity, []
     try:
         if not _LONG_NUMBER.search(line):
-            return text, identity, [orjson.dumps(value) for value in _kept(row, columns)]
+            # as str, because the bytes that orjson returns keep 4 KB each, however short they are
+            return text, identity, [orjson.dumps(value).decode() for value in _kept(row, columns)]
         orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
         return text, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
     except orjson.JSONEncodeError:
@@ -104,15 +109,24 @@ def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
     return texts if {*map(type, texts)} <= {str, type(None)} else None
 
 
+def _strings(texts: list[str | None]) -> pa.Array:
+    """Return texts as large_string; a single one, which may be huge, is copied once instead of twice."""
+    if len(texts) != 1 or texts[0] is None:
+        return pa.array(texts, type=pa.large_string())
+    data = texts[0].encode()
+    bounds = np.array([0, len(data)], dtype=np.int64)
+    return pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data))
+
+
 def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
     batch = Batch(first + len(rows))
     if (sound := _texts(rows, columns)) is not None:
         batch.numbers = list(range(first, batch.stop))
-        batch.texts = pa.array(sound, type=pa.large_string())
+        batch.texts = _strings(sound)
         return batch
     texts: list[str | None] = []
     identities: list[Any] = []
-    kept: list[list[bytes]] = []
+    kept: list[list[str]] = []
     for number, line in enumerate(rows, first):
         try:
             text, identity, values = _row(line, columns)
@@ -123,7 +137,7 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
         texts.append(text)
         identities.append(identity)
         kept.append(values)
-    batch.texts = pa.array(texts, type=pa.large_string())
+    batch.texts = _strings(texts)
     batch.ids = None if columns.id is None else identities
     batch.kept = [
         pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
@@ -166,8 +180,19 @@ class Renderer:
         self._whole = columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
+        """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
+        return b"".join(self.parts(texts, kept)) if kept else next(self.parts(texts, kept))
+
+    def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
+        """Yield the rows, so many at a time that memory holds their values."""
         if not kept:
-            return quoted(texts, self._begin, b"}\n")[0]
+            yield quoted(texts, self._begin, b"}\n")[0]
+            return
+        size = max(1, _CELLS // len(kept))
+        for first in range(0, len(texts), size):
+            yield self._rows(texts.slice(first, size), [column.slice(first, size) for column in kept])
+
+    def _rows(self, texts: pa.Array, kept: Sequence[pa.Array]) -> bytes:
         whole, ends = quoted(texts, self._begin, b"")
         rows: list[Any] = []
         first = 0
@@ -199,9 +224,11 @@ class JsonLines(lines.OfBytes):
         return _types(columns)
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        """Return the fields of the first lines, in the order in which they appear."""
+        """Return the fields of the first lines but huge ones, in the order in which they appear."""
         found: dict[str, None] = {}
         for line in next(self._rows(file, name), [])[:_FIRST_LINES]:
+            if len(line) > _LONG_LINE:
+                continue
             with contextlib.suppress(orjson.JSONDecodeError):
                 row = orjson.loads(line)
                 found |= dict.fromkeys(row) if isinstance(row, dict) else {}

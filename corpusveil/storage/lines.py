@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -35,19 +36,17 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
 
     A byte order mark before the first line is none of it. Raises UserError for a line that is too long.
     """
-    rest, size, number = list[bytes](), 0, 1
+    rest, number = io.BytesIO(), 1  # which hands over a huge line without a copy
     for piece in pieces:
         first, *others = piece.split(b"\n")
-        rest.append(first)
-        size += len(first)
-        if size > MOST_LINE_BYTES:
+        if rest.write(first) and rest.tell() > MOST_LINE_BYTES:
             raise too_long(name, number)
         if others:
-            line = b"".join(rest)
-            yield [_unmarked(line, name) if number == 1 else line, *others[:-1]]
-            number += len(others)
-            rest, size = [others[-1]], len(others[-1])
-    line = b"".join(rest)
+            line, rest = rest.getvalue(), io.BytesIO()
+            rest.write(others.pop())
+            yield [_unmarked(line, name) if number == 1 else line, *others]
+            number += 1 + len(others)
+    line, rest = rest.getvalue(), io.BytesIO()
     if last := _unmarked(line, name) if number == 1 else line:
         yield [last]
 

@@ -20,6 +20,8 @@ from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch
 from corpusveil.storage.values import as_strings
 
 _READ_ROWS = 1024
+_READ_BYTES = 1 << 20
+"""So much of each column is read at a time; without it, all that a row group has of it."""
 
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
@@ -49,14 +51,14 @@ def _not_sound(name: str) -> str:
     return f"{name}: this is not a valid Parquet file; fetch or make it again."
 
 
-def opened(file: IO[bytes]) -> pq.ParquetFile:
+def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
     """Open a Parquet file that is read on this thread alone, where its methods are told ``use_threads=False``.
 
     Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
     returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process
     aborts with status 134 (apache/arrow#33975).
     """
-    return pq.ParquetFile(file, pre_buffer=False)
+    return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer)
 
 
 def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Table:
@@ -66,7 +68,7 @@ def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Tabl
 
 def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
     with _sound(name):
-        parquet = opened(file)
+        parquet = opened(file, _READ_BYTES)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
     if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
         raise BadFileError(_not_sound(name))
@@ -200,14 +202,17 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
             left = left.slice(take)
             if take in {room, full}:
                 yield row - sum(part.num_rows for part in pending), _joined(pending)
-                pending, weight = [], 0
+                weight = 0
     if pending:
         yield min(at, stop) - sum(part.num_rows for part in pending), _joined(pending)
 
 
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    table = pa.Table.from_batches(parts)
-    return pa.RecordBatch.from_arrays([_plain(column) for column in table.columns], names=table.schema.names)
+def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return the rows of all parts, and let go of these column by column: wide rows are not in memory twice."""
+    names = parts[0].schema.names
+    columns = [pa.chunked_array([part.column(k) for part in parts]) for k in range(len(names))]
+    parts.clear()
+    return pa.RecordBatch.from_arrays([_plain(columns.pop(0)) for _ in names], names=names)
 
 
 def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
@@ -255,14 +260,14 @@ class ParquetWriter:
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         kept = [as_strings(column) if column.type == JSON else column for column in kept]
-        self._digest.update(self._render(texts, kept))
+        for part in self._render.parts(texts, kept):
+            self._digest.update(part)
         self._block.append(pa.RecordBatch.from_arrays([texts, *kept], schema=self._schema))
 
     def end_block(self) -> None:
         if self._block:
-            table = pa.Table.from_batches(self._block).combine_chunks()
+            table = pa.Table.from_batches([_joined(self._block)])
             self._file.write_table(table, row_group_size=max(1, table.num_rows))
-            self._block = []
 
     def close(self) -> None:
         self.end_block()

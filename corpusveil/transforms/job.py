@@ -127,10 +127,10 @@ class ShardJob(Work[Shard]):
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
-                    texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
-                    writer.write(texts, batch.kept)
+                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
+                    writer.write(batch.texts, batch.kept)
                     counts += counted
-                    counts.without_text += texts.null_count
+                    counts.without_text += batch.texts.null_count
                 row = batch.stop
                 if row % BLOCK_ROWS == 0:
                     writer.end_block()

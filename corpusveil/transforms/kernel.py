@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -29,7 +30,7 @@ from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, SURROGATE, TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.text_writer import assign_roles, enter, output_bound, role_table, write_text
-from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
+from corpusveil.text.tokens import MAX_BYTES, Tokenizer, Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.counts import Counts
@@ -44,7 +45,8 @@ KERNEL_VERSION = 2
 CHUNK_BYTES = 1 << 21
 """Documents are worked on in runs of about this many bytes: the fewer runs, the more seldom each step has to bring its
 table into the cache again."""
-
+_BLANKS = np.frombuffer(b" \n\t", dtype=np.uint8)
+_WINDOW = 1 << 16
 
 _scratch = Scratch()
 
@@ -174,19 +176,28 @@ class Kernel:
         given, places = string_buffers(texts)
         read = Texts(given, places) if self.policy.markup == "words" else Texts.read(texts, self.policy.markup)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
-        pieces: list[npt.NDArray[np.uint8]] = []
+        body = io.BytesIO()
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
         present = texts.is_valid().to_numpy(zero_copy_only=False)
         for first, last in chunks(places):
             tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], given, places[first : last + 1])
-            piece, sizes = self._chunk(prepared, read.part(first, last), tags, present[first:last], counts)
-            pieces.append(piece)
+            some = read.part(first, last)
+            if last - first == 1 and self._goes_in_parts():
+                before = body.tell()
+                self._write_long(prepared, some, tags, counts, body)
+                lengths.append(np.array([body.tell() - before]))
+                continue
+            piece, sizes, _ = self._chunk(prepared, some, tags, present[first:last], counts)
+            body.write(piece.data)
             lengths.append(sizes)
         offsets = np.cumsum(np.concatenate(lengths))
-        body = pa.py_buffer(pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, np.uint8), *pieces]))
         valid = pa.py_buffer(np.packbits(present, bitorder="little"))
         array = pa.LargeStringArray.from_buffers(
-            len(texts), pa.py_buffer(offsets), body, valid if texts.null_count else None, texts.null_count
+            len(texts),
+            pa.py_buffer(offsets),
+            pa.py_buffer(body.getvalue()),
+            valid if texts.null_count else None,
+            texts.null_count,
         )
         return array, counts
 
@@ -276,15 +287,20 @@ class Kernel:
         tags: npt.NDArray[np.uint64],
         present: npt.NDArray[np.bool_],
         counts: Counts,
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        before: int = 0,
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], int]:
+        """Return what documents become, how many bytes each has, and how many tokens all had.
+
+        Or part of a document, which has so many tokens ``before``.
+        """
         runs, roles, by_role, words = self._parsed(prepared, texts)
         counts.roles += by_role
         tokens = texts.whole(runs)
         if self.length is not None:  # where documents are one run each
             runs, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
             tokens, by_role = runs, np.bincount(roles, minlength=len(ROLE_NAMES))
-        drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts)
-        replaced = self._surrogates(prepared, texts, runs, roles, tags, drawn)
+        drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts, before)
+        replaced = self._surrogates(prepared, texts, runs, roles, tags, drawn, before)
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
         drawn_bytes += int(replaced.offsets[-1])
@@ -297,7 +313,26 @@ class Kernel:
             wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets,
             replaced.text, replaced.offsets,
         )  # fmt: skip
-        return texts.joined(out, offsets, blanks=not keep_layout)
+        written, sizes = texts.joined(out, offsets, blanks=not keep_layout)
+        return written, sizes, len(tokens)
+
+    def _goes_in_parts(self) -> bool:
+        """Whether what becomes of a token depends on nothing in its document beyond the next blank."""
+        alone = self.budget.per == "token" and self.collocations is None and self.length is None
+        return alone and self.policy.markup != "keep"
+
+    def _write_long(
+        self, prepared: Prepared, text: Texts, tags: npt.NDArray[np.uint64], counts: Counts, body: io.BytesIO
+    ) -> None:
+        """Write what one document becomes, in parts, of which each begins at a blank: memory is for one part."""
+        there = np.ones(1, dtype=np.bool_)
+        before, begin = 0, body.tell()
+        for bounds in parts_of(text.data, int(text.spans[0]), int(text.spans[1])):
+            piece, _, size = self._chunk(prepared, Texts(text.data, bounds), tags, there, counts, before)
+            before += size
+            if piece.size and body.tell() > begin and self.policy.layout == "normalize":
+                body.write(b" ")
+            body.write(piece.data)
 
     def _at_length(
         self,
@@ -320,12 +355,13 @@ class Kernel:
         roles: npt.NDArray[np.uint8],
         tags: npt.NDArray[np.uint64],
         drawn: npt.NDArray[np.int32],
+        before: int,
     ) -> Surrogates:
         """Return the surrogates of numbers, and enter in ``drawn`` which of them a token gets."""
         public = self.mechanism.space.numbers
         if self.numbers is None or public is None:
             return NONE
-        numbers = picked(texts.whole(runs), roles, prepared.actions, SURROGATE)
+        numbers = picked(texts.whole(runs), roles, prepared.actions, SURROGATE, before)
         drawn[numbers.index] = np.arange(numbers.index.size)
         return surrogates(
             runs, numbers.index, numbers.draws(self.draw_key, tags), public, join=self.policy.joins_numbers()
@@ -339,11 +375,12 @@ class Kernel:
         tags: npt.NDArray[np.uint64],
         words: npt.NDArray[np.int64] | None,
         counts: Counts,
+        before: int,
     ) -> tuple[npt.NDArray[np.int32], int]:
         """Return the replacement of each token that gets one, int32 [T], and the bytes of all at most."""
         longest, size = prepared.wording.longest, 0
         drawn = _scratch.array("drawn", len(tokens), np.int32)
-        known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
+        known, resampled = (picked(tokens, roles, prepared.actions, action, before) for action in (PRIVATIZE, RESAMPLE))
         if resampled.index.size:
             cells = prepared.public.cells(resampled.draws(self.draw_key, tags).uint64(RESAMPLE_PURPOSE))
             size += enter(cells, resampled.index, longest, drawn)
@@ -408,3 +445,21 @@ def chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         last = min(max(last, first + 1), documents.size - 1)
         yield first, last
         first = last
+
+
+def parts_of(data: npt.NDArray[np.uint8], start: int, end: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Part ``data[start:end]`` into runs of about ``CHUNK_BYTES`` that begin at blanks, as tokens never span one.
+
+    Each run is int64 [2]. Text without blanks is one run, and so is what is larger than a tokenizer takes.
+    """
+    while CHUNK_BYTES * 2 < end - start <= MAX_BYTES:
+        window = np.arange(0)
+        at = start + CHUNK_BYTES
+        while at < end and not window.size:
+            window = np.flatnonzero(np.isin(data[at : min(at + _WINDOW, end)], _BLANKS))
+            at += int(window[0]) if window.size else _WINDOW
+        if not window.size:
+            break
+        yield np.array([start, at], dtype=np.int64)
+        start = at
+    yield np.array([start, end], dtype=np.int64)

@@ -51,9 +51,17 @@ def _pick(
     return n
 
 
-def picked(tokens: Tokens, roles: npt.NDArray[np.uint8], actions: npt.NDArray[np.uint8], action: int) -> Picked:
-    """Return the tokens that an action is for; they hold until the next ones of this action are asked for."""
+def picked(
+    tokens: Tokens, roles: npt.NDArray[np.uint8], actions: npt.NDArray[np.uint8], action: int, before: int = 0
+) -> Picked:
+    """Return the tokens that an action is for; they hold until the next ones of this action are asked for.
+
+    ``before`` is how many tokens of the document precede these, of which it is a part.
+    """
     names = ("index", "documents", "positions", "words")
     lists = [_scratch.array(f"{name} of {action}", len(tokens), np.int32) for name in names]
     size = _pick(roles, actions, action, tokens.ids, tokens.offsets, *lists)
-    return Picked(*(one[:size] for one in lists))
+    found = Picked(*(one[:size] for one in lists))
+    if before:
+        np.add(found.positions, before, out=found.positions)
+    return found

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.choices import OnBadRows
-from corpusveil.display import Card, Shown, figure
+from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, NotMadeError
 from corpusveil.ledger.account import Account, AccountPass
 from corpusveil.ledger.caps import Spending, metric_names, refuse_over
@@ -78,13 +78,15 @@ class Forecast(Shown):
 
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for this many processes."""
+        read, written = (f"{size / MIB:,.1f} MiB" for size in (self.bytes_read, self.bytes_written))
         told = [
-            f"{self.shards} shards, {self.bytes_read / MIB:,.1f} MiB; {self.sampled} were sampled",
-            f"about {self.documents:,} documents, {self.tokens:,} tokens, {self.bytes_written / MIB:,.1f} MiB written",
+            f"{several(self.shards, 'shard')}, {read}; {several(self.sampled, 'was', 'were')} sampled",
+            f"about {several(self.documents, 'document')}, {several(self.tokens, 'token')}, {written} written",
         ]
         if self.own_words is not None:
             told.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
-        each = f"{self.cpu_seconds / workers:,.1f} s on {workers} processes of {self.memory / MIB:,.0f} MiB"
+        processes = several(workers, "process", "processes")
+        each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
         told.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
         names = {"total": "epsilons in total", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():

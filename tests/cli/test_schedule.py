@@ -21,7 +21,7 @@ from corpusveil.pipelines import schedule_metrics
 from corpusveil.storage import files, lease
 from corpusveil.transforms import corpus
 from tests.cli.test_run import save
-from tests.engines.corpora import COMMAND, WORDS, make_space, release_files
+from tests.engines.corpora import COMMAND, HANG_SECONDS, WORDS, make_space, release_files
 
 START = ["--progress", "none"]
 
@@ -183,7 +183,7 @@ class TestStartedTwice:
             lines(ground, f"day-1/{k}.jsonl", *range(20 * k, 20 * k + 20))
         command = [*COMMAND, "schedule", str(ground / "s.toml"), *START]
         both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-        said = [process.communicate(timeout=120) for process in both]
+        said = [process.communicate(timeout=HANG_SECONDS) for process in both]
         assert [process.returncode for process in both] == [0, 0]
         others = [error for _, error in said if "another run is in progress" in error]
         later = [out for out, _ in said if "there is nothing new" in out]

@@ -21,6 +21,8 @@ from corpusveil.spaces import Space, Vectors
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "corpusveil"]
+HANG_SECONDS = 900
+"""After so long, a test that waits for an event fails: only a hang takes it, also on a busy machine."""
 BLOCK = 8192
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "ri", "so", "ta", "ve")
 WORDS = [a + b + c for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES[:4]]
@@ -160,7 +162,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def run(
-    *arguments: object, home: Path, cwd: Path | None = None, timeout: float = 120
+    *arguments: object, home: Path, cwd: Path | None = None, timeout: float = HANG_SECONDS
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line of corpusveil in a process of its own."""
     return subprocess.run(

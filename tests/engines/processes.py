@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.engines.corpora import COMMAND, ROOT, environment
+from tests.engines.corpora import COMMAND, HANG_SECONDS, ROOT, environment
 
 SUBMIT = ROOT / "corpusveil" / "jobs" / "submit.py"
 SMALL = (
@@ -51,11 +51,11 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
     for member in members:
         with contextlib.suppress(psutil.NoSuchProcess):
             member.send_signal(signal.SIGKILL)
-    process.wait(30)
-    psutil.wait_procs(members, timeout=30)
+    process.wait(HANG_SECONDS)
+    psutil.wait_procs(members, timeout=HANG_SECONDS)
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 60, every: float = 0.005) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = HANG_SECONDS, every: float = 0.005) -> None:
     """Wait for something to come true; fail the test when it does not."""
     end = time.monotonic() + seconds
     while not true():
@@ -161,4 +161,4 @@ def end_session(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
+        process.wait(HANG_SECONDS)

@@ -12,9 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.engines.corpora import HANG_SECONDS
 from tests.engines.processes import alive, end_session, tree, wait_until
 
 pytestmark = pytest.mark.slow
+BEAM_GIVES_UP = 100
+"""Before so many seconds, no worker of Beam gives up by itself on a run that does not answer (128 s were seen)."""
 SCRIPT = """
 import os, signal, sys, time
 from corpusveil.errors import CorpusveilError, WorkError
@@ -29,7 +32,7 @@ def is_killed(task):
 
 def works(task):
     open(f"begun-{task}", "w").close()
-    time.sleep(120)
+    time.sleep(36000)
 
 if __name__ == "__main__":
     import job
@@ -60,7 +63,7 @@ def test_what_becomes_of_a_worker_is_one_sentence_and_no_traceback(what: str, se
     here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
     told = subprocess.run(
         [sys.executable, str(tmp_path / "job.py"), what],
-        env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True, timeout=HANG_SECONDS, check=True,
     )  # fmt: skip
     assert told.stdout.startswith(sentence)
     assert "Traceback" not in told.stderr
@@ -71,15 +74,15 @@ def workers_of(pid: int) -> list[psutil.Process]:
     found = []
     for member in tree(pid)[1:]:
         with contextlib.suppress(psutil.Error):
-            if "sdk_worker_main" in " ".join(member.cmdline()):
+            if member.name() != "sh" and "sdk_worker_main" in " ".join(member.cmdline()):
                 found.append(member)
     return found
 
 
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("moment", ["begins", 0.4, 1.5, "works", "works on"])
-def test_a_killed_worker_ends_the_run_within_ten_seconds(moment: str | float, which: int, tmp_path: Path) -> None:
-    """Whenever it is killed: the others are ended first, whatever they do, and no process is left."""
+def test_a_killed_worker_ends_the_run_at_once(moment: str | float, which: int, tmp_path: Path) -> None:
+    """Whenever it is killed: the others, which would work for hours, are ended first, and no process is left."""
     (tmp_path / "job.py").write_text(SCRIPT)
     here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
     job = subprocess.Popen(
@@ -94,12 +97,35 @@ def test_a_killed_worker_ends_the_run_within_ten_seconds(moment: str | float, wh
             wait_until(lambda: len(list(tmp_path.glob("begun-*"))) == 2, every=0.05)
         time.sleep(moment if isinstance(moment, float) else 2.0 * (moment == "works on"))
         members[which].kill()
-        began = time.monotonic()
-        said, complained = job.communicate(timeout=30)
-        assert time.monotonic() - began < 10
+        said, complained = job.communicate(timeout=HANG_SECONDS)
         assert said.startswith("A worker process was killed (perhaps it ran out of memory).")
         assert "Traceback" not in complained
         assert not [member for member in members if alive(member.pid)]
+    finally:
+        for member in members:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                member.kill()
+        end_session(job)
+
+
+@pytest.mark.parametrize("moment", ["begins", "works"])
+def test_workers_end_with_a_run_that_is_killed(moment: str, tmp_path: Path) -> None:
+    """From their first instruction on: by itself, Beam's worker tries for two minutes to reach the run."""
+    (tmp_path / "job.py").write_text(SCRIPT)
+    here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    with (tmp_path / "said").open("w") as said:
+        job = subprocess.Popen(
+            [sys.executable, "job.py", "works"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": here},
+            stdout=said, stderr=said, start_new_session=True,
+        )  # fmt: skip
+    members: list[psutil.Process] = []
+    try:
+        wait_until(lambda: len(workers_of(job.pid)) == 2, every=0.02)
+        if moment == "works":
+            wait_until(lambda: len(list(tmp_path.glob("begun-*"))) == 2, every=0.05)
+        members = tree(job.pid)[1:]
+        job.kill()
+        wait_until(lambda: not any(alive(member.pid) for member in members), seconds=BEAM_GIVES_UP, every=0.05)
     finally:
         for member in members:
             with contextlib.suppress(psutil.NoSuchProcess):

@@ -27,6 +27,7 @@ from corpusveil.transforms.spark import privatize_frame
 from tests.engines.corpora import (
     BLOCK,
     COLUMN_CANARY,
+    HANG_SECONDS,
     TEST_KEY,
     UNKNOWN,
     Ground,
@@ -142,7 +143,7 @@ def test_a_cluster_of_two_workers_by_spark_submit(
             tmp_path / "submit.log",
         )
         try:
-            status = job.wait(120)
+            status = job.wait(HANG_SECONDS)
         finally:
             end_session(job)
         said = (tmp_path / "submit.log").read_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.corpora import Ground, release_files, run
+from tests.engines.corpora import HANG_SECONDS, Ground, release_files, run
 from tests.engines.processes import end_session, start_command
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -25,7 +25,7 @@ def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, 
     arguments = ground.arguments(ground.corpus, tmp_path / "out", *engine, *ledger)
     started = [start_command(arguments, tmp_path, tmp_path / f"{number}.log") for number in range(starts)]
     try:
-        told = [process.wait(250) for process in started]
+        told = [process.wait(HANG_SECONDS) for process in started]
     finally:
         for process in started:
             end_session(process)
@@ -37,7 +37,7 @@ def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, 
             assert text.splitlines()[-1].startswith("corpusveil: Another run is in progress ("), text
             assert text.splitlines()[-1].endswith("); nothing was done. [other-run]")
         assert "Traceback" not in text
-    assert run(*arguments, home=tmp_path, timeout=250).returncode == 0
+    assert run(*arguments, home=tmp_path).returncode == 0
     assert run(*ground.arguments(ground.corpus, tmp_path / "once", "--corpus", "c"), home=tmp_path).returncode == 0
     assert release_files(tmp_path / "out") == release_files(tmp_path / "once")
     assert not list(tmp_path.rglob("lease-*"))

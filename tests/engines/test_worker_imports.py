@@ -21,7 +21,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.transforms.corpus import privatize_corpus
 from tests.collocations.corpora import make, write
 from tests.engines import loaded
-from tests.engines.corpora import ROOT, Ground, make_ground, make_release
+from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_ground, make_release
 
 HEAVY = (
     "gensim",
@@ -146,4 +146,4 @@ def test_the_daemon_of_spark_forks_workers_that_have_loaded_machine_code() -> No
             assert "llvmlite" in Path(f"/proc/{worker}/maps").read_text()
     finally:
         daemon.stdin.close()
-        daemon.wait(20)
+        daemon.wait(HANG_SECONDS)

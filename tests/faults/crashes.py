@@ -50,7 +50,7 @@ def kill_in_the_middle(undisturbed: Undisturbed, output: Path, *more: object) ->
     """Start a run, kill all its processes once a first task is recorded; return how many tasks were done."""
     process = begin(undisturbed, output, *more)
     try:
-        wait_until(lambda: done(output) > 0 or process.poll() is not None, seconds=100)
+        wait_until(lambda: done(output) > 0 or process.poll() is not None)
         kill_tree(process)
     finally:
         end_session(process)

@@ -18,11 +18,11 @@ from typing import Any
 import psutil
 
 import corpusveil as cv
-from tests.engines.corpora import COMMAND, Ground, data_files, release_files
+from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, data_files, release_files
 from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
 
 SITE = Path(__file__).with_name("site")
-PATIENCE = 150
+PATIENCE = HANG_SECONDS
 WHERE = {
     "begin": r"out\.records/run\.json$",
     "looking": r"/spending/seen/part-00001",
@@ -128,7 +128,7 @@ class Bench:
         self.plan.write_text(json.dumps(plan))
         job = self.start(folder, engine, *more)
         try:
-            wait_until(lambda: marker.exists() or job.poll() is not None, seconds=PATIENCE, every=0.02)
+            wait_until(lambda: marker.exists() or job.poll() is not None, every=0.02)
             assert marker.exists(), f"never came to {moment}: " + (folder / "said.log").read_text()[-2000:]
             yield job, int(marker.read_text())
         except BaseException:

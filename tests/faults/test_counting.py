@@ -9,6 +9,7 @@ import pyarrow.dataset
 import pytest
 
 from tests.collocations.corpora import kept, make, write
+from tests.engines.corpora import HANG_SECONDS
 from tests.engines.processes import cluster, end_session, kill_tree, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.faults]
@@ -29,10 +30,10 @@ def test_a_killed_worker_changes_no_count(tmp_path: Path, stage: str) -> None:
         arguments = ["count", str(source), "--output", str(output), "--engine", "spark", "--progress", "none"]
         job = machines.submit(arguments, tmp_path / "submit.log")
         try:
-            wait_until(lambda: done() > 0 or job.poll() is not None, seconds=100)
+            wait_until(lambda: done() > 0 or job.poll() is not None)
             assert 0 < done() < shards
             kill_tree(machines.workers[1])
-            status = job.wait(180)
+            status = job.wait(HANG_SECONDS)
         finally:
             end_session(job)
         assert status == 0, (tmp_path / "submit.log").read_text()

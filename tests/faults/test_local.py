@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.engines.corpora import BLOCK, release_files, run
+from tests.engines.corpora import BLOCK, HANG_SECONDS, release_files, run
 from tests.engines.processes import alive, end_session, kill_tree, start_command, tree, wait_until
 from tests.faults.crashes import (
     Undisturbed,
@@ -82,7 +82,7 @@ def test_a_killed_worker_ends_the_run_in_a_sentence_and_a_second_run_completes(
     try:
         wait_until(lambda: done(output) > 0 or process.poll() is not None)
         os.kill(workers_of(process.pid)[0].pid, signal.SIGKILL)
-        status = process.wait(60)
+        status = process.wait(HANG_SECONDS)
     finally:
         end_session(process)
     said = (tmp_path / "killed.log").read_text().splitlines()
@@ -103,8 +103,8 @@ def test_workers_end_when_their_parent_is_killed(undisturbed: Undisturbed, tmp_p
         workers = tree(process.pid)[1:]
         assert len(workers_of(process.pid)) == 2
         os.kill(process.pid, signal.SIGKILL)
-        process.wait(10)
-        wait_until(lambda: not any(alive(worker.pid) for worker in workers), seconds=20, every=0.1)
+        process.wait(HANG_SECONDS)
+        wait_until(lambda: not any(alive(worker.pid) for worker in workers), every=0.1)
     finally:
         for worker in workers:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -118,7 +118,7 @@ def test_an_interrupted_run_says_how_to_go_on(undisturbed: Undisturbed, tmp_path
     try:
         wait_until(lambda: done(output) > 0 or process.poll() is not None)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(HANG_SECONDS) == 130
     finally:
         end_session(process)
     assert "run the same command again" in (tmp_path / "killed.log").read_text()
@@ -135,7 +135,7 @@ def test_of_two_equal_runs_at_once_one_makes_the_release(undisturbed: Undisturbe
     arguments = undisturbed.ground.arguments(undisturbed.ground.corpus, output)
     both = [start_command(arguments, tmp_path, tmp_path / f"{number}.log") for number in range(2)]
     try:
-        told = [process.wait(100) for process in both]
+        told = [process.wait(HANG_SECONDS) for process in both]
     finally:
         for process in both:
             end_session(process)

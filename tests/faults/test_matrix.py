@@ -35,7 +35,7 @@ from tests.faults.network import parted
 from tests.objects.proxy import proxied
 from tests.objects.store import Store, use
 
-pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.spark]
 IN_WORKERS = ("looking", "piece", "writing", "recording")
 
 
@@ -272,7 +272,7 @@ def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: st
             began, outcome = time.monotonic(), "went on"
             job = start([*COMMAND, *arguments], folder, folder / "said.log")
             if down:
-                wait_until(lambda: proxy.seen("PUT", "out/data/part-") > 0, seconds=PATIENCE)
+                wait_until(lambda: proxy.seen("PUT", "out/data/part-") > 0)
                 rule = proxy.rule("GET PUT POST HEAD DELETE", ".", "refuse", status=503, code="ServiceUnavailable")
                 threading.Timer(DOWN_SECONDS, proxy.clear).start()
             if job.wait(PATIENCE):

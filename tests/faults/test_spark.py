@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.corpora import release_files
+from tests.engines.corpora import HANG_SECONDS, release_files
 from tests.engines.processes import cluster, end_session, kill_tree, wait_until
 from tests.faults.crashes import (
     Undisturbed,
@@ -32,10 +32,10 @@ def test_a_cluster_completes_when_one_of_its_workers_is_killed(undisturbed: Undi
         arguments = undisturbed.ground.arguments(undisturbed.ground.corpus, output, "--engine", "spark")
         job = made.submit(arguments, tmp_path / "submit.log")
         try:
-            wait_until(lambda: done(output) > 0 or job.poll() is not None, seconds=100)
+            wait_until(lambda: done(output) > 0 or job.poll() is not None)
             assert done(output) < undisturbed.shards
             kill_tree(made.workers[0])
-            status = job.wait(120)
+            status = job.wait(HANG_SECONDS)
         finally:
             end_session(job)
     said = (tmp_path / "submit.log").read_text()

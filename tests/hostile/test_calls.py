@@ -22,6 +22,7 @@ from corpusveil.errors import UserError
 from corpusveil.spaces import Vectors
 from tests.engines.corpora import (
     COMMAND,
+    HANG_SECONDS,
     TEST_KEY,
     UNKNOWN,
     WORDS,
@@ -225,7 +226,7 @@ class TestFullDisk:
     def check(self, ground: Ground, source: Path, output: Path, home: Path, **how: Any) -> None:
         command = [*COMMAND, *ground.arguments(source, output, "--records", home / "records")]
         done = subprocess.run(
-            command, env=environment(home), capture_output=True, text=True, timeout=120, check=False, **how
+            command, env=environment(home), capture_output=True, text=True, timeout=HANG_SECONDS, check=False, **how
         )
         assert done.returncode == 1, done.stderr
         (sentence,) = done.stderr.splitlines()

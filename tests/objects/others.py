@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tests.engines.corpora import ROOT
+from tests.engines.corpora import HANG_SECONDS, ROOT
 from tests.engines.processes import free_port
 from tests.objects.proxy import Answer, Asked, Dialect, Rule
 
@@ -175,7 +175,7 @@ def served(command: list[str], port: int, log: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(HANG_SECONDS)
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ def test_killed_in_the_middle_and_run_again(
     arguments = place.arguments("--workers", 2)
     process = start_command(arguments, tmp_path, tmp_path / "killed.log")
     try:
-        wait_until(lambda: proxy.seen("PUT", "records/shards/part") > 0 or process.poll() is not None, seconds=60)
+        wait_until(lambda: proxy.seen("PUT", "records/shards/part") > 0 or process.poll() is not None)
         kill_tree(process)
     finally:
         end_session(process)

@@ -18,6 +18,7 @@ import pytest
 from corpusveil.errors import WorkError
 from corpusveil.storage import files, lease
 from corpusveil.storage.lease import Lease, hold, take
+from tests.engines.corpora import HANG_SECONDS
 
 
 def _take(url: str, results: multiprocessing.Queue[bool]) -> None:
@@ -40,7 +41,7 @@ class TestOneOfSeveral:
         started = [context.Process(target=_take, args=(str(tmp_path), results)) for _ in range(6)]
         for process in started:
             process.start()
-        assert sorted(results.get(timeout=60) for _ in started) == [False] * 5 + [True]
+        assert sorted(results.get(timeout=HANG_SECONDS) for _ in started) == [False] * 5 + [True]
         for process in started:
             process.join()
 

@@ -18,7 +18,7 @@ from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.storage import files, formats, lines
 from corpusveil.storage.rows import Columns
-from tests.engines.corpora import ROOT, Ground
+from tests.engines.corpora import HANG_SECONDS, ROOT, Ground
 
 BOM = b"\xef\xbb\xbf"
 ROWS = {
@@ -172,7 +172,7 @@ class TestALineThatFillsTheMemory:
         )
         told = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / "a.json.gz")],
-            cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+            cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS,
         )  # fmt: skip
         assert told.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), told.stderr
 

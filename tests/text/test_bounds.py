@@ -44,7 +44,6 @@ def test_a_wide_read_outside_of_its_array_is_refused_where_checks_are_on(tmp_pat
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800)
 def test_no_loop_of_readers_kernel_and_writers_leaves_its_arrays(tmp_path: Path) -> None:
     chosen = "not slow and not spark and not nightly"
     found = _checked(tmp_path, "-m", "pytest", "-q", "-x", "-m", chosen, "tests/text", "tests/storage", "tests/golden")

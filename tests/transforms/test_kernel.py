@@ -21,6 +21,7 @@ from corpusveil.sampling.draws import MECHANISM, RESAMPLE, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text.policy import TextPolicy
+from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms import kernel as kernel_module
 from corpusveil.transforms.kernel import Kernel, public_weights
 from corpusveil.transforms.release import Release
@@ -84,6 +85,30 @@ def test_chunks_inside_a_batch_do_not_show(monkeypatch: pytest.MonkeyPatch) -> N
     for size in (1, 100, 1_000):
         monkeypatch.setattr(kernel_module, "CHUNK_BYTES", size)
         assert run(kernel, texts) == whole
+
+
+@pytest.mark.parametrize("layout", ["normalize", "keep"])
+@pytest.mark.parametrize("action", ["drop", "keep", "mask"])
+def test_a_long_document_is_worked_on_in_parts_that_do_not_show(
+    layout: Any, action: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut at blanks of any kind, with blanks at both ends, whatever is dropped; without a blank it stays whole."""
+    policy = TextPolicy(layout=layout, unknown_words=action, punctuation=action, other=action, contacts=action)
+    kernel = release(policy=policy).kernel()
+    odd = ["  ", " \n\t zzz  yyy 12, me@x.org \U0001f600 ", "\u3000\u00a0", "zzz" * 40, *documents(12), None, ""]
+    texts = [*odd, "  ".join(filter(None, odd)), "\n".join(documents(30)) + " "]
+    column = pa.array(texts, pa.large_string())
+    whole, counts = kernel.privatize(column, range(len(texts)), "text")
+    for size in (1, 7, 60):
+        monkeypatch.setattr(kernel_module, "CHUNK_BYTES", size)
+        monkeypatch.setattr(kernel_module, "_WINDOW", 2 * size)
+        data, documents_ = string_buffers(column)
+        parts = list(kernel_module.parts_of(data, int(documents_[-2]), int(documents_[-1])))
+        assert len(parts) > 3
+        assert [int(part[0]) for part in parts[1:]] == [int(part[1]) for part in parts[:-1]]
+        again, counted = kernel.privatize(column, range(len(texts)), "text")
+        assert again.equals(whole)
+        assert counted.measured() == counts.measured()
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])

@@ -1,0 +1,70 @@
+"""The folder of a command's temporary files: what libraries leave in it ends with the command, however that ends."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engines.corpora import HANG_SECONDS, ROOT, environment
+
+LEAVES = """
+import sys, tempfile
+import corpusveil.cli.main
+def run(arguments):
+    tempfile.mkdtemp(prefix="pymp-")
+    print(tempfile.gettempdir(), flush=True)
+    if arguments == ["wait"]:
+        sys.stdin.read()
+    return 0
+corpusveil.cli.main.run = run
+from corpusveil.__main__ import main
+main()
+"""
+
+
+def command(place: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", LEAVES, *arguments], env=environment(place, TMPDIR=str(place)), cwd=ROOT, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def begun(process: subprocess.Popen[str]) -> Path:
+    """Return the folder of a command that waits, once it has one."""
+    assert process.stdout is not None
+    return Path(process.stdout.readline().strip())
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    process.communicate(timeout=HANG_SECONDS)
+    return process.returncode
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_of_a_command(number: signal.Signals | None, tmp_path: Path) -> None:
+    with command(tmp_path, "wait" if number else "") as process:
+        folder = begun(process)
+        assert folder.parent == tmp_path
+        if number:
+            assert folder.exists()
+            process.send_signal(number)
+        assert ended(process) == (128 + number if number else 0)
+    assert list(tmp_path.glob("*")) == []
+
+
+def test_the_next_command_removes_what_a_killed_one_left_and_nothing_of_a_running_one(tmp_path: Path) -> None:
+    (tmp_path / "corpusveil-notes").mkdir()
+    with command(tmp_path, "wait") as killed, command(tmp_path, "wait") as running:
+        left, kept = begun(killed), begun(running)
+        killed.kill()
+        ended(killed)
+        assert left.exists()
+        with command(tmp_path) as following:
+            assert ended(following) == 0
+        assert sorted(tmp_path.iterdir()) == sorted([kept, tmp_path / "corpusveil-notes"])
+        assert ended(running) == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["corpusveil-notes"]

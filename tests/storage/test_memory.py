@@ -1,0 +1,82 @@
+"""How much memory a release takes: what a huge document and wide rows cost at most, as the system counts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.engines.corpora import HANG_SECONDS, ROOT, WORDS, Ground, environment, make_ground
+
+pytestmark = pytest.mark.slow
+MIB = 1 << 20
+PEAK = """
+import resource, sys
+sys.argv[:] = sys.argv[1:]
+from corpusveil.cli.main import run
+status = run(sys.argv[1:])
+print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    return make_ground(tmp_path_factory.mktemp("memory"))
+
+
+def peak(ground: Ground, source: Path, home: Path, *more: object) -> int:
+    """Return the most memory, in bytes, that one process needs to privatize a source."""
+    arguments = [str(one) for one in ground.arguments(source, home / f"{source.stem}-out", *more)]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, "corpusveil", *arguments], env=environment(home), cwd=ROOT,
+        capture_output=True, text=True, timeout=HANG_SECONDS, check=True,
+    )  # fmt: skip
+    status, kibibytes = map(int, done.stdout.split()[-2:])
+    assert status == 0, done.stderr
+    return kibibytes << 10
+
+
+def line_of(size: int) -> str:
+    return " ".join([WORDS[k % len(WORDS)] for k in range(1000)] * (size // 7000 + 1))[:size]
+
+
+@pytest.fixture(scope="module")
+def small(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """What a process needs for nearly nothing: its libraries, and the arrays for a part of a document."""
+    home = tmp_path_factory.mktemp("small")
+    (home / "a.jsonl").write_text(json.dumps({"id": "1", "text": line_of(4 * MIB)}) + "\n")
+    peak(ground, home / "a.jsonl", home)  # compiles what is compiled once
+    os.rename(home / "a.jsonl", home / "b.jsonl")
+    return peak(ground, home / "b.jsonl", home)
+
+
+def test_a_huge_document_takes_less_than_five_times_its_size(ground: Ground, small: int, tmp_path: Path) -> None:
+    """Beside what a process needs anyway; it was eleven times. Its tokens alone would take three times its size."""
+    size = 64 * MIB
+    (tmp_path / "huge.jsonl").write_text(json.dumps({"id": "1", "text": line_of(size)}) + "\n")
+    assert peak(ground, tmp_path / "huge.jsonl", tmp_path) - small < 4.5 * size
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_thirty_short_kept_columns_take_few_times_their_size(
+    form: str, ground: Ground, small: int, tmp_path: Path
+) -> None:
+    """As JSON, each value took 4 KB as long as a block of rows was in memory: 840 MB for rows of 613 bytes."""
+    rows = 8192
+    table = pa.table(
+        {"id": [str(k) for k in range(rows)], "text": [line_of(400)] * rows}
+        | {f"c{k}": [f"{row:05d}" for row in range(rows)] for k in range(30)}
+    )
+    source = tmp_path / f"wide.{form}"
+    if form == "parquet":
+        pq.write_table(table, source)
+    else:
+        source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    kept = [one for k in range(30) for one in ("--keep", f"c{k}")]
+    assert peak(ground, source, tmp_path, *kept) - small < 300 * MIB
