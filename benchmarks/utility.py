@@ -2,10 +2,9 @@
 
     python -m benchmarks utility [--quick | --full] [--risk .5 ...] [--task sst2 ...] [--mechanism cmp ...]
 
-Epsilon is chosen for each mechanism and space so that the contextual attacker guesses the same share of public words
-(``contextual.py``); then the task sets are released under five keys, denoised, and measured. Each cell is kept in the
-work folder, so that a run resumes where the last one stopped. ``--quick``, the default: the 12,000 most frequent words
-and some rows of each set; ``--full``: all words and more rows.
+Epsilon is what ``--risk`` chooses for a reader who uses context; then the task sets are released under five keys,
+denoised, and measured. Each cell is kept in the work folder, so that a run resumes where the last one stopped.
+``--quick``, the default: the 12,000 most frequent words and some rows of each set; ``--full``: all words and more rows.
 """
 
 import argparse
@@ -44,7 +43,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space, Vectors, Vocabulary, read_counts
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.transforms.denoise import Denoiser
+from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
 
 KEYS = 5
 RISKS = (0.3, 0.5, 0.7, 0.9)
@@ -96,7 +95,7 @@ class Cell:
     risk: float
     epsilon: float
     nats: float
-    public: dict[str, float]
+    measured: float
     drawn: Values
     denoised: Values
 
@@ -143,19 +142,17 @@ def measure(
             space = contextual.space(*SPACES[kind], WORDS[size])
             mechanism = cv.mechanism(name, space)
             try:
-                epsilon, public = contextual.epsilon_at(f"{name} {kind} {len(space)}", mechanism, risk)
-            except (contextual.OutOfReach, UserError) as reason:
+                chosen = cv.epsilon_for_risk(mechanism, risk, of="context", model=contextual.model())
+            except UserError as reason:
                 print(f"  {name}, {kind}: {reason}", flush=True)
                 continue
             for task in tasks:
                 path = _path(size, task, name, kind, risk)
                 if not path.exists():
                     path.parent.mkdir(exist_ok=True)
-                    drawn, denoised = measured(subset(shared, task, size), mechanism, epsilon)
-                    nats = mechanism.guarantee(epsilon).plain_ldp
-                    cell = Cell(
-                        task, name, kind, risk, epsilon, math.nan if nats is None else nats, public, drawn, denoised
-                    )
+                    drawn, denoised = measured(subset(shared, task, size), mechanism, chosen.epsilon)
+                    nats = math.nan if chosen.plain_ldp is None else chosen.plain_ldp
+                    cell = Cell(task, name, kind, risk, chosen.epsilon, nats, chosen.measured, drawn, denoised)
                     path.write_bytes(orjson.dumps(cell))
                     print(f"  {path.stem}", flush=True)
                 cells.append(_read(path))
@@ -191,7 +188,7 @@ def measured(task: LabelledTexts, mechanism: Mechanism, epsilon: float) -> tuple
     drawn: Values = {name: [] for name in FIGURES}
     denoised: Values = {name: [] for name in FIGURES}
     policy, budget = cv.TextPolicy(), cv.Budget(epsilon)
-    denoiser = Denoiser(mechanism, budget, policy, contextual.model())
+    denoiser = Denoiser(mechanism, budget, policy, contextual.model(), Search(margin=MARGIN))
     originals = Remembered(MODEL, most=1)
     for key in range(KEYS):
         secret = cv.Key(hashlib.sha256(f"benchmark {key}".encode()).digest())

@@ -35,6 +35,9 @@ SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64
 
 Floats = npt.NDArray[np.float64]
 
+DIGITS = 27
+"""Binary digits of a score."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
@@ -106,7 +109,15 @@ def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connecto
 
 
 def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
-    """Return the scores of n-grams: ``counts`` int64 [G], ``single`` int64 [k, G] of their words; float64 [G]."""
+    """Return the scores of n-grams: ``counts`` int64 [G], ``single`` int64 [k, G] of their words; float64 [G].
+
+    They have 27 binary digits (eight decimal ones), since processors differ in the last digits of logarithms.
+    """
+    mantissa, exponent = np.frexp(_exact(counts, single, total, measure))
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, DIGITS)), exponent - DIGITS))
+
+
+def _exact(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
     c = np.asarray(counts, dtype=np.float64)
     words = np.asarray(single, dtype=np.float64)
     k = len(words)
@@ -119,7 +130,7 @@ def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
         return np.asarray(pmi)
     if measure == "npmi":
         return np.asarray(pmi / ((k - 1) * (np.log2(float(total)) - np.log2(c))))
-    expected = np.exp2(np.log2(words).sum(axis=0) - (k - 1) * np.log2(float(total)))
+    expected = words[0] * (words[1:] / float(total)).prod(axis=0)
     if measure == "t":
         return np.asarray((c - expected) / np.sqrt(c))
     sign = np.where(c < expected, -1.0, 1.0)
