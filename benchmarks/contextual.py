@@ -13,7 +13,8 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.collocations.modelling import build_model
 from corpusveil.jobs.local import Local
-from corpusveil.spaces import Space, Vocabulary, read_counts
+from corpusveil.spaces import Space, Vocabulary
+from corpusveil.spaces.public_counts import read_counts
 from corpusveil.storage.artifacts import is_artifact
 
 BALANCE = 1.0

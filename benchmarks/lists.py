@@ -13,8 +13,9 @@ from benchmarks import inputs, peers
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import length
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import Release

@@ -19,7 +19,9 @@ from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.risk import word_risk
-from corpusveil.spaces import Space, Vectors, Vocabulary, read_counts
+from corpusveil.spaces import Space, Vocabulary
+from corpusveil.spaces.public_counts import read_counts
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import prior_of
 
 WORDS, AMONG, SEEDS = 32, 2000, 3

@@ -33,8 +33,9 @@ from corpusveil.evaluation.utility.training_modes import MODES, Summary, baselin
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import Prior, smoothed
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.strategies import follow

@@ -41,7 +41,9 @@ from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.evaluation.utility.training_modes import MODES, Mode, baselines, train_and_test
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
-from corpusveil.spaces import Space, Vectors, Vocabulary, read_counts
+from corpusveil.spaces import Space, Vocabulary
+from corpusveil.spaces.public_counts import read_counts
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
 

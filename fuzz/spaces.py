@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from gensim.models import KeyedVectors
 
-from corpusveil.spaces import build_space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.importance import read_importance
 from corpusveil.spaces.load import load_space
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, tables_of, write_numbers

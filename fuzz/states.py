@@ -30,7 +30,8 @@ from corpusveil.pipelines.schedule import Schedule
 from corpusveil.pipelines.schedule_metrics import prometheus
 from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Vectors, build_space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import lease
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.records import RUN_VERSION, Records

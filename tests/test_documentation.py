@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.spaces import Vectors
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.profiles import PROFILES
 
 ROOT = Path(__file__).parents[1]

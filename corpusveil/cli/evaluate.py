@@ -148,7 +148,8 @@ def release(
     from corpusveil.evaluation.statistics import registry
     from corpusveil.evaluation.statistics.encoders import SentenceEncoder
     from corpusveil.sampling.keys import Key
-    from corpusveil.spaces import load_space, read_vectors
+    from corpusveil.spaces import load_space
+    from corpusveil.spaces.vectors import read_vectors
     from corpusveil.storage import files
     from corpusveil.storage.inputs import lies_in_input
 

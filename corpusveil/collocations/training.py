@@ -21,7 +21,8 @@ from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.collocations.word2vec import Training, train
 from corpusveil.collocations.word2vec import Watch as Progress
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
-from corpusveil.spaces import Vectors, Vocabulary
+from corpusveil.spaces import Vocabulary
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact

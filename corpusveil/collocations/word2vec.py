@@ -26,7 +26,7 @@ from corpusveil.choices import CODECS, Codec
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import ArtefactError, BadValueError, DataError
-from corpusveil.spaces import Vectors
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.lines import split

@@ -27,7 +27,9 @@ from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.errors import InstallationError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Vectors, build_space, load_space
+from corpusveil.spaces import load_space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.release import Release

@@ -13,7 +13,7 @@ from corpusveil.collocations.training import TokenFiles, describe, find_tokens, 
 from corpusveil.collocations.word2vec import Training, codec_of
 from corpusveil.errors import DataError, EngineError, UnknownError, UserError
 from corpusveil.jobs.spark import spark_session
-from corpusveil.spaces import Vectors
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.durable import mark_of

@@ -145,6 +145,15 @@ class Mechanism(abc.ABC):
         """Return the distance of the paper's claim, float64 [V]; overridden if it is not that of the guarantee."""
         return self.distances(word, epsilon)
 
+    def best_guess(
+        self, epsilon: float, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]  # noqa: ARG002
+    ) -> tuple[float, float] | None:
+        """Return how often the best guess of a word is right, and how often the word stays unchanged.
+
+        ``words`` int64 [W] occur with ``shares`` float64 [W]. None, the default: ``word_risk`` takes the law of each.
+        """
+        return None
+
     @abc.abstractmethod
     def retention(self, epsilon: float) -> float:
         """Return the probability that a word stays unchanged (the mean over the vocabulary if it varies)."""

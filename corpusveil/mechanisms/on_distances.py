@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.mechanisms.base import Mechanism, levels
+from corpusveil.mechanisms.exponential_risk import guessed
 from corpusveil.mechanisms.exponential_rows import ExponentialRows
 from corpusveil.mechanisms.on_vectors import diameter_bound
 from corpusveil.sampling import weights
@@ -84,6 +85,12 @@ class OnDistances(Mechanism):
         if distance is None and 2 * self.plain_ldp(epsilon) < range_of_any:
             return Mechanism.privacy_loss(self, epsilon, distance)
         return BoundedRange(range_of_any if distance is None else min(epsilon * distance, range_of_any))
+
+    def best_guess(
+        self, epsilon: float, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]
+    ) -> tuple[float, float]:
+        """Return both shares without the rows of all words, which are too many to build."""
+        return guessed(self.rows(epsilon), words, shares)
 
     def retention(self, epsilon: float) -> float:
         """Return the mean probability that a word stays unchanged: exact up to 2,048 words.

@@ -20,8 +20,6 @@ from corpusveil.choices import RiskOf
 from corpusveil.errors import DataError, NoClosedForm, UserError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.explanations import explain, explain_sampled
-from corpusveil.mechanisms.exponential_risk import guessed
-from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.sampling.grid import grid_value
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.word_prior import Prior, prior_of
@@ -62,8 +60,9 @@ def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, 
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     prior = prior_of(mechanism.space) if prior is None else prior
     exact = True
-    if isinstance(mechanism, OnDistances):  # a row for each word: too many to build all
-        share, unchanged = guessed(mechanism.rows(check_epsilon(epsilon)), prior.words, prior.shares)
+    shares = mechanism.best_guess(check_epsilon(epsilon), prior.words, prior.shares)
+    if shares is not None:
+        share, unchanged = shares
     else:
         every = np.arange(len(mechanism.space))
         try:

@@ -11,7 +11,6 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.ownership import refuse_others
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.toml import Document
@@ -35,11 +34,6 @@ def demo_space() -> Space:
     Raises UserError where other users may write to the cache folder.
     """
     return load_space(demo_path("space"))
-
-
-def demo_model() -> LanguageModel:
-    """Return a language model of the same text, for denoising; unpacked as the space is."""
-    return load_model(demo_path("model"))
 
 
 def demo_path(which: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.model import load_model
 from corpusveil.display import several
 from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
@@ -30,7 +29,7 @@ from corpusveil.transforms.corpus import Outcome
 from corpusveil.transforms.manifest import MANIFEST
 from corpusveil.transforms.profiles import PROFILES
 from corpusveil.transforms.release import Release
-from corpusveil.transforms.risk import EpsilonAtRisk, epsilon_for_risk
+from corpusveil.transforms.risk import EpsilonAtRisk, context, epsilon_for_risk
 from corpusveil.transforms.statement import NOT_PRIVATE, documents_in_words, in_brief
 
 NEARLY_ALL = 0.9
@@ -89,7 +88,7 @@ def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     (budget,) = settings.needed("budget")
     model = None
     if budget.risk_of == "context":
-        model = load_model(str(rules.risk_model(settings)))
+        model = context().load_model(str(rules.risk_model(settings)))
     return epsilon_for_risk(mechanism, budget.risk, of=budget.risk_of, model=model)
 
 

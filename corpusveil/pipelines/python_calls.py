@@ -1,4 +1,4 @@
-"""The release of a corpus in files, and its forecast: ``cv.privatize_corpus`` and ``cv.plan``."""
+"""Flows as calls from Python: ``cv.privatize_corpus``, ``cv.plan``, ``cv.demo_model``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from corpusveil.choices import CsvFormulas, OnBadRows, Separator
+from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger, require_ledger
+from corpusveil.pipelines.demo_space import demo_path
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
@@ -117,3 +119,8 @@ def _engine(engine: Engine | None) -> Engine:
             raise BadTypeError(f"engine: give {needed}, not the class {engine.__name__}.")
         raise of_other_type("engine", engine, needed)
     return engine
+
+
+def demo_model() -> LanguageModel:
+    """Return a language model of the text of ``cv.demo_space``, for denoising; unpacked as the space is."""
+    return load_model(demo_path("model"))

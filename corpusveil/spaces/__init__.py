@@ -1,21 +1,10 @@
-"""Vocabulary, vectors and one-dimensional lists: built once, frozen, hashed, memory-mapped."""
+"""Vocabulary, vectors and one-dimensional lists: built once, frozen, hashed, memory-mapped.
 
-from corpusveil.spaces.build import build_space
+Here is what opening a space needs; a release does not load what builds one (``build.py``, ``vectors.py``).
+"""
+
 from corpusveil.spaces.load import load_space
-from corpusveil.spaces.number_counts import Numbers, read_numbers
-from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import Space
-from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import Vocabulary
 
-__all__ = [
-    "Numbers",
-    "Space",
-    "Vectors",
-    "Vocabulary",
-    "build_space",
-    "load_space",
-    "read_counts",
-    "read_numbers",
-    "read_vectors",
-]
+__all__ = ["Space", "Vocabulary", "load_space"]

@@ -37,8 +37,7 @@ from corpusveil.spaces.space import (
     absolute,
     content_digest,
 )
-from corpusveil.spaces.vectors import BLANKS, BLOCK
-from corpusveil.spaces.vocabulary import read_vocabulary
+from corpusveil.spaces.vocabulary import BLANKS, BLOCK, read_vocabulary
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, described
 

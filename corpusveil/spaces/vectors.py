@@ -21,6 +21,7 @@ from corpusveil.spaces.formats import (
     word2vec_binary,
 )
 from corpusveil.spaces.formats.vector_table import VectorTable
+from corpusveil.spaces.vocabulary import BLANKS, BLOCK
 from corpusveil.storage import files
 
 READERS: Mapping[str, Callable[[str], VectorTable]] = {
@@ -31,9 +32,6 @@ READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".parquet": parquet_vectors.read,
 }
 """Reader by suffix (``.gz`` aside); a folder is a vectors artefact, everything else is text."""
-
-BLANKS = frozenset(" \t\n\r\v\f\0")
-BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)

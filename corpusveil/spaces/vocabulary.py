@@ -25,6 +25,10 @@ from corpusveil.errors import (
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound
 
+BLANKS = frozenset(" \t\n\r\v\f\0")
+"""What no word contains."""
+BLOCK = 8192
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vocabulary:

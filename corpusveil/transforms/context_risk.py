@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.budget import Budget
-from corpusveil.collocations.model import LanguageModel
+from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.collocations.model_text import sampled_text
 from corpusveil.errors import DataError
 from corpusveil.mechanisms import Mechanism
@@ -35,6 +35,7 @@ from corpusveil.transforms.lattice import search_runs
 RUNS = 2000
 WORDS = 20
 """The number of attacked runs of words, and the words in each: a standard error of about a third of a point."""
+__all__ = ["ContextRisk", "LanguageModel", "context_risk", "load_model"]
 FEWEST = 1000
 """The least number of words of the space in the text."""
 _PUBLIC = b"corpusveil: text that a language model says, to measure what its readers guess"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import RISK_OF, RiskOf
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.display import Card, Shown, rounded_up
 from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice, of_other_type
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.risk import READERS, largest_epsilon, reader_guesses, word_risk
 from corpusveil.spaces.word_prior import prior_of
-from corpusveil.transforms.context_risk import context_risk
 from corpusveil.waiting import reached, waiting
+
+if TYPE_CHECKING:
+    from corpusveil.collocations.model import LanguageModel
 
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
@@ -85,7 +87,7 @@ def epsilon_for_risk(
         raise BadValueError(f"risk = {risk}: give a share of words, a number between 0 and 1.")
     if of not in RISK_OF:
         raise not_a_choice("risk_of", of, RISK_OF)
-    if of == "context" and not isinstance(model, LanguageModel):
+    if of == "context" and not isinstance(model, context().LanguageModel):
         raise UnsetError(
             "risk_of = 'context': this reader knows a language model; give model, as in cv.load_model(URL)."
         )
@@ -100,7 +102,7 @@ def epsilon_for_risk(
     def risk_at(epsilon: float) -> float:
         reached(f"epsilon {epsilon:.4g}")
         if model is not None and of == "context":
-            share, exact = context_risk(mechanism, epsilon, model).share, False
+            share, exact = context().context_risk(mechanism, epsilon, model).share, False
         else:
             found = word_risk(mechanism, epsilon)
             share, exact = found.share, found.exact
@@ -113,6 +115,11 @@ def epsilon_for_risk(
     nats = mechanism.guarantee(epsilon).plain_ldp
     digest = model.digest if model is not None and of == "context" else None
     return EpsilonAtRisk(float(risk), of, epsilon, measured, exact, nats, digest)
+
+
+def context() -> Any:
+    """Return the module of the reader from context, who has a language model: runs without this reader load neither."""
+    return importlib.import_module("corpusveil.transforms.context_risk")
 
 
 def _refuse_below_blind(mechanism: Mechanism, risk: float) -> None:

@@ -20,7 +20,8 @@ from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of
-from corpusveil.spaces import Space, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.durable import mark_of

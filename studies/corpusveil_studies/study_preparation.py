@@ -18,7 +18,8 @@ from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.errors import InUseError, MismatchError
-from corpusveil.spaces import Vectors, build_space, read_vectors
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.durable import Watch, mark_of

@@ -18,7 +18,7 @@ import pytest
 
 from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs.local import Local
-from corpusveil.spaces import Vectors
+from corpusveil.spaces.vectors import Vectors
 from corpusveil_studies import bundled_text
 from corpusveil_studies.cells import Cell, CellStage, Results, SeedMean, cells_over, finite, run_cells
 from corpusveil_studies.claims import Check

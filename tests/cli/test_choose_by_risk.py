@@ -13,7 +13,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.pipelines import privatize
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from tests.cli.test_run import save
 from tests.engines.corpora import TEST_KEY, data_files, make_space
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus

@@ -26,7 +26,7 @@ from corpusveil.errors import ConflictError, DataError, InUseError, SizeError, U
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
-from corpusveil.spaces import read_numbers
+from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from tests.collocations.corpora import WORDS, Made, kept, make, write

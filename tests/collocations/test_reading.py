@@ -24,7 +24,9 @@ from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Vectors, build_space, load_space
+from corpusveil.spaces import load_space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.sentences import ends_and_stops, running

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import corpusveil as cv
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "corpusveil"]

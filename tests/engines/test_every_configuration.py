@@ -18,8 +18,9 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.mechanisms import find, names
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
 from corpusveil.spaces.number_counts import Numbers
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.corpus import privatize_corpus

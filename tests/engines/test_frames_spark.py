@@ -20,7 +20,8 @@ from corpusveil.errors import SizeError, UserError, WorkError
 from corpusveil.jobs.java import ensure_java
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.spaces import Space, Vectors, load
+from corpusveil.spaces import Space, load
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import spark as module
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_frame

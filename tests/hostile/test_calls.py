@@ -19,7 +19,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
-from corpusveil.spaces import Vectors
+from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import (
     COMMAND,
     HANG_SECONDS,

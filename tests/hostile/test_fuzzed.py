@@ -30,8 +30,11 @@ from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, hea
 from corpusveil.pipelines.schedule_metrics import prometheus
 from corpusveil.pipelines.schedule_state import Finished, Planned
 from corpusveil.pipelines.settings import toml
-from corpusveil.spaces import Vectors, Vocabulary, build_space, load_space, read_counts, read_vectors
+from corpusveil.spaces import Vocabulary, load_space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import VECTORS, content_digest
+from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files, formats, lease
 from corpusveil.storage.records import Failed, Record, Records, Run, Shard, Totals
@@ -143,7 +146,7 @@ class TestVectors:
         for path, data in zip(paths, PICKLES.values(), strict=True):
             path.write_bytes(data)
         code = (
-            "import sys\nfrom corpusveil.errors import UserError\nfrom corpusveil.spaces import read_vectors\n"
+            "import sys\nfrom corpusveil.errors import UserError\nfrom corpusveil.spaces.vectors import read_vectors\n"
             "for path in sys.argv[1:]:\n    try:\n        read_vectors(path)\n"
             "    except UserError as error:\n        print(error, flush=True)\n"
         )

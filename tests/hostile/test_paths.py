@@ -17,7 +17,8 @@ from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.errors import AddressError, BadRecordError, MismatchError, UserError
 from corpusveil.pipelines.schedule import Schedule
 from corpusveil.pipelines.schedule_state import Planned
-from corpusveil.spaces import load_space, read_vectors
+from corpusveil.spaces import load_space
+from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage.durable import Done, PartTask, Stage
 from corpusveil.storage.inputs import find_shards, lies_at
 from corpusveil.storage.records import Records

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import corpusveil as cv
 from corpusveil.ledger.entries import Store
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import WORDS
 from tests.ledger.histories import COST, STEPS, beyond_what_is_owed, by_two_sums, play
 

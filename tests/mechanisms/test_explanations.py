@@ -7,7 +7,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.mechanisms.explanations import explain, explain_sampled
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 
 SIZE = 30
 

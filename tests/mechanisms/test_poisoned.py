@@ -17,7 +17,7 @@ from corpusveil.errors import TrustError, UserError
 from corpusveil.jobs import java
 from corpusveil.mechanisms import exponential_rows, make, table_cache
 from corpusveil.mechanisms.exponential_rows import rows_of
-from corpusveil.spaces import build_space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import home
 from corpusveil.transforms.release import Release

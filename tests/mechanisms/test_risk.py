@@ -14,7 +14,8 @@ from corpusveil.mechanisms import exponential_risk
 from corpusveil.mechanisms.explanations import explain
 from corpusveil.mechanisms.risk import HIGHEST, LOWEST, largest_epsilon, word_risk
 from corpusveil.sampling.grid import grid_value, is_on_grid
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import prior_of
 
 SIZE = 5

@@ -12,7 +12,8 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.mechanisms import exponential_rows, make, table_cache
 from corpusveil.mechanisms.exponential_rows import rows_of
-from corpusveil.spaces import Space, build_space, load_space
+from corpusveil.spaces import Space, load_space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from tests.contracts.mechanism import draws_of
 from tests.contracts.spaces import words_of

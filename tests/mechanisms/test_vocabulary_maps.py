@@ -14,8 +14,9 @@ import corpusveil as cv
 from corpusveil.errors import ArtefactError, DataError, MismatchError, UserError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
 from corpusveil.spaces import space as spaces
+from corpusveil.spaces.vectors import Vectors
 from tests.contracts.mechanism import Case, MechanismContract, matrix, worst_excess
 from tests.contracts.spaces import words_of
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import corpusveil as cv
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import WORDS
 from tests.ledger.histories import STEPS, beyond_what_is_owed
 from tests.objects.store import Store

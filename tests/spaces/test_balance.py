@@ -9,8 +9,9 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import ConflictError, DataError, UserError
-from corpusveil.spaces import Vectors, build_space
 from corpusveil.spaces.balance import balanced, median_spacing
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
 
 SIZE = 120
 COUNTS = np.random.default_rng(5).integers(0, 100_000, SIZE)

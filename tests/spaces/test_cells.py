@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from corpusveil.errors import BadValueError
-from corpusveil.spaces import Vectors, build_space
-from corpusveil.spaces.build import call_of
+from corpusveil.spaces.build import build_space, call_of
 from corpusveil.spaces.cells import cells_of
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
 from corpusveil.spaces.tour_improvement import length
+from corpusveil.spaces.vectors import Vectors
 
 from .test_list_orders import brute_force
 

@@ -10,7 +10,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
-from corpusveil.spaces import build_space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.importance import read_importance, scaled
 from corpusveil.spaces.vectors import Vectors
 

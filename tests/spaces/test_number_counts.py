@@ -20,8 +20,8 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
 from corpusveil.jobs.local import Local
-from corpusveil.spaces import Vectors
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, tables_of, write_numbers
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.number_shapes import shape_of, units
 from corpusveil.text.policy import NUMBER_SHAPES
 from corpusveil.text.tokens import Tokenizer

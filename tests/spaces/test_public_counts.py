@@ -13,7 +13,8 @@ import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
-from corpusveil.spaces import Vocabulary, load_space, read_counts
+from corpusveil.spaces import Vocabulary, load_space
+from corpusveil.spaces.public_counts import read_counts
 
 VOCABULARY = Vocabulary.from_words(["river", "new_york", "_", "never", '"', "я"])
 EXPECTED = [7, 4, 3, 0, 2, 1]

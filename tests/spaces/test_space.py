@@ -25,8 +25,10 @@ from corpusveil.errors import (
     UserError,
     VersionError,
 )
-from corpusveil.spaces import Space, Vectors, Vocabulary, build_space, load, load_space
+from corpusveil.spaces import Space, Vocabulary, load, load_space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.list_orders import greedy_order
+from corpusveil.spaces.vectors import Vectors
 
 SIZE = 60
 

@@ -10,10 +10,11 @@ import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.spaces import Vectors, tour_improvement
+from corpusveil.spaces import tour_improvement
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
 from corpusveil.spaces.nominations import nominate, points_of
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT, length, neighbors, neighbors_among
+from corpusveil.spaces.vectors import Vectors
 
 Points = npt.NDArray[np.float32]
 

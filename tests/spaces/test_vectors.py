@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from corpusveil.errors import FormatError, UserError
-from corpusveil.spaces import Vectors, Vocabulary, read_vectors
+from corpusveil.spaces import Vocabulary
+from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
 
 WORDS = ["the", "Straße", "я", ".", "new_york", "a\u00a0b", "\u0085", '"', "nan", "#"]

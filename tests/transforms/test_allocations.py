@@ -14,7 +14,8 @@ import corpusveil as cv
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.mechanisms import Mechanism
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import TEST_KEY
 from tests.transforms.test_strategies import table_of
 

@@ -26,8 +26,9 @@ from corpusveil.evaluation.attacks.context_attack import ContextAttacker
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.pipelines.settings.sections import DenoiseSettings
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
 from corpusveil.spaces.number_counts import Numbers
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokens, string_buffers

@@ -13,7 +13,8 @@ import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import illustration
 from corpusveil.transforms.corpus import privatize_corpus
 from corpusveil.transforms.illustration import (

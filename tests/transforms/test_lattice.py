@@ -14,7 +14,8 @@ from corpusveil.collocations.fixed import ONE
 from corpusveil.collocations.model import LanguageModel
 from corpusveil.evaluation.attacks.context_attack import released_words, sentence_ids
 from corpusveil.evaluation.language.kneser_ney import KneserNey
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.transforms.lattice import search_runs
 from corpusveil.transforms.lattice_room import room

@@ -16,7 +16,7 @@ from corpusveil.errors import UserError
 from corpusveil.mechanisms import find, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.pipelines.settings import presets
-from corpusveil.spaces import Vectors
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.profiles import PROFILES
 from tests.contracts.spaces import small_space, words_of

@@ -15,7 +15,8 @@ from corpusveil.errors import BadTypeError, BadValueError, DataError, MismatchEr
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.grid import is_on_grid, round_down
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.context_risk import RUNS, WORDS, _public_text, context_risk
 from corpusveil.transforms.manifest import draft

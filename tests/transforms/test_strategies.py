@@ -18,7 +18,8 @@ from corpusveil.collocations.collocation_table import Collocations, load_colloca
 from corpusveil.errors import ChangedError, ConflictError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling import grid
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release import Release
 from corpusveil.transforms.statement import statement
 from tests.engines.corpora import TEST_KEY, data_files, manifest, read_shard, release_files, rows, write_shard

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import corpusveil as cv
 from corpusveil.errors import BadValueError
 from corpusveil.sampling.draws import SURROGATE, DrawKey, Draws
-from corpusveil.spaces import Vectors
 from corpusveil.spaces.number_counts import Numbers
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.number_shapes import shape_of
 from corpusveil.text.policy import NUMBER_SHAPES
 from corpusveil.transforms import surrogates as module

@@ -29,7 +29,8 @@ from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.statistics.encoders import Encoder
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address
 from corpusveil.storage.rows import Columns

@@ -16,7 +16,9 @@ from corpusveil.evaluation.utility.text_classifiers import Model, model_of, requ
 from corpusveil.mechanisms import find
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.spaces import Space, Vectors, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 
 BUILT_IN = ("tfidf", "vectors")

@@ -18,7 +18,8 @@ from scipy import sparse
 
 from corpusveil.errors import FormatError, NoFileError, PackageError
 from corpusveil.evaluation.terms import check_texts, terms_of
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 

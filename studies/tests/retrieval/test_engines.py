@@ -11,7 +11,7 @@ import pytest
 
 from corpusveil.errors import AddressError, InUseError, NotMadeError, UserError, VersionError
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
-from corpusveil.spaces import build_space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_studies.retrieval.bm25 import Bm25
 from corpusveil_studies.retrieval.dense import Dense, OnDemand

@@ -16,7 +16,8 @@ from corpusveil.evaluation.attacks.context_attack import ContextAttacker, releas
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.denoise import Denoiser, Search
 from corpusveil.transforms.lattice_room import LONGEST

@@ -25,7 +25,8 @@ from corpusveil.mechanisms.mahalanobis import Mahalanobis
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from tests.contracts.mechanism import another_key
 from tests.contracts.spaces import words_of

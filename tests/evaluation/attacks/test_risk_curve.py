@@ -15,7 +15,8 @@ from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, curve
 from corpusveil.evaluation.report.line_charts import line_chart
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.risk import word_risk
-from corpusveil.spaces import Space, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import prior_of
 from corpusveil.transforms.risk import epsilon_for_risk

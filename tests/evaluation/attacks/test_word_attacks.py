@@ -18,7 +18,8 @@ from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.explanations import _by_laws, _by_steps
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import prior_of, smoothed
 from tests.contracts.spaces import words_of

@@ -24,8 +24,9 @@ from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.report.release_page import marked, render
 from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.spaces import Space, Vectors
+from corpusveil.spaces import Space
 from corpusveil.spaces.number_counts import Numbers
+from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import WORDS, make_space, write_shard
 from tests.evaluation.releases import DOCUMENTS, privatize, texts
 from tests.evaluation.report.test_equal_risk import chart

@@ -445,7 +445,8 @@ class TestSimilarityOfMeaning:
     def test_a_space_of_several_embeddings_knows_them_all(self, tmp_path: Path) -> None:
         """Of the second one it has the list only, so its name counts."""
         from corpusveil.evaluation.statistics.encoders import made_of
-        from corpusveil.spaces import Vectors, build_space
+        from corpusveil.spaces.build import build_space
+        from corpusveil.spaces.vectors import Vectors
 
         one, two, three = (
             Vectors(["a", "b", "c", "d"], np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32), name)
@@ -456,7 +457,7 @@ class TestSimilarityOfMeaning:
 
     def test_an_encoder_and_vectors_exclude_each_other(self, space: Space) -> None:
         from corpusveil.evaluation.statistics.encoders import AveragedVectors
-        from corpusveil.spaces import Vectors
+        from corpusveil.spaces.vectors import Vectors
 
         vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
         with pytest.raises(ConflictError):

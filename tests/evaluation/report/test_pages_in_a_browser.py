@@ -14,7 +14,9 @@ from corpusveil.budget import Budget
 from corpusveil.evaluation.attacks.risk_curve import at_equal_risk, curve
 from corpusveil.evaluation.report.curve_page import render_curve
 from corpusveil.mechanisms import make
-from corpusveil.spaces import Space, Vectors, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.illustration import SENTENCES, illustrate
 from corpusveil.transforms.pages import render_public

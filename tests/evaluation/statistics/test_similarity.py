@@ -16,7 +16,8 @@ from corpusveil.errors import DataError, FormatError, NoFileError, ShapeError, U
 from corpusveil.evaluation.language.causal_perplexity import causal_perplexity
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, SentenceEncoder
 from corpusveil.evaluation.statistics.similarity import cosine
-from corpusveil.spaces import Space, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal

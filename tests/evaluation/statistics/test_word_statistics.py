@@ -18,7 +18,8 @@ from corpusveil.evaluation.statistics.word_lists import WordList
 from corpusveil.evaluation.statistics.word_statistics import relative, word_statistics
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, build_space
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of
