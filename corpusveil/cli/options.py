@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from corpusveil import waiting
 from corpusveil.jobs import registry
-from corpusveil.waiting import Manner
+from corpusveil.waiting import Manner, choose
 
 if TYPE_CHECKING:
     Engine = str
@@ -30,7 +29,7 @@ def space_folder(context: typer.Context, space: str | None) -> str | None:
 
 
 ProgressOption = Annotated[
-    Manner, typer.Option(help="How progress is shown; a bar needs a terminal.", callback=waiting.choose)
+    Manner, typer.Option(help="How progress is shown; a bar needs a terminal.", callback=choose)
 ]
 EngineOption = Annotated[
     Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")

@@ -127,7 +127,7 @@ class TestTheLargestEpsilon:
 
         grid = [grid_value(index) for index in range(LOWEST, HIGHEST + 1)]
         if edge < grid[0]:
-            with pytest.raises(DataError, match=r"risk = 0.5: .*50.\d %"):
+            with pytest.raises(DataError, match=r"risk = 0.5: .*50.\d%"):
                 largest_epsilon(risk_at, 0.5)
             return
         chosen = largest_epsilon(risk_at, 0.5)
