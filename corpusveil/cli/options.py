@@ -28,9 +28,7 @@ def space_folder(context: typer.Context, space: str | None) -> str | None:
     return demo_path("space")
 
 
-ProgressOption = Annotated[
-    Manner, typer.Option(help="How progress is shown; a bar needs a terminal.", callback=choose)
-]
+ProgressOption = Annotated[Manner, typer.Option(help="How progress is shown; a bar needs a terminal.", callback=choose)]
 EngineOption = Annotated[
     Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
 ]

@@ -208,7 +208,7 @@ class _TwoLines(Progress):
 @contextlib.contextmanager
 def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
     columns = (
-        TextColumn("privatizing"),
+        TextColumn("privatizing" if run else "denoising"),  # which has no name of a run
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("shards"),

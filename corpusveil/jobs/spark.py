@@ -75,9 +75,14 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
             start_java(builder._options, lines)  # noqa: SLF001 - there is no other list of them
             session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes
-        raise not_started(error, master, lines) from None
+        raise not_started(error, _master(master), lines) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
+
+
+def _master(master: str | None) -> str | None:
+    """Return the address of the master: as given, or that of ``spark-submit``."""
+    return _submitted().get("spark.master") if master is None and "PYSPARK_GATEWAY_PORT" in os.environ else master
 
 
 def _submitted() -> Any:
@@ -120,7 +125,7 @@ class Spark:
         """Raise UserError without PySpark, or without a Java where one is needed; WorkError if no master answers."""
         require_pyspark()
         if self.master is None or not self.master.startswith(SCHEME):
-            refuse_unreachable(self.master)
+            refuse_unreachable(_master(self.master))
             ensure_java()
 
     def slots(self) -> int:

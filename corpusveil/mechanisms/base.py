@@ -146,7 +146,10 @@ class Mechanism(abc.ABC):
         return self.distances(word, epsilon)
 
     def best_guess(
-        self, epsilon: float, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]  # noqa: ARG002
+        self,
+        epsilon: float,  # noqa: ARG002
+        words: npt.NDArray[np.int64],  # noqa: ARG002
+        shares: npt.NDArray[np.float64],  # noqa: ARG002
     ) -> tuple[float, float] | None:
         """Return how often the best guess of a word is right, and how often the word stays unchanged.
 

@@ -179,7 +179,7 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
             "manifest when all are done"
         )
         watch.say(records)
-        _tell_left_out(outcome, watch)
+        _tell_columns(outcome, settings, watch)
         return
     counts = outcome.counts
     sizes = (
@@ -196,10 +196,14 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     tell_unknown(counts.unknown_share, watch)
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(records)
-    _tell_left_out(outcome, watch)
+    _tell_columns(outcome, settings, watch)
 
 
-def _tell_left_out(outcome: Outcome, watch: Watch) -> None:
+def _tell_columns(outcome: Outcome, settings: Settings, watch: Watch) -> None:
+    """Say which columns are copied, outside every guarantee, and which are not."""
+    keep = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
+    if keep.others == "keep" or keep.keep:
+        watch.say(f"copied in the clear: {'every other column' if keep.others == 'keep' else listed(keep.keep)}")
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
 

@@ -57,6 +57,7 @@ def study(
     from corpusveil.cli.progress import stage_watcher
     from corpusveil.pipelines.engines import make_engine
     from corpusveil.pipelines.settings import EngineSettings
+    from corpusveil.waiting import choose, settled
     from corpusveil_studies.report import lines
     from corpusveil_studies.run_study import lease_of, plan_lines, prepare_study, run_study
     from corpusveil_studies.study import STUDIES, find, grid_as_toml, read_grid
@@ -77,7 +78,8 @@ def study(
         raise UnsetError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
     made = make_engine(EngineSettings(name=engine, workers=workers, master=master))
-    watch = stage_watcher(progress)
+    watch = stage_watcher(settled(progress))
+    choose("none")  # a cell is a step of the study, and its own calls are not shown
     with lease_of(output, sources):
         one = prepare_study(chosen, grid, sources, output, made, watch)
         if plan:

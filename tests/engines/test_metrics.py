@@ -84,7 +84,7 @@ def test_shares_are_for_a_terminal_and_for_no_log(
     with watch(records, [task], "run"):
         records.write(f"progress/{task.record_name}", Beat(tokens=100, privatized=50, changed=20))
     told = capsys.readouterr().err
-    assert "0 of 1 shards, 100 tokens" in told
+    assert "0 of 1 shard, 100 tokens" in told
     assert ("40% of known words changed" in told) == is_terminal
 
 

@@ -76,7 +76,10 @@ def attack_words(
     else:
         note = f"any of the {prior.words.size:,} words of the space can be the original"
         optimal = Reading(
-            guesses.recovered[0], "exact law and word frequencies", note, not (epsilon_given and model_public)
+            guesses.recovered[0],
+            f"exact law and {_frequencies(model_public)}",
+            note,
+            not (epsilon_given and model_public),
         )
         yield BAYES_OPTIMAL.measure(optimal, floor=guesses.unseen)
     sentences = [
@@ -86,15 +89,21 @@ def attack_words(
         return
     attacker = ContextAttacker(mechanism, epsilon, language.model)
     recovery = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
-    yield from _recovered(recovery, "exact law" if exact_law else "law learned from public samples")
+    law = "exact law" if exact_law else "law learned from public samples"
+    yield from _recovered(recovery, law, _frequencies(model_public))
 
 
-def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
+def _frequencies(model_public: bool) -> str:
+    """Name what the attacker knows of the text, which decides how far the figure is from that of public text."""
+    return "word frequencies" if model_public else "word frequencies of every second original"
+
+
+def _recovered(recovery: Recovery, law: str, frequencies: str) -> Iterator[Figure]:
     """Yield what each attacker recovers of sentences; an attacker who knows more never recovers less."""
     note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that were privatized again"
     yield RELEASED_WORD.measure(Reading(recovery.unchanged, note=note))
     alone = {
-        f"{law} and word frequencies": recovery.by_law,
+        f"{law} and {frequencies}": recovery.by_law,
         "the released word itself": recovery.unchanged,
         "the most frequent word": recovery.by_frequency,
     }
@@ -107,5 +116,6 @@ def _recovered(recovery: Recovery, law: str) -> Iterator[Figure]:
         f"gives back {recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
         + ("" if searched else "; guesses one by one are better")
     )
-    best = f"{law} and Kneser-Ney, lattice search" if searched else model
+    learned = "Kneser-Ney" + frequencies.removeprefix("word frequencies")
+    best = f"{law} and {learned}, lattice search" if searched else model
     yield FROM_CONTEXT.measure(Reading(recovery.with_context, best, note))

@@ -83,7 +83,7 @@ def evaluate_release(
     released = [Version(matched.privates, matched.seconds)] * options.seeds
     reader, unread = _reader(manifest, options, language)
     for model in options.classifiers() if tasks else ():
-        reached(f"training {model}")
+        reached(f"training {model.name}")
         measures += classifier_figures(options, tasks, released, Remembered(model), readable=reader)
     rows = spread(len(matched.originals), GRID_DOCUMENTS)
     some = [matched.originals[row] for row in rows]
