@@ -226,6 +226,7 @@ VARIATIONS: dict[str, tuple[bool, dict[str, Any]]] = {
     "spending": (False, {"spending": Caps(total=1e6)}),
     "watch": (False, {}),
     "begun": (False, {"begun": lambda: None}),
+    "look": (False, {"look": len}),
 }
 """By what is varied, as ``privatize_corpus`` has it: whether noise is fresh then, and how it is varied."""
 
