@@ -40,6 +40,14 @@ class TestNoMaster:
             Spark(address).check()
         assert address in str(told.value)
 
+    def test_of_spark_submit_is_said_at_once_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Spark itself would try for a minute and a half, and then name a stopped context."""
+        address = f"spark://127.0.0.1:{free_port()}"
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+        monkeypatch.setattr("corpusveil.jobs.spark._submitted", lambda: {"spark.master": address})
+        with pytest.raises(EngineError, match=f"{address}: no Spark master answers"):
+            Spark().check()
+
     def test_is_a_wrong_value_where_there_is_no_port(self) -> None:
         with pytest.raises(BadValueError, match="HOST:PORT"):
             Spark("spark://127.0.0.1").check()
