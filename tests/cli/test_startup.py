@@ -47,7 +47,7 @@ def test_help_loads_no_library_that_it_does_not_show(call: list[str]) -> None:
     words = call if call == ["--version"] else [*call, "--help"]
     found = loaded(f"from corpusveil.cli.main import run\nassert run({words!r}) == 0")
     allowed = OF_HELP | NOTHING | ({"corpusveil_studies"} if "evaluate" in call else set())
-    allowed |= (OF_A_VALUE if len(call) > 1 or {*call} & {*OF_SETTINGS} else set())
+    allowed |= OF_A_VALUE if len(call) > 1 or {*call} & {*OF_SETTINGS} else set()
     assert packages(found) <= allowed, sorted(packages(found) - allowed)
     if len(call) < 2:
         assert not SLOW & found
