@@ -133,7 +133,7 @@ def _privatized(
     for chunk in chunks:
         parts += privatized_parts(kernel, chunk, identities[first : first + len(chunk)], text)
         first += len(chunk)
-        reached("", first / len(frame.texts))
+        reached("", first / max(1, len(frame.texts)))
     return frame.back(parts)
 
 
