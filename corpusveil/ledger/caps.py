@@ -248,7 +248,7 @@ def _over(
     )
     name = now[0][0].about.unit if now else CONTENT
     who = "one text" if name == CONTENT else f"one value of {name}"
-    many = f" {over:,} exceed the cap." if over > 1 else ""
+    many = f" {over:,} {'texts' if name == CONTENT else f'values of {name}'} exceed the cap." if over > 1 else ""
     advice = ["raise the cap", "lower epsilon"]
     if copies:
         advice.insert(0, "let copies have the same noise (duplicates = same-noise) or drop them (duplicates = drop)")

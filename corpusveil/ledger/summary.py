@@ -146,7 +146,7 @@ class Ledger:
         """
         store = Store.existing(self.url)
         folders = [Records(folder) for folder in addresses(records)]
-        return LedgerCheck(self.url, len(store.names()), tuple(_differences(store, folders)))
+        return LedgerCheck(self.url, len(store.names()), tuple(_differences(store, folders)), len(folders))
 
     @contextlib.contextmanager
     def _books(self) -> Iterator[tuple[Store, Books, list[Entry]]]:
@@ -293,18 +293,23 @@ def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerCheck(Shown):
-    """The result of a check of ``entries``: sentences on the ways in which more may have been spent than it says."""
+    """The result of a check of ``entries``: sentences on the ways in which more may have been spent than it says.
+
+    ``records`` is the number of folders of records that they were compared with.
+    """
 
     url: str
     entries: int
     differences: tuple[str, ...]
+    records: int
 
     @property
     def verdict(self) -> str:
         """The result of the check, in one line."""
         if self.differences:
             return f"{self.url}: {several(len(self.differences), 'difference')}; more was spent than the ledger says."
-        return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged, and no difference to the records."
+        compared = ", and no difference to the records" if self.records else "; no records were named to compare with"
+        return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged{compared}."
 
     def card(self) -> Card:
         """Return the differences, or that there is none."""

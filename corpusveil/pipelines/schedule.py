@@ -129,14 +129,20 @@ class Schedule:
         """Return the work of the next start, without doing or writing any of it."""
         shards, numbers = self._shards(), self._numbers()
         finished, summary, unfinished = self._summaries(numbers)
-        there = {one.relative for one in shards}
+        there, left_out = {one.relative: one for one in shards}, self._left_out()
         abandoned: list[tuple[Plan, str]] = []
         for number in unfinished:
             plan = self._plan(number)
-            gone = sum(one.relative not in there for one in plan.shards)
-            if self.is_released(plan) or (number == numbers[-1] and not gone):
+            present = [there[one.relative] for one in plan.shards if one.relative in there]
+            gone = len(plan.shards) - len(present)
+            # planned under other settings, whose start was refused, or by a start that was killed as it left them out
+            unusable = sum(self._is(one, left_out.get(one.relative)) for one in present)
+            if self.is_released(plan) or (number == numbers[-1] and not gone and not unusable):
                 return Ahead(plan, tuple(abandoned), finished)
-            why = f"{gone:,} of its {several(len(plan.shards), 'shard')} removed" if gone else "another run followed"
+            if gone:
+                why = f"{_part(gone, plan)} {'was' if gone == 1 else 'were'} removed"
+            else:
+                why = _unusable(unusable, plan) if unusable else "another run followed"
             abandoned.append((plan, why))
         due = self._due(shards, max(numbers, default=0) + 1, summary)
         return dataclasses.replace(due, abandoned=tuple(abandoned), summary=finished if unfinished else due.summary)
@@ -174,6 +180,10 @@ class Schedule:
         manifest = read_manifest(self.output_of(plan))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
+        left_out = self._kept()
+        still = {path: out for path, out in left_out.shards.items() if stamps.get(path) != out[:2]}
+        if len(still) < len(left_out.shards):
+            self.state.write(LEFT_OUT, LeftOut(settings=left_out.settings, shards=still))
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
         return manifest
 
@@ -188,12 +198,16 @@ class Schedule:
             one = plan.shards[number]
             left_out[one.relative] = (one.size, one.stamp, keyed_digest(one.url, self.record_key), sentence)
         self.state.write(LEFT_OUT, LeftOut(settings=self.settings, shards=left_out))
-        self._give_up(plan, f"{len(sentences):,} of its {several(len(plan.shards), 'shard')} could not be used")
+        self._give_up(plan, _unusable(len(sentences), plan))
 
     def left_out(self) -> list[str]:
         """Return the reason for each shard that is left out and unchanged, as a sentence."""
         left_out = self._left_out()
         return [left_out[one.relative][3] for one in self._shards() if self._is(one, left_out.get(one.relative))]
+
+    def count_left_out(self) -> int:
+        """Return the number of shards that are left out, as the metrics have it."""
+        return len((self._sound(LEFT_OUT, LeftOut) or LeftOut()).shards)
 
     def summary(self) -> Summary:
         """Return the summary of all finished runs."""
@@ -211,7 +225,10 @@ class Schedule:
         return f"{'refused' if noted[-1].status == UserError.exit_status else 'failed'}: {noted[-1].why}"
 
     def last_failure(self) -> str | None:
-        """Return how and when the last start ended, and what to do; None if it did what was due."""
+        """Return how and when the last start ended, and what to do; None if it did what was due.
+
+        A ``refusal`` of its run is not said again.
+        """
         noted = metrics_of(self.state)
         if not noted or noted[-1].status == 0:
             return None
@@ -219,8 +236,10 @@ class Schedule:
         if last.status == _INTERRUPTED:
             return f"was interrupted, {last.time}; the next start continues the run"
         if last.why is not None:
-            return f"failed, {last.time}: {last.why} Correct this and start the schedule again; it continues the run"
-        if last.left_out:
+            if last.run is not None and self.runs().get(last.run, Finished(shards={})) is None:
+                return f"failed, {last.time}. Correct this and start the schedule again."
+            return f"failed, {last.time}: {last.why} Correct this and start the schedule again."
+        if last.status == UserError.exit_status:
             shards = several(last.left_out, "unusable shard")
             return f"left out {shards}, {last.time}; all others are released"
         return f"failed, {last.time}: an unexpected error; start the schedule again in debug mode to see it"
@@ -247,6 +266,7 @@ class Schedule:
     def _due(self, shards: Sequence[InputShard], number: int, summary: Summary) -> Ahead:
         """Return the run of new and changed shards, and the summary with new stamps of unchanged shards."""
         known, before_out, left_out = dict(summary.shards), self._left_out(), dict[str, Any]()
+        unusable = self._kept()
         why: dict[str, str] = {}
         waiting = 0
         for shard in shards:
@@ -267,6 +287,8 @@ class Schedule:
                 known[shard.relative] = (shard.size, shard.stamp, before[2])
         plan = Plan(number, tuple(one for one in shards if one.relative in why), why) if why else None
         kept = LeftOut(settings=self.settings, shards=left_out) if left_out else LeftOut()
+        if unusable.settings != self.settings and (why or waiting):
+            kept = unusable  # they are tried again, and count until a run could use them: this one may be refused
         return Ahead(plan, (), summary.model_copy(update={"shards": known}), kept, waiting)
 
     def _is(self, shard: InputShard, before: Sequence[Any] | None, *, read: bool = True) -> bool:
@@ -279,8 +301,11 @@ class Schedule:
 
     def _left_out(self) -> dict[str, tuple[int, str, str, str]]:
         """Return the shards that are unusable with these settings: size, stamp, digest and reason, by relative path."""
-        kept = self.state.read(LEFT_OUT, LeftOut)
-        return dict(kept.shards) if kept is not None and kept.settings == self.settings else {}
+        kept = self._kept()
+        return dict(kept.shards) if kept.settings == self.settings else {}
+
+    def _kept(self) -> LeftOut:
+        return self.state.read(LEFT_OUT, LeftOut) or LeftOut()
 
     def _give_up(self, plan: Plan, why: str) -> None:
         """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
@@ -318,19 +343,29 @@ class Schedule:
         return Plan(number, shards, plan.why)
 
 
+def _part(number: int, plan: Plan) -> str:
+    return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
+
+
+def _unusable(number: int, plan: Plan) -> str:
+    return f"{_part(number, plan)} could not be used"
+
+
 def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[str], None]) -> tuple[int, bool]:
     """Do all due runs, one by one; return the exit status, and whether anything was done.
 
     ``privatize`` does one run, or raises an error. Unusable shards are left out and reported; all others are released,
-    and the status is 2. A start adds one line of metrics.
+    and the status is 2. Those that an earlier start left out are named. A start adds one line of metrics.
     """
     began, at = time.monotonic(), datetime.now(UTC)
     status = 0
     run: int | None = None
     measured: Counter[str] = Counter()
+    told: set[str] = set()
 
     def noted(status: int, **why: str) -> None:
         start = {"time": at.isoformat(timespec="seconds"), "status": status, "run": run, **measured, **why}
+        start["left_out"] = schedule.count_left_out()
         note(schedule.state, Metric.model_validate({**start, "seconds": round(time.monotonic() - began, 3)}))
 
     try:
@@ -343,7 +378,7 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
             except BadShardsError as error:
                 schedule.leave_out(plan, error.sentences)
                 status = UserError.exit_status
-                measured["left_out"] += len(error.sentences)
+                told.update(error.sentences.values())
                 for sentence in error.sentences.values():
                     tell(f"corpusveil: {sentence} The shard is left out until it changes.")
                 continue
@@ -355,8 +390,8 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
             noted(failed, **({"why": str(error)} if isinstance(error, CorpusveilError) else {}))
         raise
     noted(status)
-    if run is None:
-        for sentence in schedule.left_out():
+    for sentence in schedule.left_out():
+        if sentence not in told:
             tell(f"left out: {sentence}")
     if schedule.settle and (waiting := schedule.ahead().waiting):
         shards = several(waiting, "shard was", "shards were")

@@ -28,7 +28,7 @@ def _is_time(text: str) -> str:
 class Metric(Record):
     """A line of ``metrics.jsonl``: one start of the schedule, what it released, and why it ended early.
 
-    ``run`` is the last run that it worked on, ``left_out`` the number of shards that it could not use.
+    ``run`` is the last run that it worked on, ``left_out`` the number of shards that were left out at its end.
     """
 
     time: Annotated[str, AfterValidator(_is_time)]

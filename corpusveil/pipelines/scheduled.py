@@ -65,14 +65,17 @@ def schedule_of(document: Document) -> Schedule:
         Records(files.absolute(settings.schedule.state or output.path.rstrip("/") + ".schedule")),
         secret.derive("records"),
         settings.schedule.compare,
-        _digest(settings),
+        _digest(document.written),
         settings.schedule.settle_seconds(),
         output.page,
     )
 
 
 def _digest(settings: Settings) -> str:
-    """Return a digest of everything that decides whether a shard can be used."""
+    """Return a digest of everything that decides whether a shard can be used.
+
+    Of the settings as written: a start puts the folder of the demo space in place of its name, and ``status`` does not.
+    """
     told = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
@@ -201,7 +204,7 @@ def status(document: Document) -> Iterator[str]:
         else:
             yield f"run-{number:05d}: {several(len(done.shards), 'shard')}, {several(done.documents, 'document')}"
     for sentence in schedule.left_out():
-        yield f"left out until it changes: {sentence}"
+        yield f"left out: {sentence}"
     failure = schedule.last_failure()
     if failure is not None:
         yield f"the last start {failure}"

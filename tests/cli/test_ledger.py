@@ -62,7 +62,11 @@ def test_the_value_of_an_only_unit_needs_no_name(call: list[str], capsys: pytest
 
 def test_a_missing_entry_is_a_difference(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*call, *UNITS]) == 0
+    capsys.readouterr()
+    assert run(["ledger", "verify", "ledger"]) == 0
+    assert "undamaged; no records were named to compare with." in capsys.readouterr().out
     assert run(["ledger", "verify", "ledger", "--records", "out.records"]) == 0
+    assert "no difference to the records" in capsys.readouterr().out
     next(Path("ledger/entries").glob("*.parquet")).unlink()
     capsys.readouterr()
     assert run(["ledger", "verify", "ledger", "--records", "out.records"]) == 1

@@ -247,7 +247,7 @@ class TestKilled:
         capsys.readouterr()
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
         said = (
-            "run-00001 will be abandoned: 1 of its 2 shards were removed\nrun-00002 is due: 1 new and 0 changed shards"
+            "run-00001 will be abandoned: 1 of its 2 shards was removed\nrun-00002 is due: 1 new and 0 changed shards"
         )
         assert said in capsys.readouterr().out
         start(ground)
@@ -317,6 +317,8 @@ class TestRefused:
         told = capsys.readouterr().out
         assert "run-00001: refused: cap 6: one value of key would have spent 7" in told
         assert told.split("refused: ")[1].splitlines()[0] in said
+        assert told.count("cap 6: ") == 1
+        assert ". Correct this and start the schedule again.\n" in told
         assert "refused" not in (ground / "metrics.prom").read_text()
         values["ledger"]["cap"] = 8.0
         save(ground / "s.toml", values)
@@ -359,10 +361,7 @@ class TestRefused:
             start(ground, 1)
         capsys.readouterr()
         assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        assert (
-            "The store is away. Correct this and start the schedule again; it continues the run"
-            in capsys.readouterr().out
-        )
+        assert "The store is away. Correct this and start the schedule again.\n" in capsys.readouterr().out
         start(ground)
         capsys.readouterr()
         assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
@@ -408,7 +407,7 @@ class TestABadShard:
         assert "there is nothing new" in said.out
         assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in said.err
         assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert f"left out until it changes: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().out
+        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().out
         assert "corpusveil_schedule_left_out_shards 1" in (ground / "metrics.prom").read_text()
 
     def test_status_metrics_and_the_next_start_tell_one_story(
@@ -433,8 +432,8 @@ class TestABadShard:
         (ground / "in/day-1/d.jsonl").write_text("nor this\n")
         start(ground, 2)
         status, figures = told()
-        assert "run-00003: abandoned: 1 of its 1 shards could not be used" in status
-        assert sum(line.startswith("left out until it changes") for line in status) == figures["left_out_shards"] == 2
+        assert "run-00003: abandoned: its only shard could not be used" in status
+        assert sum(line.startswith("left out: ") for line in status) == figures["left_out_shards"] == 2
         for name in "bd":
             (ground / f"in/day-1/{name}.jsonl").unlink()
         start(ground)
@@ -442,6 +441,51 @@ class TestABadShard:
         assert not any("left out" in line for line in status)
         assert (figures["last_status"], figures["left_out_shards"]) == (0, 0)
         assert len(metrics(ground)) == 3
+
+    def test_is_named_by_later_starts_with_other_work(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Once each, and each line of metrics counts it: also that of a start that had nothing to do."""
+        start(ground, 2)
+        assert "left out: " not in capsys.readouterr().err
+        lines(ground, "day-2/d.jsonl", 4)
+        for _ in range(2):
+            start(ground)
+            assert capsys.readouterr().err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
+        assert [(line["run"], line["status"], line["left_out"]) for line in metrics(ground)] == [
+            (2, 2, 1), (3, 0, 1), (None, 0, 1),
+        ]  # fmt: skip
+
+    def test_still_counts_after_a_start_that_was_refused(
+        self, ground: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A refused setting says nothing of the shard; with the setting as before, it stays out of what was planned."""
+        start(ground, 2)
+        before = (ground / "s.toml").read_text()
+        lines(ground, "day-2/d.jsonl", 4)
+        assert "epsilon = 1.0" in before
+        (ground / "s.toml").write_text(before.replace("epsilon = 1.0", "epsilon = 2.0"))
+        start(ground, 2)
+        assert samples(ground)["left_out_shards"] == metrics(ground)[-1]["left_out"] == 1
+        (ground / "s.toml").write_text(before)
+        capsys.readouterr()
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        status = capsys.readouterr().out
+        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
+        assert "run-00003 will be abandoned: 1 of its 2 shards could not be used\nrun-00004 is due: 1 new" in status
+        start(ground)
+        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().err
+        assert (len(released(ground, 4)), samples(ground)["left_out_shards"]) == (1, 1)
+
+    def test_of_a_release_on_the_demo_space_is_not_due(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """A start puts a folder in place of the name; status, which unpacks nothing, knows the shard, too."""
+        written = (ground / "s.toml").read_text()
+        (ground / "s.toml").write_text(written.replace(f"{ground}/space", "demo"))
+        start(ground, 2)
+        start(ground)
+        capsys.readouterr()
+        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
+        said = capsys.readouterr().out
+        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in said
+        assert said.endswith("nothing is due\n")
 
     def test_comes_again_when_it_changes(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
         start(ground, 2)
@@ -467,6 +511,7 @@ class TestABadShard:
         save(ground / "s.toml", values)
         start(ground)
         assert len(released(ground, 3)) == 1
+        assert samples(ground)["left_out_shards"] == 0
 
     def test_alone_makes_no_release(self, ground: Path) -> None:
         for name in ("a", "c"):

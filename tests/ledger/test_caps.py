@@ -295,7 +295,7 @@ class TestRefusals:
             f"1 by release {name} (1 document)",
             "18 documents",
             "16 copies",
-            "2 exceed",
+            "2 values of customer exceed the cap",
             "same-noise",
         ):
             assert words in sentence

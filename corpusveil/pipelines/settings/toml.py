@@ -173,7 +173,8 @@ def template() -> str:
 
 def _help(one: Declared) -> str:
     values = f" One of: {', '.join(one.values)}." if one.values else ""
-    return f"{one.help()}{values}{' Required.' if one.told.needed else ''}"
+    needed = one.told.needed and "Default in a file" not in one.help()  # a command needs it, a file does not
+    return f"{one.help()}{values}{' Required.' if needed else ''}"
 
 
 def _example(one: Declared) -> str:
@@ -184,7 +185,7 @@ def _example(one: Declared) -> str:
         return value_of(one.values[0])
     is_share = any(hasattr(bound, "lt") for bound in one.info.metadata)
     least = max([1, *(bound.ge for bound in one.info.metadata if hasattr(bound, "ge"))])
-    text = f"path/of/{one.key}" if one.told.path else one.key
+    text = f"path/of/{one.name if one.key == 'path' else one.key}" if one.told.path else one.key
     examples: Mapping[Any, Callable[[], Any]] = {
         float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
     }  # fmt: skip
