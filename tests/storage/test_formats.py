@@ -281,8 +281,9 @@ class TestKeepAll:
         ):
             keep = [word for column in more for word in ("--keep", column)]
             assert run(ground.arguments(source, tmp_path / name, "--id", "id", *keep)) == 0
-            last = capsys.readouterr().out.splitlines()[-1]
-            assert last.startswith(f"not copied: {left} (" if left else "private records")
+            *_, before, last = capsys.readouterr().out.splitlines()
+            assert last.startswith(f"not copied: {left} (" if left else "copied in the clear: ")
+            assert not (left and more) or before == "copied in the clear: note"
             assert "--" not in last
             files.append(release_files(tmp_path / name))
         shards = [{path: files[path] for path in files if path.startswith("data/")} for files in files]
