@@ -15,7 +15,7 @@ from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import Unit
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import WORDS, make_space
 from tests.ledger.books import release_of
 from tests.ledger.histories import AUTHORS, DOCUMENTS, LINES, beyond_what_is_owed

@@ -10,9 +10,9 @@ import numpy as np
 import corpusveil as cv
 from benchmarks import inputs
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.model import LanguageModel
-from corpusveil.collocations.modelling import build_model
 from corpusveil.jobs.local import Local
+from corpusveil.language.model import LanguageModel
+from corpusveil.language.modelling import build_model
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.storage.artifacts import is_artifact

@@ -12,16 +12,16 @@ import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.model import LanguageModel
-from corpusveil.collocations.modelling import build_model
 from corpusveil.jobs.local import Local
+from corpusveil.language.channel import RARE, public_shares
+from corpusveil.language.denoise import MARGIN, Denoiser, Search, reader_of
+from corpusveil.language.model import LanguageModel
+from corpusveil.language.modelling import build_model
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.storage import formats
 from corpusveil.storage.rows import Columns
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.channel import RARE, public_shares
-from corpusveil.transforms.denoise import MARGIN, Denoiser, Search, reader_of
 
 DOCUMENTS = 150
 EPSILONS = (0.25, 1.0)

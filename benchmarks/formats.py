@@ -9,7 +9,7 @@ from benchmarks.job import fresh
 from benchmarks.report import Table
 from corpusveil.jobs.local import Local
 from corpusveil.storage.formats import SUFFIXES
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 
 REPEATS = 3
 COPIES = 8

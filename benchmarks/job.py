@@ -26,9 +26,9 @@ from benchmarks import ledger as ledgers
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.jobs.local import Local
+from corpusveil.language.denoise import Aim, Search
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.denoise import Aim, Search
+from corpusveil.transforms.release.corpus import privatize_corpus
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 EVENT = "instructions:u"

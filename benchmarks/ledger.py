@@ -176,7 +176,7 @@ def release(documents: str, name: str) -> dict[str, Any]:
     """Measure a whole release of tiny documents, one a unit."""
     import corpusveil as cv
     from corpusveil.storage.rows import Columns
-    from corpusveil.transforms.corpus import privatize_corpus
+    from corpusveil.transforms.release.corpus import privatize_corpus
 
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         space = cv.demo_space()

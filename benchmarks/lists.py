@@ -18,7 +18,7 @@ from corpusveil.spaces.tour_improvement import length
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 
 COUNTS = (1, 5, 10)
 REPEATS = 7

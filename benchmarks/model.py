@@ -15,8 +15,8 @@ from benchmarks.job import peak_mb
 from benchmarks.report import Table
 from corpusveil.collocations.artifact import write_artifact
 from corpusveil.collocations.counting_stages import table_of, write_part
-from corpusveil.collocations.modelling import build_model
 from corpusveil.jobs.local import Local
+from corpusveil.language.modelling import build_model
 
 TOKENS = (4_000_000, 16_000_000, 64_000_000)
 WORDS, PARTS = 500_000, 64

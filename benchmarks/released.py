@@ -29,8 +29,8 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.manifest import read_manifest
 
 DOCUMENTS, WORDS, NEWS, LONGEST = 10_000, 50, 300, 10
 EPSILONS = (0.5, 1.0, 3.0, 5.0)

@@ -12,7 +12,8 @@ from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.storage import compression, jsonlines, tasks
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms import copies, job, kernel
+from corpusveil.transforms.kernel import kernel
+from corpusveil.transforms.release import copies, job
 
 REST = "lines, records, the rest"
 STAGES: dict[str, list[tuple[Any, str]]] = {

@@ -40,12 +40,12 @@ from corpusveil.evaluation.utility.remembered import Remembered
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.evaluation.utility.training_modes import MODES, Mode, baselines, train_and_test
 from corpusveil.jobs.local import Local
+from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
 
 KEYS = 5
 RISKS = (0.3, 0.5, 0.7, 0.9)

@@ -38,13 +38,13 @@ from corpusveil.storage.records import RUN_VERSION, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms import corpus as runs
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.job import ShardJob
-from corpusveil.transforms.pages import write_pages
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.statement import statement
+from corpusveil.transforms.release import corpus as runs
+from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.pages import write_pages
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.statement import statement
 from fuzz.containers import RAW, changed, one, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 

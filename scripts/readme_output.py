@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import corpusveil as cv
-from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
+from corpusveil.language.denoise import MARGIN, Denoiser, Search
 
 README = Path(cv.__file__).parents[1] / "README.md"
 SECRET = hashlib.sha256(b"corpusveil README").digest()

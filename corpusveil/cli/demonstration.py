@@ -22,6 +22,7 @@ from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.release_page import write_report
 from corpusveil.evaluation.statistics import registry as statistics
 from corpusveil.jobs.java import java_home
+from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines import collocations
 from corpusveil.pipelines.denoise import run as denoise
 from corpusveil.pipelines.model import build as build_model
@@ -32,9 +33,8 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
-from corpusveil.transforms.corpus import Outcome
-from corpusveil.transforms.denoise import NO_FACTS
-from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.manifest import read_manifest
 
 MARK = ".corpusveil-demo"
 PUBLIC_SHARDS = 4

@@ -14,7 +14,7 @@ from corpusveil.cli.options import space_folder
 from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import ConflictError, UserError
 from corpusveil.text.policy import ROLE_NAMES
-from corpusveil.transforms.profiles import PROFILES
+from corpusveil.transforms.release.profiles import PROFILES
 
 if TYPE_CHECKING:
     from corpusveil.mechanisms import Mechanism

@@ -25,7 +25,7 @@ def plan(
     from corpusveil.pipelines.demo_space import located_document
     from corpusveil.pipelines.plan import plan as forecast
     from corpusveil.pipelines.settings.toml import read
-    from corpusveil.transforms.released import spends_of
+    from corpusveil.transforms.release.released import spends_of
 
     if (spends := spends_of(file)) is not None:
         print(spends)

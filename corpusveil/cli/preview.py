@@ -80,7 +80,7 @@ def preview(
 
 def lines(found: Preview, settings: Settings) -> list[str]:
     """Return the printed text."""
-    from corpusveil.transforms.denoise import NO_FACTS
+    from corpusveil.language.denoise import NO_FACTS
 
     (space, mechanism) = settings.needed("space", "mechanism")
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."

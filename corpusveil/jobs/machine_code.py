@@ -31,8 +31,8 @@ from corpusveil.spaces import load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.release import Release
 
 ARTICLES, SHARDS, DIMENSIONS = 40, 3, 16
 ENDINGS = (".nbi", ".nbc")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from corpusveil.collocations import counting_stages
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms import job
+from corpusveil.transforms.release import job
 
 JOBS = (counting_stages.CountWords, job.ShardJob)
 """What workers are mostly asked for."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.model import load_model
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
+from corpusveil.language.denoise import NO_FACTS, Search
+from corpusveil.language.model import load_model
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.storage.engine import Engine
-from corpusveil.transforms.denoise import NO_FACTS, Search
-from corpusveil.transforms.denoise_corpus import Denoised, denoise
+from corpusveil.transforms.release.denoise_corpus import Denoised, denoise
 
 
 def run(settings: Settings, watch: Watch | None = None, engine: Engine | None = None) -> Denoised:

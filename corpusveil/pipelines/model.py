@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from corpusveil.collocations.modelling import Pruning, build_model
 from corpusveil.errors import UnsetError
+from corpusveil.language.modelling import Pruning, build_model
 from corpusveil.pipelines.collocations import said_when_made
 from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.settings import Settings

@@ -6,7 +6,7 @@ from corpusveil.pipelines.privatize import prepare
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage.inputs import find_shards
-from corpusveil.transforms.planning import Forecast, count_duplicates, forecast
+from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 
 
 def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.errors import DataError, UserError
+from corpusveil.language.denoise import MARGIN, Denoiser, Search
+from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
 from corpusveil.pipelines.privatize import mechanism_of
@@ -22,11 +23,10 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
+from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.corpus import name_of_corpus
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.denoise import MARGIN, Denoiser, Search
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.corpus import name_of_corpus
+from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
 
 TEXTS = 5

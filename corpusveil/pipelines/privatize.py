@@ -24,13 +24,13 @@ from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms import corpus as shards
-from corpusveil.transforms.corpus import Outcome
-from corpusveil.transforms.manifest import MANIFEST
-from corpusveil.transforms.profiles import PROFILES
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.risk import EpsilonAtRisk, context, epsilon_for_risk
-from corpusveil.transforms.statement import NOT_PRIVATE, documents_in_words, in_brief
+from corpusveil.transforms.release import corpus as shards
+from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.manifest import MANIFEST
+from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
+from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
 
 NEARLY_ALL = 0.9
 EXAMPLE_LENGTHS = (10, 100, 1000)

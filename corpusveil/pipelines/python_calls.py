@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from corpusveil.choices import CsvFormulas, OnBadRows, Separator
-from corpusveil.collocations.model import LanguageModel, load_model
 from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
+from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.pipelines.demo_space import demo_path
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms import corpus as shards
-from corpusveil.transforms.corpus import Outcome
-from corpusveil.transforms.planning import Forecast, count_duplicates, forecast
-from corpusveil.transforms.release import Release, require_release
+from corpusveil.transforms.release import corpus as shards
+from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
+from corpusveil.transforms.release.release import Release, require_release
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""

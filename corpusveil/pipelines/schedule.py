@@ -30,8 +30,8 @@ from corpusveil.storage import files
 from corpusveil.storage.inputs import NO_MATCH, InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
-from corpusveil.transforms.manifest import read_manifest
-from corpusveil.transforms.pages import write_pages
+from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.pages import write_pages
 
 _INTERRUPTED = 130
 _RUN = re.compile(r"([0-9]{5,9})\.(plan|done)\.json")

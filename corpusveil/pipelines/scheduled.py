@@ -23,9 +23,9 @@ from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
 from corpusveil.storage.records import Line, Record, Records
-from corpusveil.transforms.manifest import read_manifest
-from corpusveil.transforms.release import Release, differences, named
-from corpusveil.transforms.risk import EpsilonAtRisk, risk_of
+from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.release import Release, differences, named
+from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
 
 _ELSEWHERE = ("engine", "schedule")
 """Sections that do not affect which shards can be used."""

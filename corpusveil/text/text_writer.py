@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ ROLES_OF_CLASSES = np.full(_CLASSES, policy.OTHER, dtype=np.uint8)
 ROLES_OF_CLASSES[[classes.WORD, classes.NUMBER]] = policy.UNKNOWN_WORD, policy.NUMBER
 ROLES_OF_CLASSES[[classes.PUNCTUATION, classes.CONTACT]] = policy.PUNCTUATION, policy.CONTACT
 _PACKED, _MOST_PACKED = 8, 255
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogates:
+    """N numbers, ASCII in lower case: ``text[offsets[k]:offsets[k + 1]]``; uint8, int64 [N + 1]."""
+
+    text: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+
+
+NO_SURROGATES = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
 def role_table(is_stop: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:

@@ -1,1 +1,1 @@
-"""A release, its batch kernel, and the Beam and Spark transforms that wrap it."""
+"""Releases on tables, Spark DataFrames and Beam collections: wrappers of ``kernel`` and ``release``."""

@@ -27,7 +27,7 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical, units_of
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import checked_identities
-from corpusveil.transforms.release import Release, require_release
+from corpusveil.transforms.release.release import Release, require_release
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22

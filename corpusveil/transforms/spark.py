@@ -23,8 +23,8 @@ from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
-from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.release import Release, require_release
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release.release import Release, require_release
 from corpusveil.transforms.table import plain_texts, privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")

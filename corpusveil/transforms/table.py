@@ -22,8 +22,8 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical
 from corpusveil.transforms.frames import Frame, cannot_hold, frame_of
 from corpusveil.transforms.identities import Ids, identities_of_documents
-from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.release import Release, require_release
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release.release import Release, require_release
 from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")

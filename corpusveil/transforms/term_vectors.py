@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadRowError, BadValueError, ConflictError, NoGuaranteeError
+from corpusveil.language.prepared import public_weights
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.text.markup import plain_texts
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.frames import frame_of, large_strings
 from corpusveil.transforms.identities import identities_of_documents
-from corpusveil.transforms.kernel import public_weights
-from corpusveil.transforms.release import Release, require_release
+from corpusveil.transforms.release.release import Release, require_release
 
 
 def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = None) -> list[dict[str, int]]:

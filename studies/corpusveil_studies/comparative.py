@@ -25,7 +25,7 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.term_vectors import term_vectors
 from corpusveil_studies.cells import Cell, Results, SeedMean, cells_over
 from corpusveil_studies.claims import compare

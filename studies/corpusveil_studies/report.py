@@ -18,7 +18,7 @@ from corpusveil import __version__
 from corpusveil.evaluation.report.line_charts import legend, line_chart
 from corpusveil.evaluation.statistics import registry
 from corpusveil.storage import files
-from corpusveil.transforms.pages import environment
+from corpusveil.transforms.release.pages import environment
 from corpusveil_studies.cells import Results, SeedMean, finite
 from corpusveil_studies.claims import Check
 

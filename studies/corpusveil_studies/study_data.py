@@ -27,6 +27,7 @@ from corpusveil.evaluation.utility.fine_tuning import FineTuned
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
 from corpusveil.evaluation.utility.remembered import Remembered
 from corpusveil.evaluation.utility.text_classifiers import Model, model_of
+from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
@@ -34,9 +35,8 @@ from corpusveil.storage import files
 from corpusveil.storage.durable import mark_of
 from corpusveil.storage.inputs import find_shards
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.identities import RowNumbers
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
 from corpusveil_studies.bundled_text import TASKS, bundled_task, topics
 from corpusveil_studies.recurrent import Recurrent

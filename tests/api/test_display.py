@@ -10,7 +10,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.display import Card, Table
-from corpusveil.transforms.counts import Counts
+from corpusveil.text.counts import Counts
 
 
 class Checker(html.parser.HTMLParser):

@@ -21,7 +21,7 @@ import typer
 import corpusveil
 from corpusveil.cli import main
 from corpusveil.cli.main import GROUP, run, split_arguments
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
     TEST_KEY,
@@ -651,6 +651,6 @@ def test_an_interruption_has_a_status_of_its_own(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("corpusveil.transforms.corpus.privatize_corpus", interrupt)
+    monkeypatch.setattr("corpusveil.transforms.release.corpus.privatize_corpus", interrupt)
     assert run(ground.arguments(source, tmp_path / "out")) == 130
     assert "run the same command again" in capsys.readouterr().err.splitlines()[-1]

@@ -12,7 +12,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.transforms.denoise import NO_FACTS
+from corpusveil.language.denoise import NO_FACTS
 from tests.engines.corpora import (
     TEST_KEY,
     data_files,

@@ -14,8 +14,8 @@ from corpusveil.cli.main import run as run_here
 from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import (
     CANARIES,
     COLUMN_CANARY,

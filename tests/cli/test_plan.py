@@ -18,10 +18,10 @@ from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms import planning
-from corpusveil.transforms.copies import Copies
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.planning import count_duplicates, forecast
+from corpusveil.transforms.release import planning
+from corpusveil.transforms.release.copies import Copies
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.planning import count_duplicates, forecast
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.cli.preview import PRIVATE
-from corpusveil.transforms.denoise import NO_FACTS
+from corpusveil.language.denoise import NO_FACTS
 from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
 
 

@@ -19,7 +19,7 @@ from corpusveil.cli.main import run
 from corpusveil.errors import WorkError
 from corpusveil.pipelines import schedule_metrics
 from corpusveil.storage import files, lease
-from corpusveil.transforms import corpus
+from corpusveil.transforms.release import corpus
 from tests.cli.test_run import save
 from tests.engines.corpora import COMMAND, HANG_SECONDS, WORDS, make_space, release_files
 
@@ -337,7 +337,7 @@ class TestRefused:
                 raise error
 
             with monkeypatch.context() as patch:
-                patch.setattr("corpusveil.transforms.corpus.privatize_corpus", fail)
+                patch.setattr("corpusveil.transforms.release.corpus.privatize_corpus", fail)
                 start(ground, 1)
             assert metrics(ground)[-1]["status"] == 1
             capsys.readouterr()

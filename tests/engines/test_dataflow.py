@@ -23,8 +23,8 @@ from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs import beam as engine_module
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.corpus import Outcome, privatize_corpus
-from corpusveil.transforms.counts import Counts
+from corpusveil.text.counts import Counts
+from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, release_files
 
 IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"

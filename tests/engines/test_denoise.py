@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.model import LanguageModel, load_model
-from corpusveil.collocations.modelling import build_model
 from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.language.denoise import Search
+from corpusveil.language.model import LanguageModel, load_model
+from corpusveil.language.modelling import build_model
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.denoise import Search
-from corpusveil.transforms.denoise_corpus import denoise
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.denoise_corpus import denoise
 from tests.engines.corpora import WORDS, Ground, encode, make_release, release_files, rows
 
 pytestmark = pytest.mark.spark

@@ -23,7 +23,7 @@ from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, release_files, rows, write_shard
 
 pytestmark = pytest.mark.spark

@@ -23,7 +23,7 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.spaces import Space, load
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import spark as module
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_frame
 from tests.engines.corpora import WORDS, Ground, make_release, release_files, text_of
 from tests.engines.processes import free_port

@@ -22,7 +22,7 @@ from corpusveil.storage import events
 from corpusveil.storage.engine import NAMES, total
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import CANARIES, NAME_CANARY, ROOT, Ground, make_release, run, text_of, write_shard
 
 ENGINES = [

@@ -12,7 +12,7 @@ import pytest
 
 from corpusveil.cli.main import run as run_here
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import Ground, make_release, release_files, run
 from tests.engines.processes import end_session, free_port, start, wait_until
 

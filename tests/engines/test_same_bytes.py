@@ -22,7 +22,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from corpusveil.transforms.spark import privatize_frame
 from tests.engines.corpora import (
     BLOCK,

@@ -18,7 +18,7 @@ import pytest
 from corpusveil.collocations.count import count_corpus
 from corpusveil.jobs import forked
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.collocations.corpora import make, write
 from tests.engines import loaded
 from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_ground, make_release
@@ -74,7 +74,7 @@ def test_of_a_count(tmp_path: Path) -> None:
     engine = Apart(tmp_path)
     count_corpus([str(write(tmp_path / "in", make(100, 1), 1))], str(tmp_path / "out"), engine)
     assert [loaded.intersection(HEAVY) for loaded in engine.loaded] == [set(), set()]
-    assert all("corpusveil.transforms.job" not in loaded for loaded in engine.loaded)
+    assert all("corpusveil.transforms.release.job" not in loaded for loaded in engine.loaded)
 
 
 def test_of_a_release(ground: Ground, tmp_path: Path) -> None:

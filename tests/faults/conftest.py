@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import Ground, make_release, make_space, release_files, write_large_corpus
 from tests.faults.crashes import KEY, Undisturbed
 

@@ -40,7 +40,7 @@ from corpusveil.storage import files, formats, lease
 from corpusveil.storage.records import Failed, Record, Records, Run, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import Seen
-from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.release.manifest import read_manifest
 from tests.engines.corpora import HANG_SECONDS, UNKNOWN
 
 SECRET = UNKNOWN.encode()

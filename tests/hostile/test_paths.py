@@ -22,7 +22,7 @@ from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage.durable import Done, PartTask, Stage
 from corpusveil.storage.inputs import find_shards, lies_at
 from corpusveil.storage.records import Records
-from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.release.manifest import read_manifest
 from tests.engines.corpora import Ground, encode, rows, write_shard
 from tests.hostile.test_private_modes import BAD
 

@@ -20,7 +20,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import WORDS
 from tests.ledger.books import release_of
 

@@ -42,7 +42,7 @@ from corpusveil.ledger.questions import Books, connected
 from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import WORDS, make_space, write_shard
 from tests.ledger.books import Row, entry_of, release_of
 

@@ -26,11 +26,11 @@ from corpusveil.sampling.draws import Draws
 from corpusveil.spaces import Space
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms import kernel as kernel_module
-from corpusveil.transforms import release as release_module
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.release import DUPLICATES, Release
+from corpusveil.transforms.kernel import kernel as kernel_module
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release import release as release_module
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.release import DUPLICATES, Release
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
 

@@ -19,8 +19,8 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.cell_boundaries import walk
 from corpusveil.spaces.nearest_words import Search
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.statement import statement
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.statement import statement
 from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.rays import angles, lower_bound, masses, sphere

@@ -20,7 +20,7 @@ from corpusveil.mechanisms.exponential_rows import rows_of
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import home
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 from tests.contracts.mechanism import draws_of
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal, space_of

@@ -12,7 +12,7 @@ from moto.server import ThreadedMotoServer
 
 import corpusveil as cv
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from tests.engines.corpora import (
     BLOCK,
     TEST_KEY,

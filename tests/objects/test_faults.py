@@ -11,7 +11,7 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.cli.test_run import save
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy

@@ -25,7 +25,7 @@ from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.storage import files, remote
 from corpusveil.storage.inputs import find_shards
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import Ground, release_files, run, write_large_corpus
 from tests.engines.processes import end_session, free_port, kill_tree, start_command, wait_until
 from tests.objects import races

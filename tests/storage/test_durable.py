@@ -17,7 +17,7 @@ from corpusveil.storage.durable import Done, PartTask, Stage, run
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.copies import TAGS, CopiesPass, find_drops
+from corpusveil.transforms.release.copies import TAGS, CopiesPass, find_drops
 
 CANARY = "a sentence of a document"
 TASKS = [PartTask(part, 4) for part in range(4)]

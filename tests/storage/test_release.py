@@ -28,7 +28,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -292,7 +292,7 @@ class TestAnotherRunIntoTheSameOutput:
         self, ground: Ground, source: Path, there: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The refusal names the table's version, which was unnamed where another Python had another table."""
-        monkeypatch.setattr("corpusveil.transforms.release.TOKENIZER_VERSION", "1/unicode-15.1.0")
+        monkeypatch.setattr("corpusveil.transforms.release.release.TOKENIZER_VERSION", "1/unicode-15.1.0")
         said = r'tokenizer version of corpusveil was "1/unicode-14.0.0" and is "1/unicode-15.1.0"'
         self.refused(there, said, make_release(ground.space), [source])
 

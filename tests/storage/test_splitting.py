@@ -17,7 +17,7 @@ from corpusveil.storage import tasks
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.storage.tasks import MOST_PIECES, SPLIT_FROM_BYTES, plan
-from corpusveil.transforms.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import make_release, make_space, release_files
 
 LARGE = 4 * SPLIT_FROM_BYTES

@@ -29,7 +29,7 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.utf8 import KINDS, LOWER
-from corpusveil.transforms.surrogates import NONE
+from corpusveil.transforms.kernel.surrogates import NONE
 
 VOCABULARY = ["river", "the", "élan"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)

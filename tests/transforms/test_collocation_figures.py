@@ -15,8 +15,8 @@ import corpusveil as cv
 from corpusveil.budget.composition import epsilon_at
 from corpusveil.cli.main import run
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.transforms.pages import render_public
-from corpusveil.transforms.statement import documents_in_words
+from corpusveil.transforms.release.pages import render_public
+from corpusveil.transforms.release.statement import documents_in_words
 from tests.budget.test_worst_units import WEIGHTS, divisions, needed
 from tests.engines.corpora import TEST_KEY
 from tests.transforms.test_allocations import Spy

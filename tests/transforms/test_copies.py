@@ -18,8 +18,8 @@ from corpusveil.ledger.caps import Spending
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms import copies
-from corpusveil.transforms.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.release import copies
+from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, release_files
 
 TEXTS = tuple(f"{WORDS[k]} {WORDS[k + 7]} {WORDS[2 * k]}" for k in range(12))
@@ -113,7 +113,7 @@ class TestDrop:
     def test_an_edit_brings_a_copy_back(self, tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
         """A run that is stopped, an edit that takes the first away: the shard that was done without it is redone."""
         source = write(tmp_path / "in", [[0, 1], [1, 2]])
-        from corpusveil.transforms import corpus
+        from corpusveil.transforms.release import corpus
 
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt
@@ -147,7 +147,7 @@ class TestDrop:
     ) -> None:
         """Between the pass and the work."""
         source = write(tmp_path / "in", SHARDS)
-        from corpusveil.transforms import corpus
+        from corpusveil.transforms.release import corpus
 
         find = corpus.find_drops
 

@@ -22,7 +22,7 @@ from corpusveil.errors import ColumnError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.transforms import beam as module
 from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.kernel.kernel import Kernel
 from tests.contracts.spaces import small_space, words_of
 
 WORDS = words_of(40)

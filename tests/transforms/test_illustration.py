@@ -15,9 +15,9 @@ from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms import illustration
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.illustration import (
+from corpusveil.transforms.release import illustration
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.illustration import (
     BARS,
     LIKELY,
     SAMPLES,
@@ -26,7 +26,7 @@ from corpusveil.transforms.illustration import (
     illustrate,
     word_epsilon,
 )
-from corpusveil.transforms.pages import percent, render_public
+from corpusveil.transforms.release.pages import percent, render_public
 from tests.engines.corpora import TEST_KEY, WORDS, make_space
 
 KNOWN = ("on", "tuesday", "dr", "told", "that", "the", "river", "had", "risen", "cm", "near", "old", "bridge")

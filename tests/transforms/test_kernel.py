@@ -15,6 +15,8 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.errors import BadTypeError, ColumnError, VersionError
+from corpusveil.language import prepared as prepared_module
+from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling import grid
 from corpusveil.sampling.draws import MECHANISM, RESAMPLE, Draws
@@ -22,9 +24,8 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms import kernel as kernel_module
-from corpusveil.transforms.kernel import Kernel, public_weights
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release.release import Release
 from tests.contracts.mechanism import another_key
 from tests.contracts.spaces import small_space, words_of
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
@@ -83,7 +84,7 @@ def test_chunks_inside_a_batch_do_not_show(monkeypatch: pytest.MonkeyPatch) -> N
     kernel, texts = release(budget=Budget(3.0, "document")).kernel(), documents()
     whole = run(kernel, texts)
     for size in (1, 100, 1_000):
-        monkeypatch.setattr(kernel_module, "CHUNK_BYTES", size)
+        monkeypatch.setattr(prepared_module, "CHUNK_BYTES", size)
         assert run(kernel, texts) == whole
 
 
@@ -100,10 +101,10 @@ def test_a_long_document_is_worked_on_in_parts_that_do_not_show(
     column = pa.array(texts, pa.large_string())
     whole, counts = kernel.privatize(column, range(len(texts)), "text")
     for size in (1, 7, 60):
-        monkeypatch.setattr(kernel_module, "CHUNK_BYTES", size)
-        monkeypatch.setattr(kernel_module, "_WINDOW", 2 * size)
+        monkeypatch.setattr(prepared_module, "CHUNK_BYTES", size)
+        monkeypatch.setattr(prepared_module, "_WINDOW", 2 * size)
         data, documents_ = string_buffers(column)
-        parts = list(kernel_module.parts_of(data, int(documents_[-2]), int(documents_[-1])))
+        parts = list(prepared_module.parts_of(data, int(documents_[-2]), int(documents_[-1])))
         assert len(parts) > 3
         assert [int(part[0]) for part in parts[1:]] == [int(part[1]) for part in parts[:-1]]
         again, counted = kernel.privatize(column, range(len(texts)), "text")

@@ -26,10 +26,10 @@ from corpusveil.errors import ConflictError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.composed import Spent, composed_epsilon
 from corpusveil.sampling.weights import TOTAL
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.document_figures import document_figure
-from corpusveil.transforms.lengths import filler_weights
-from corpusveil.transforms.pages import render_public
+from corpusveil.transforms.kernel.lengths import filler_weights
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.document_figures import document_figure
+from corpusveil.transforms.release.pages import render_public
 from tests.contracts.spaces import ring_distances, small_space, words_of
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
 

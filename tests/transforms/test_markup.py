@@ -20,14 +20,14 @@ from corpusveil.errors import BadValueError, ConflictError, InUseError
 from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.report.manifest_release import without_markup
 from corpusveil.jobs.local import Local
+from corpusveil.language import prepared as prepared_module
+from corpusveil.language.denoise import check_readable
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.storage.formats import find
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import MARKUP
-from corpusveil.transforms import kernel as kernel_module
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.denoise import check_readable
-from corpusveil.transforms.manifest import read_manifest
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.manifest import read_manifest
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, release_files, write_shard
 from tests.transforms.test_kernel import WORDS, release, run
@@ -118,7 +118,7 @@ def test_output_does_not_depend_on_batches_or_chunks(markup: Markup, monkeypatch
     assert whole[30] is None
     assert [run(kernel, [text], [k])[0] for k, text in enumerate(texts)] == whole
     for size in (1, 100):
-        monkeypatch.setattr(kernel_module, "CHUNK_BYTES", size)
+        monkeypatch.setattr(prepared_module, "CHUNK_BYTES", size)
         assert run(kernel, texts) == whole
 
 

@@ -16,10 +16,10 @@ from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms import corpus
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.illustration import illustrate
-from corpusveil.transforms.pages import render_public
+from corpusveil.transforms.release import corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.illustration import illustrate
+from corpusveil.transforms.release.pages import render_public
 from tests.engines.corpora import TEST_KEY, WORDS, make_space
 
 SECRET = "zanzibarquux"

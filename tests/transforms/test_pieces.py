@@ -16,8 +16,8 @@ from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.release import Release
 from tests.contracts.spaces import small_space
 
 ROWS = 20_000

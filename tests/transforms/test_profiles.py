@@ -18,7 +18,7 @@ from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.pipelines.settings import presets
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.profiles import PROFILES
+from corpusveil.transforms.release.profiles import PROFILES
 from tests.contracts.spaces import small_space, words_of
 
 # What the papers say, and for D what its package does: per, text, and the parameters of Mahalanobis (lambda), of

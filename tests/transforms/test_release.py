@@ -19,6 +19,7 @@ import corpusveil as cv
 from corpusveil.budget import Budget
 from corpusveil.cli.progress import Shown
 from corpusveil.errors import UserError
+from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms import make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.pipelines.privatize import announce
@@ -26,13 +27,12 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import DOCUMENT_LENGTH, ROLE_NAMES, TextPolicy
-from corpusveil.transforms import release as release_module
 from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.kernel import public_weights
-from corpusveil.transforms.manifest import draft
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release import release as release_module
+from corpusveil.transforms.release.manifest import draft
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.statement import statement
 from corpusveil.transforms.spark import privatize_frame
-from corpusveil.transforms.statement import statement
 from tests.contracts.mechanism import another_key
 from tests.contracts.spaces import small_space, words_of
 

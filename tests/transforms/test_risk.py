@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.errors import BadTypeError, BadValueError, DataError, MismatchError, UnsetError
 from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.language.context_risk import RUNS, WORDS, _public_text, context_risk
+from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.grid import is_on_grid, round_down
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.context_risk import RUNS, WORDS, _public_text, context_risk
-from corpusveil.transforms.manifest import draft
-from corpusveil.transforms.risk import epsilon_for_risk
+from corpusveil.transforms.release.manifest import draft
+from corpusveil.transforms.release.risk import epsilon_for_risk
 from tests.evaluation.language.test_kneser_ney import WORDS as SAID
 from tests.evaluation.language.test_kneser_ney import corpus
 

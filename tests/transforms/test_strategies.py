@@ -20,8 +20,8 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling import grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.statement import statement
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.statement import statement
 from tests.engines.corpora import TEST_KEY, data_files, manifest, read_shard, release_files, rows, write_shard
 
 WORDS = ["i", "think", "therefore", "am", "river", "bank", "the", "new", "york"]

@@ -22,7 +22,7 @@ from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.number_shapes import shape_of
 from corpusveil.text.policy import NUMBER_SHAPES
-from corpusveil.transforms import surrogates as module
+from corpusveil.transforms.kernel import surrogates as module
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
 
 KEY = cv.Key(bytes(range(32)))
@@ -239,7 +239,7 @@ def test_as_many_numbers_come_out_as_go_in(text: str, layout: Any) -> None:
 def test_output_does_not_depend_on_how_batches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"aa {n} {n}-{n % 97} {n % 10}km {'7' * (n % 60 + 1)}" for n in range(300)]
     whole = written(texts)
-    monkeypatch.setattr("corpusveil.transforms.kernel.CHUNK_BYTES", 200)
+    monkeypatch.setattr("corpusveil.language.prepared.CHUNK_BYTES", 200)
     assert written(texts) == whole
 
 
@@ -262,7 +262,7 @@ def test_the_guarantee_says_what_holds_and_what_is_disclosed() -> None:
 def test_the_manifest_and_the_page_say_it_too(tmp_path: Any) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "aa 12 1-31"}\n')
     from corpusveil.jobs.local import Local
-    from corpusveil.transforms.corpus import privatize_corpus
+    from corpusveil.transforms.release.corpus import privatize_corpus
 
     release = release_of()
     privatize_corpus(release, [str(tmp_path / "in.jsonl")], str(tmp_path / "out"), Local())

@@ -14,8 +14,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.errors import BadRowError, ConflictError, UnsetError, UserError
 from corpusveil.mechanisms.ring_geometric import RingGeometric
-from corpusveil.transforms.kernel import Kernel
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
 from tests.contracts.spaces import small_space, words_of
 

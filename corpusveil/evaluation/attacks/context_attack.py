@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.errors import DataError, ShapeError
+from corpusveil.language.channel import ALL, Candidates, public_shares, spoken_of
+from corpusveil.language.denoise import CUT, LEAST, Search
+from corpusveil.language.lattice import search_runs
+from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
+from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -27,10 +31,6 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
-from corpusveil.transforms.channel import ALL, Candidates, public_shares, spoken_of
-from corpusveil.transforms.denoise import CUT, LEAST, Search
-from corpusveil.transforms.lattice import search_runs
-from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
 
 THOROUGH = Search(candidates=64, width=40)
 """An attacker has time: more candidates than the default of ``denoise``."""

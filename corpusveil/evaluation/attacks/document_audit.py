@@ -32,8 +32,8 @@ from corpusveil.evaluation.defaults import LEVEL
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.document_figures import DocumentFigure, document_figure, neighbors
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.document_figures import DocumentFigure, document_figure, neighbors
+from corpusveil.transforms.release.release import Release
 
 Floats = npt.NDArray[np.float64]
 LOOKED_AT = 64

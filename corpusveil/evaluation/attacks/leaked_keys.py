@@ -22,7 +22,7 @@ from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Reading
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.word_prior import Prior
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 
 REPLAYED = 200
 """The number of documents guessed as a whole; in ``ONE_WORD`` of them, one word is guessed."""

@@ -23,9 +23,9 @@ from corpusveil.budget.length import LengthGrid
 from corpusveil.errors import ConflictError
 from corpusveil.sampling.draws import FILLER, Draws
 from corpusveil.sampling.weights import WeightTable
-from corpusveil.transforms.kernel import words_of
-from corpusveil.transforms.lengths import filler_weights
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.kernel.kernel import words_of
+from corpusveil.transforms.kernel.lengths import filler_weights
+from corpusveil.transforms.release.release import Release
 
 WORDS = 1 << 16
 FEWEST, MOST = 128, 1 << 13

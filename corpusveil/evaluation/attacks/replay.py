@@ -17,7 +17,7 @@ from corpusveil.errors import ShapeError
 from corpusveil.sampling.keys import Key
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import identities_of_documents
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 
 CONTROLS = 3
 """The number of fresh keys for the control."""

@@ -28,7 +28,7 @@ from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.grid import is_on_grid
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.word_prior import Prior, prior_of
-from corpusveil.transforms.risk import epsilon_for_risk
+from corpusveil.transforms.release.risk import epsilon_for_risk
 from corpusveil.waiting import reached
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)

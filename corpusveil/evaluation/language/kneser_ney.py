@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.artifact import Reading
-from corpusveil.collocations.fixed import ONE
-from corpusveil.collocations.model import LanguageModel, load_model
-from corpusveil.collocations.modelling import model_of, model_of_counts, range_of
 from corpusveil.collocations.ngrams import NgramCounter, consecutive, merge_all, unpacked
 from corpusveil.errors import DataError, below_least
 from corpusveil.evaluation.terms import batches, check_texts, count_words, tokenizer_of
+from corpusveil.language.fixed import ONE
+from corpusveil.language.model import LanguageModel, load_model
+from corpusveil.language.modelling import model_of, model_of_counts, range_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
 from corpusveil.text.classes import WORD
@@ -41,7 +41,7 @@ class Perplexity:
 
 @dataclass(frozen=True, slots=True)
 class KneserNey:
-    """A model (``collocations/model.py``) with a reader of texts."""
+    """A model (``language/model.py``) with a reader of texts."""
 
     model: LanguageModel
     _tokenizer: Tokenizer

@@ -35,8 +35,8 @@ from corpusveil.storage import files
 from corpusveil.storage.inputs import Address
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
-from corpusveil.transforms.manifest import draft, read_manifest
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.manifest import draft, read_manifest
+from corpusveil.transforms.release.release import Release
 
 
 def evaluate_release(

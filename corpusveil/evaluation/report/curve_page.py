@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from corpusveil.evaluation.attacks.risk_curve import AtRisk, Point
 from corpusveil.evaluation.report.line_charts import legend, line_chart
-from corpusveil.transforms.pages import environment
+from corpusveil.transforms.release.pages import environment
 
 
 def render_curve(points: Sequence[Point], risks: Sequence[AtRisk], note: str) -> str:

@@ -39,8 +39,8 @@ from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.statistic import Evidence
 from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.utility.remembered import Remembered
-from corpusveil.transforms.denoise import NO_FACTS, Denoiser
-from corpusveil.transforms.release import Release
+from corpusveil.language.denoise import NO_FACTS, Denoiser
+from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import reached, waiting
 
 GRID_DOCUMENTS = 2000

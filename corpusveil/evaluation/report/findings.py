@@ -11,7 +11,7 @@ from typing import Any
 
 from corpusveil.display import Card, Shown, Table
 from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.transforms.illustration import Illustration
+from corpusveil.transforms.release.illustration import Illustration
 
 GROUPS = {
     "privacy": "What is unchanged, and what could be guessed",

@@ -19,9 +19,9 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.illustration import Illustration, illustrate
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.risk import risk_of
+from corpusveil.transforms.release.illustration import Illustration, illustrate
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.risk import risk_of
 
 DAMAGED = "The manifest of the release is damaged or was written by another version of corpusveil; restore it."
 

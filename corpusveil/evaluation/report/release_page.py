@@ -17,10 +17,10 @@ from corpusveil.evaluation.report.line_charts import Mark, legend, line_chart
 from corpusveil.evaluation.statistics import registry
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.statistic import Statistic
+from corpusveil.language.denoise import NO_FACTS
 from corpusveil.storage import files
-from corpusveil.transforms.denoise import NO_FACTS
-from corpusveil.transforms.illustration import Guess
-from corpusveil.transforms.pages import environment
+from corpusveil.transforms.release.illustration import Guess
+from corpusveil.transforms.release.pages import environment
 
 BARS = "Bars: standard deviations over seeds. Each point is a separate release, under a throwaway key."
 

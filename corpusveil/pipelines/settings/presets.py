@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.transforms.profiles import PROFILES
-from corpusveil.transforms.strategies import STRATEGIES
+from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings

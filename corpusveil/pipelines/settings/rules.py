@@ -181,7 +181,7 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     if length.pad is None and length.noise is None:
         return
     from corpusveil.text.policy import TextPolicy
-    from corpusveil.transforms.lengths import refuse_unsound
+    from corpusveil.transforms.kernel.lengths import refuse_unsound
 
     filled = presets.settled(settings)
     try:

@@ -293,9 +293,9 @@ class BudgetSettings(Section):
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
         "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
-        choices="corpusveil.transforms.strategies:STRATEGIES")
+        choices="corpusveil.transforms.release.strategies:STRATEGIES")
     profile: str | None = key("The settings of a published study.", None, metavar="NAME",
-        choices="corpusveil.transforms.profiles:PROFILES")
+        choices="corpusveil.transforms.release.profiles:PROFILES")
     average_words: float | None = key(
         "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
     field_weights: str | None = key(

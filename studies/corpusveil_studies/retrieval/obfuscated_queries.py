@@ -29,10 +29,10 @@ from corpusveil.evaluation.statistics.encoders import Encoder
 from corpusveil.evaluation.statistics.shared_words import jaccard
 from corpusveil.evaluation.statistics.similarity import cosine
 from corpusveil.evaluation.terms import check_texts
+from corpusveil.language.channel import Candidates
+from corpusveil.language.denoise import Denoiser, reader_of
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.channel import Candidates
-from corpusveil.transforms.denoise import Denoiser, reader_of
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
 
 VARIANTS = 20

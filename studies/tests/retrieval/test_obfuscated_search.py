@@ -14,11 +14,11 @@ from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.statistics.shared_words import jaccard
 from corpusveil.evaluation.statistics.similarity import cosine
+from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.transforms.denoise import Denoiser
-from corpusveil.transforms.profiles import PROFILES
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.release import Release
 from corpusveil_studies.retrieval.bm25 import Bm25
 from corpusveil_studies.retrieval.dense import Dense
 from corpusveil_studies.retrieval.obfuscated_queries import (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
+from corpusveil.language.channel import Candidates
 from corpusveil.spaces.word_prior import prior_of
-from corpusveil.transforms.channel import Candidates
 from corpusveil_studies.retrieval.obfuscated_queries import combine
 from tests.contracts.spaces import small_space, words_of
 

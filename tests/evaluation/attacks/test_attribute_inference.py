@@ -17,12 +17,12 @@ from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.evaluation.utility.training_modes import utility
+from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.denoise import Denoiser
 from corpusveil.transforms.identities import RowNumbers
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
 from tests.contracts.spaces import small_space, words_of
 

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.errors import BadValueError, DataError, ShapeError, UnknownError
 from corpusveil.evaluation.attacks.context_attack import ContextAttacker, released_words, sentence_ids
 from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.language.denoise import Denoiser, Search
+from corpusveil.language.lattice_room import LONGEST
+from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.denoise import Denoiser, Search
-from corpusveil.transforms.lattice_room import LONGEST
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
 from tests.mechanisms.spaces import normal
 

@@ -18,7 +18,7 @@ from corpusveil.errors import NoGuaranteeError
 from corpusveil.evaluation.attacks.document_audit import audit_documents
 from corpusveil.mechanisms import make
 from corpusveil.spaces import Space
-from corpusveil.transforms.kernel import Kernel
+from corpusveil.transforms.kernel.kernel import Kernel
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import make_space
 
@@ -65,7 +65,7 @@ def test_a_token_that_the_statement_does_not_count_is_caught_by_laws(
 ) -> None:
     counted = Budget.of_words
     monkeypatch.setattr(
-        "corpusveil.transforms.document_figures.epsilon_at",
+        "corpusveil.transforms.release.document_figures.epsilon_at",
         lambda parts, delta: cv_epsilon([(loss, count - 1) for loss, count in parts], delta),
     )
     from corpusveil.budget.composition import epsilon_at as cv_epsilon

@@ -13,8 +13,8 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.evaluation.attacks import document_audit
 from corpusveil.sampling.weights import WeightTable, integer_weights
-from corpusveil.transforms import kernel as kernel_module
-from corpusveil.transforms import lengths as lengths_module
+from corpusveil.transforms.kernel import kernel as kernel_module
+from corpusveil.transforms.kernel import lengths as lengths_module
 from tests.contracts.spaces import small_space, words_of
 
 SPACE = small_space(words=words_of(40), counts=[4000 // (k + 1) for k in range(40)])

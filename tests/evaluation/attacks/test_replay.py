@@ -13,7 +13,7 @@ from corpusveil.evaluation.attacks.replay import replay
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.transforms.identities import RowNumbers
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
 from tests.contracts.spaces import small_space, words_of
 

@@ -19,7 +19,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import prior_of
-from corpusveil.transforms.risk import epsilon_for_risk
+from corpusveil.transforms.release.risk import epsilon_for_risk
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import distances, normal

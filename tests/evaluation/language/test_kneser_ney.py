@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.fixed import LEAST
-from corpusveil.collocations.smoothing import FALLBACK, Discounts
 from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError, UserError
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.jobs.local import Local
+from corpusveil.language.fixed import LEAST
+from corpusveil.language.smoothing import FALLBACK, Discounts
 
 STEP = 2.0**-15
 """Logarithms are whole multiples of 2^-16: up to three of them are rounded."""

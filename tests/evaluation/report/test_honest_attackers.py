@@ -16,8 +16,8 @@ from corpusveil.evaluation.report.findings import Findings
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.release import Release
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.release import Release
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import write_shard
 

@@ -18,8 +18,8 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.illustration import SENTENCES, illustrate
-from corpusveil.transforms.pages import render_public
+from corpusveil.transforms.release.illustration import SENTENCES, illustrate
+from corpusveil.transforms.release.pages import render_public
 from tests.engines.corpora import WORDS
 from tests.evaluation.releases import evaluate, manifest_of
 from tests.evaluation.report.browser import COLORS, CONTRAST, OVERLAPS, WIDEST, Browser, browser, find_browser

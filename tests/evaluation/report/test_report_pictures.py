@@ -16,8 +16,8 @@ from corpusveil.evaluation.report.line_charts import BOTTOM, HEIGHT, LEFT, RIGHT
 from corpusveil.evaluation.report.manifest_release import picture_of
 from corpusveil.evaluation.report.release_page import examples_of, marked, render
 from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.language.denoise import NO_FACTS
 from corpusveil.spaces import Space
-from corpusveil.transforms.denoise import NO_FACTS
 from tests.evaluation.releases import evaluate, manifest_of
 
 UNCHANGED = Figure("privacy", "words unchanged", 0.42, of_input=True)

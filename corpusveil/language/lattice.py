@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.collocations.fixed import linear
-from corpusveil.collocations.lookup import (
+from corpusveil.compiled import called, compiled
+from corpusveil.language.fixed import linear
+from corpusveil.language.lookup import (
     BY_LAST,
     BY_SECOND,
     begin_of,
@@ -40,7 +41,6 @@ from corpusveil.collocations.lookup import (
     size_of,
     spot,
 )
-from corpusveil.compiled import called, compiled
 
 FAINT = 1e-2
 """Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""

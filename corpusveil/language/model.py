@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.artifact import EARLIER, Reading, read_artifact, reading_of
-from corpusveil.collocations.fixed import LEAST, ONE
-from corpusveil.collocations.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.compiled import compiled
 from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
+from corpusveil.language.fixed import LEAST, ONE
+from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
 from corpusveil.storage import files, home
 

@@ -15,9 +15,9 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.statement import NOT_PRIVATE, statement
+from corpusveil.text.counts import Counts
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.statement import NOT_PRIVATE, statement
 
 MANIFEST = "manifest.json"
 VERSION = 1

@@ -6,7 +6,6 @@ distinguish two numbers of equal shape, whatever the budget, and a number has di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from corpusveil.compiled import called, compiled
 from corpusveil.sampling.draws import SURROGATE, Draws
 from corpusveil.spaces.number_counts import Numbers, tables_of
 from corpusveil.text.number_shapes import DIGIT_SIGN, LETTER_SIGN, joins, shape_into, units
+from corpusveil.text.text_writer import NO_SURROGATES, Surrogates
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS
 from corpusveil.text.word_table import find
@@ -28,17 +28,6 @@ _FRACTION = np.uint64(56)
 _REST = np.uint64((1 << 56) - 1)
 _SPARE = np.uint64(8)
 _DIGITS, _LETTERS = np.uint64(10), np.uint64(26)
-
-
-@dataclass(frozen=True, slots=True)
-class Surrogates:
-    """N numbers, ASCII in lower case: ``text[offsets[k]:offsets[k + 1]]``; uint8, int64 [N + 1]."""
-
-    text: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
-
-
-NONE = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
 @called
@@ -177,7 +166,7 @@ def surrogates(
     With ``join`` numbers that touch one mark between each two are one: a date is drawn as a whole.
     """
     if not index.size:
-        return NONE
+        return NO_SURROGATES
     firsts, lasts = units(tokens, join=join)
     sizes = (tokens.ends[index] - tokens.starts[index]).astype(np.int64)
     lanes, lane_offsets = _lanes(draws, sizes)

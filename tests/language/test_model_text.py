@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from corpusveil.collocations.fixed import ONE
-from corpusveil.collocations.model import LanguageModel
-from corpusveil.collocations.model_text import sampled_text
 from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.language.fixed import ONE
+from corpusveil.language.model import LanguageModel
+from corpusveil.language.model_text import sampled_text
 from tests.evaluation.language.test_kneser_ney import corpus
 
 LENGTH = 5

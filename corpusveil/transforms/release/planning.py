@@ -33,14 +33,14 @@ from corpusveil.storage.reading import settled
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
-from corpusveil.transforms.copies import Copies, content_tags, count
-from corpusveil.transforms.corpus import name_of_corpus
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.document_figures import DocumentFigure, figure_of, sentences
-from corpusveil.transforms.job import ShardJob
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.released import refuse_denoised
+from corpusveil.transforms.release.copies import Copies, content_tags, count
+from corpusveil.transforms.release.corpus import name_of_corpus
+from corpusveil.transforms.release.document_figures import DocumentFigure, figure_of, sentences
+from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.released import refuse_denoised
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""

@@ -16,7 +16,7 @@ from corpusveil.spaces.word_prior import prior_of
 from corpusveil.waiting import reached, waiting
 
 if TYPE_CHECKING:
-    from corpusveil.collocations.model import LanguageModel
+    from corpusveil.language.model import LanguageModel
 
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
@@ -119,7 +119,7 @@ def epsilon_for_risk(
 
 def context() -> Any:
     """Return the module of the reader from context, who has a language model: runs without this reader load neither."""
-    return importlib.import_module("corpusveil.transforms.context_risk")
+    return importlib.import_module("corpusveil.language.context_risk")
 
 
 def _refuse_below_blind(mechanism: Mechanism, risk: float) -> None:

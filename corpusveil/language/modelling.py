@@ -21,9 +21,11 @@ import pyarrow.parquet as pq
 
 from corpusveil.collocations import parts
 from corpusveil.collocations.artifact import EARLIER, WORK, Reading, claimed, read_artifact, reading_of, write_artifact
-from corpusveil.collocations.fixed import ONE, to_fixed
-from corpusveil.collocations.lookup import enter, enter_thirds, fill, logs_of, regions_of
-from corpusveil.collocations.model import (
+from corpusveil.collocations.ngrams import most_words
+from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
+from corpusveil.language.fixed import ONE, to_fixed
+from corpusveil.language.lookup import enter, enter_thirds, fill, logs_of, regions_of
+from corpusveil.language.model import (
     VOCABULARY,
     Arrays,
     LanguageModel,
@@ -31,8 +33,7 @@ from corpusveil.collocations.model import (
     find,
     sums_of,
 )
-from corpusveil.collocations.ngrams import most_words
-from corpusveil.collocations.smoothing import (
+from corpusveil.language.smoothing import (
     ORDER,
     Discounts,
     Ids,
@@ -45,7 +46,6 @@ from corpusveil.collocations.smoothing import (
     level,
     words_of,
 )
-from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem

@@ -36,14 +36,14 @@ from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
-from corpusveil.transforms.copies import CopiesPass, count_noted, find_drops, thinned
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.illustration import Illustration, illustrate
-from corpusveil.transforms.job import ShardJob
-from corpusveil.transforms.manifest import draft, read_manifest, write_manifest
-from corpusveil.transforms.pages import public_page, write_pages
-from corpusveil.transforms.release import Release, differences, named
-from corpusveil.transforms.released import refuse_denoised
+from corpusveil.text.counts import Counts
+from corpusveil.transforms.release.copies import CopiesPass, count_noted, find_drops, thinned
+from corpusveil.transforms.release.illustration import Illustration, illustrate
+from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
+from corpusveil.transforms.release.pages import public_page, write_pages
+from corpusveil.transforms.release.release import Release, differences, named
+from corpusveil.transforms.release.released import refuse_denoised
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
 _FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")

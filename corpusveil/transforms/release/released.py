@@ -10,7 +10,7 @@ from corpusveil.display import Card, Shown
 from corpusveil.errors import MismatchError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard
-from corpusveil.transforms.manifest import MANIFEST, read_manifest
+from corpusveil.transforms.release.manifest import MANIFEST, read_manifest
 
 
 @dataclass(frozen=True, slots=True, repr=False)

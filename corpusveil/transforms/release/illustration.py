@@ -18,6 +18,7 @@ from corpusveil.budget import Budget
 from corpusveil.choices import RiskOf
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.language.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import reader_guesses, word_risk
@@ -28,9 +29,8 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SURROGATE, TextPolicy
 from corpusveil.text.text_writer import assign_roles
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.kernel import prepare
-from corpusveil.transforms.release import Release
-from corpusveil.transforms.risk import EpsilonAtRisk
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.risk import EpsilonAtRisk
 
 SENTENCES = (
     ("On Tuesday Dr Okonjo told anna@example.org that the river had risen 30 cm near the old bridge.", "river"),

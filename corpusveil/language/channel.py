@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.collocations.fixed import LEAST, ONE, linear, tables
-from corpusveil.collocations.lookup import ROUGH
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.errors import NoClosedForm
+from corpusveil.language.fixed import LEAST, ONE, linear, tables
+from corpusveil.language.lattice_room import Spoken
+from corpusveil.language.lookup import ROUGH
+from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.explanations import explain, explain_sampled
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
-from corpusveil.transforms.lattice_room import Spoken
 
 SMOOTHING = 0.5
 """Added to every public count, since a word that public text lacks may still be an original."""

@@ -17,8 +17,9 @@ from typing import Any
 import corpusveil
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.errors import BadRecordError, InUseError, MismatchError, NotMadeError, OverlapError
+from corpusveil.language.denoise import MARGIN, NO_FACTS, VERSION, Denoiser, Search
+from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.spaces import Space
 from corpusveil.storage import files, lease
@@ -28,15 +29,14 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.records import Record, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.corpus import wholes
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.denoise import MARGIN, NO_FACTS, VERSION, Denoiser, Search
-from corpusveil.transforms.illustration import illustrate
-from corpusveil.transforms.job import ShardJob
-from corpusveil.transforms.manifest import read_manifest, write_manifest
-from corpusveil.transforms.pages import public_page, render_public
-from corpusveil.transforms.risk import risk_of
+from corpusveil.transforms.release.corpus import wholes
+from corpusveil.transforms.release.illustration import illustrate
+from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.manifest import read_manifest, write_manifest
+from corpusveil.transforms.release.pages import public_page, render_public
+from corpusveil.transforms.release.risk import risk_of
 from corpusveil.waiting import reached, waiting
 
 WORK = ".work"

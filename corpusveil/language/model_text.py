@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.collocations.fixed import linear, tables
-from corpusveil.collocations.lookup import (
+from corpusveil.compiled import called, compiled
+from corpusveil.language.fixed import linear, tables
+from corpusveil.language.lookup import (
     begin_of,
     entry_in,
     left_of,
@@ -23,8 +24,7 @@ from corpusveil.collocations.lookup import (
     size_of,
     third_in,
 )
-from corpusveil.collocations.model import LanguageModel
-from corpusveil.compiled import called, compiled
+from corpusveil.language.model import LanguageModel
 
 
 @called

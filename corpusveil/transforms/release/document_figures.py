@@ -16,7 +16,7 @@ from corpusveil.budget.worst_units import worst_epsilon, worst_pure
 from corpusveil.display import figure, round_up
 from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.transforms.lengths import length_epsilon
+from corpusveil.transforms.kernel.lengths import length_epsilon
 
 LENGTHS = (50, 200, 500, 1000)
 """The numbers of words for which a release states figures."""

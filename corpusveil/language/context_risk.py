@@ -17,9 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.budget import Budget
-from corpusveil.collocations.model import LanguageModel, load_model
-from corpusveil.collocations.model_text import sampled_text
 from corpusveil.errors import DataError
+from corpusveil.language.channel import ALL
+from corpusveil.language.denoise import LEAST, Denoiser, Reader, reader_of
+from corpusveil.language.lattice import search_runs
+from corpusveil.language.model import LanguageModel, load_model
+from corpusveil.language.model_text import sampled_text
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import RESAMPLE, TERM, DrawKey, Draws
@@ -28,9 +31,6 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.spaces.word_prior import Prior, prior_of
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.channel import ALL
-from corpusveil.transforms.denoise import LEAST, Denoiser, Reader, reader_of
-from corpusveil.transforms.lattice import search_runs
 
 RUNS = 2000
 WORDS = 20

@@ -15,10 +15,10 @@ from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
 from corpusveil.text.policy import ROLE_NAMES
-from corpusveil.transforms.document_figures import counted
-from corpusveil.transforms.illustration import SAMPLES, Illustration
-from corpusveil.transforms.manifest import read_manifest
-from corpusveil.transforms.statement import in_brief
+from corpusveil.transforms.release.document_figures import counted
+from corpusveil.transforms.release.illustration import SAMPLES, Illustration
+from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.statement import in_brief
 
 SHOWN_FILES = 200
 SHOWN_SHARDS = 10

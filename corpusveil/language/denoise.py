@@ -19,24 +19,23 @@ import pyarrow as pa
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.collocations.ngrams import ends_and_crossed
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, VersionError, not_a_choice
+from corpusveil.language.channel import Candidates, changes_of, public_shares, spoken_of
+from corpusveil.language.lattice import search_runs
+from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
+from corpusveil.language.model import LanguageModel
+from corpusveil.language.prepared import Prepared, chunks, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.counts import Counts
 from corpusveil.text.policy import MASKS, ROLE_NAMES, TextPolicy
-from corpusveil.text.text_writer import ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
+from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
-from corpusveil.transforms.channel import Candidates, changes_of, public_shares, spoken_of
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.kernel import Prepared, chunks, prepare, public_weights
-from corpusveil.transforms.lattice import search_runs
-from corpusveil.transforms.lattice_room import LONGEST, Room, Spoken, room
-from corpusveil.transforms.surrogates import NONE
 
 VERSION = 2
 """Part of a denoised release's digest; increased whenever the same call would write other text."""
@@ -234,7 +233,7 @@ class Denoiser:
         counts.tokens_written += write_text(
             tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, role, actions, guessed,
             wording.words, wording.offsets, wording.records, forms, wording.masks, wording.mask_offsets, True, False,
-            KINDS, LOWER, out, offsets, NONE.text, NONE.offsets,
+            KINDS, LOWER, out, offsets, NO_SURROGATES.text, NO_SURROGATES.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 

@@ -20,11 +20,15 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError, UserError
 from corpusveil.evaluation.attacks.context_attack import ContextAttacker
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.jobs.local import Local
+from corpusveil.language import channel
+from corpusveil.language.channel import public_shares
+from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
+from corpusveil.language.model import LanguageModel
+from corpusveil.language.prepared import prepare
 from corpusveil.pipelines.settings.sections import DenoiseSettings
 from corpusveil.spaces import Space
 from corpusveil.spaces.number_counts import Numbers
@@ -32,13 +36,10 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokens, string_buffers
-from corpusveil.transforms import channel
-from corpusveil.transforms.channel import public_shares
-from corpusveil.transforms.corpus import privatize_corpus
-from corpusveil.transforms.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
-from corpusveil.transforms.denoise_corpus import SPENDS, denoise
-from corpusveil.transforms.kernel import Kernel, prepare
-from corpusveil.transforms.picking import picked
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.kernel.picking import picked
+from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
 
 VOCABULARY = WORDS[:40]
@@ -517,8 +518,8 @@ def test_wrong_settings_are_refused(options: dict[str, Any]) -> None:
 
 def test_a_word_that_no_sample_gave_explains_itself(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """If samples estimate a law, a released word may be in none of them; it remains its only candidate."""
+    from corpusveil.language.channel import Candidates
     from corpusveil.mechanisms import explanations
-    from corpusveil.transforms.channel import Candidates
 
     monkeypatch.setattr(explanations, "SAMPLES", 1)
     monkeypatch.setattr(explanations, "LEAST_SAMPLES", 1)

@@ -18,9 +18,9 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
-from corpusveil.transforms.copies import TAGS, Drops, Noting
-from corpusveil.transforms.counts import Counts
-from corpusveil.transforms.kernel import Kernel
+from corpusveil.text.counts import Counts
+from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release.copies import TAGS, Drops, Noting
 
 HEARTBEAT_SECONDS = 1.0
 

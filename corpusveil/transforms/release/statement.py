@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.budget.budget import times, written
 from corpusveil.budget.length import LengthGrid
 from corpusveil.display import round_up, rounded_up
+from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms import Guarantee
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES
-from corpusveil.transforms.document_figures import counted, sentences
-from corpusveil.transforms.kernel import public_weights
-from corpusveil.transforms.lengths import disclosed, length_epsilon, without_token_count
+from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, without_token_count
+from corpusveil.transforms.release.document_figures import counted, sentences
 
 if TYPE_CHECKING:
-    from corpusveil.transforms.release import Release
+    from corpusveil.transforms.release.release import Release
 
 _RELEASED = (
     "two documents that are released with m words each, including fillers, with unknown words in the same places"

@@ -33,11 +33,11 @@ from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
-from corpusveil.transforms.kernel import KERNEL_VERSION, Kernel, words_of
-from corpusveil.transforms.lengths import disclosed, length_epsilon, refuse_unsound
-from corpusveil.transforms.risk import EpsilonAtRisk
-from corpusveil.transforms.statement import NOT_PRIVATE, guarantee_of
+from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, Kernel, words_of
+from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, refuse_unsound
+from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
+from corpusveil.transforms.release.risk import EpsilonAtRisk
+from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)

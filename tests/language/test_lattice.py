@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.collocations.fixed import ONE
-from corpusveil.collocations.model import LanguageModel
 from corpusveil.evaluation.attacks.context_attack import released_words, sentence_ids
 from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
+from corpusveil.language.fixed import ONE
+from corpusveil.language.lattice import search_runs
+from corpusveil.language.lattice_room import room
+from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
-from corpusveil.transforms.lattice import search_runs
-from corpusveil.transforms.lattice_room import room
 from tests.evaluation.language.test_kneser_ney import WORDS, corpus
 
 SIZE = 6

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.collocations import model, modelling
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.fixed import LEAST, ONE, linear, tables, to_fixed
-from corpusveil.collocations.model import Arrays, digest_of, load_model, sums_of
-from corpusveil.collocations.modelling import Pruning, build_model, model_of_counts
 from corpusveil.errors import ArtefactError, BadValueError, InUseError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
+from corpusveil.language import model, modelling
+from corpusveil.language.fixed import LEAST, ONE, linear, tables, to_fixed
+from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
+from corpusveil.language.modelling import Pruning, build_model, model_of_counts
 from corpusveil.storage.engine import Engine
 from tests.evaluation.language.test_kneser_ney import corpus
 

@@ -1,0 +1,1 @@
+"""The batch kernel and its parts: picking, lengths, surrogates."""

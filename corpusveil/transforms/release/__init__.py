@@ -1,0 +1,1 @@
+"""What a release is, its run over a corpus, its manifest, pages and plan."""
