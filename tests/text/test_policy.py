@@ -18,6 +18,7 @@ from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import MASKS, POLICIES, ROLE_NAMES, TextPolicy
 from corpusveil.text.text_writer import (
     LOWER_CASE,
+    NO_SURROGATES,
     TITLE_CASE,
     UPPER_CASE,
     assign_roles,
@@ -29,7 +30,6 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.utf8 import KINDS, LOWER
-from corpusveil.transforms.kernel.surrogates import NONE
 
 VOCABULARY = ["river", "the", "élan"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
@@ -57,7 +57,7 @@ def write(texts: list[str], **fields: Any) -> list[str]:
     written = write_text(
         tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, actions, drawn,
         wording.words, wording.offsets, wording.records, len(VOCABULARY), wording.masks, wording.mask_offsets,
-        keep, lower, KINDS, LOWER, out, offsets, NONE.text, NONE.offsets,
+        keep, lower, KINDS, LOWER, out, offsets, NO_SURROGATES.text, NO_SURROGATES.offsets,
     )  # fmt: skip
     assert offsets[-1] <= bound
     assert not out[bound:].any()
