@@ -699,7 +699,8 @@ for suffix in (".par", ".par.gz", ".par.zst"):
     file.seek(0)
     assert form.rows(file, "b") == 2
     file.seek(0)
-    assert [text for batch in form.batches(file, "b", columns) for text in batch.texts.to_pylist()] == ["one two", "three"]
+    texts = [text for batch in form.batches(file, "b", columns) for text in batch.texts.to_pylist()]
+    assert texts == ["one two", "three"]
 """
 
 
