@@ -15,16 +15,13 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
     Nothing is written, and no key is made.
     """
     watch = watch or Watch()
-    corpus, output = settings.needed("corpus", "output")
+    (corpus,) = settings.needed("corpus")
     prepared = prepare(settings, watch, make_key=False)
-    found = forecast(
-        prepared.release, corpus.input, columns=prepared.columns, root=corpus.root, corpus=corpus.name,
-        format=output.format, on_bad_rows=output.on_bad_rows, spending=prepared.spending,
-    )  # fmt: skip
-    for line in found.lines(settings.engine.workers or 1):
+    made = forecast(prepared.run(settings))
+    for line in made.lines(settings.engine.workers or 1):
         watch.say(line)
     if settings.denoise is not None:
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
         watch.say(count_duplicates(find_shards(corpus.input), prepared.columns).sentence())
-    return found
+    return made

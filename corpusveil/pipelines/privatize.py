@@ -24,8 +24,7 @@ from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release import corpus as shards
-from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.profiles import PROFILES
 from corpusveil.transforms.release.release import Release
@@ -43,6 +42,16 @@ class Prepared:
     release: Release
     columns: Columns
     spending: Spending | None
+
+    def run(self, settings: Settings, **more: Any) -> Run:
+        """Return the run of the settings; ``more`` are fields of it that settings do not say."""
+        corpus, output = settings.needed("corpus", "output")
+        given = {
+            "columns": self.columns, "root": corpus.root, "corpus": corpus.name, "records": output.records,
+            "rows_per_task": output.rows_per_task, "format": output.format, "on_bad_rows": output.on_bad_rows,
+            "page": output.page, "spending": self.spending,
+        }  # fmt: skip
+        return Run(self.release, corpus.input, output.path, **(given | more))
 
 
 def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: EpsilonAtRisk | None = None) -> Prepared:
@@ -122,7 +131,7 @@ def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
 
 
 def run(
-    settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
+    settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *,
     debug: bool = False, risk: EpsilonAtRisk | None = None, explain: bool = False,
     check: Callable[[Release], bool] | None = None,
 ) -> Outcome:  # fmt: skip
@@ -132,7 +141,7 @@ def run(
     the corpus is read, and says whether its guarantee is to be announced.
     """
     watch = watch or Watch()
-    corpus, output = settings.needed("corpus", "output")
+    _, output = settings.needed("corpus", "output")
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
     later = Later(watch)
@@ -159,13 +168,10 @@ def run(
     engine = engine or make_engine(settings.engine)
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
-    outcome = shards.privatize_corpus(
-        release, corpus.input, output.path, engine,
-        columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
-        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, page=output.page,
-        debug=debug, spending=prepared.spending, watch=watch.shards, begun=later.begin,
+    outcome = prepared.run(
+        settings, debug=debug, watch=watch.shards, begun=later.begin,
         look=lambda texts: tell_markup(texts, release.policy.markup, later),
-    )  # fmt: skip
+    ).privatize(engine)  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
 
