@@ -24,8 +24,7 @@ from corpusveil.evaluation.statistics import registry as statistics
 from corpusveil.jobs.java import java_home
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines import collocations
-from corpusveil.pipelines.denoise import run as denoise
-from corpusveil.pipelines.model import build as build_model
+from corpusveil.pipelines.language import build_model, denoise
 from corpusveil.pipelines.privatize import announce, at_risk, mechanism_of, prepare, run
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.space import build as build_space

@@ -13,8 +13,10 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.cli import signals
+from corpusveil.cli.options import ProgressOption
 from corpusveil.cli.parameters import mechanism_parameters, pairs
 from corpusveil.errors import BadValueError, UserError
+from corpusveil.pipelines.flows import Flow
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
 from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Declared, Group, declared
@@ -111,6 +113,18 @@ def derived(
         return called
 
     return give
+
+
+def of_flow(flow: Flow) -> Callable[..., None]:
+    """Return the command of a flow that has no file here: its settings, and how progress is shown."""
+
+    def run(settings: Settings, progress: ProgressOption = "auto") -> None:
+        from corpusveil.cli.progress import Shown
+
+        flow.do(settings, Shown(progress))
+
+    run.__doc__ = flow.help
+    return derived(flow.name)(run)
 
 
 def _is_explicit(context: typer.Context, name: str) -> bool:

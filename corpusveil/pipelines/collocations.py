@@ -16,7 +16,6 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
-from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.settings import CollocationsSettings, EngineSettings, Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
@@ -41,7 +40,7 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     flow, output = _of(settings), _place(settings, "counts")
     began = time.monotonic()
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split")
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
         told = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
     least, longest = told["options"]["min_count"], told["options"]["max_n"]
@@ -66,7 +65,7 @@ def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     began = time.monotonic()
     connectors = connector_words(flow.connectors)
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
         told = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
     numbers = ", ".join(f"{count:,} of {n} words" for n, count in told["collocations"].items())
@@ -81,7 +80,7 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
     """Tokenize the corpus; return the description of the tokens."""
     flow, output = _of(settings), _place(settings, "tokens")
     began = time.monotonic()
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
         told = tokenize_corpus(
             flow.input, output, engine, flow.tokenizer, flow.table,
@@ -110,7 +109,7 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
 
             told = train_on_spark(tokens, output, training, settings.engine.master)
         else:
-            engine = engine or make_engine(settings.engine.model_copy(update={"workers": None}))
+            engine = engine or settings.engine.model_copy(update={"workers": None}).make()
             told = train_vectors(
                 tokens, output, engine, training, spool_bytes=chosen.spool, progress=_shown(settings.engine, watch)
             )

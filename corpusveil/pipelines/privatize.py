@@ -15,18 +15,19 @@ from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, presets, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release import corpus as shards
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.manifest import MANIFEST
+from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.profiles import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
@@ -156,7 +157,7 @@ def run(
             else "warning: cap holds for words that differ by a distance of at most 1, and each metric measures "
             "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = shards.privatize_corpus(
@@ -168,6 +169,27 @@ def run(
     )  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
+
+
+def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:
+    """Print the forecast of the release; with ``duplicates``, also read everything and count equal documents.
+
+    Nothing is written, and no key is made.
+    """
+    watch = watch or Watch()
+    corpus, output = settings.needed("corpus", "output")
+    prepared = prepare(settings, watch, make_key=False)
+    made = forecast(
+        prepared.release, corpus.input, columns=prepared.columns, root=corpus.root, corpus=corpus.name,
+        format=output.format, on_bad_rows=output.on_bad_rows, spending=prepared.spending,
+    )  # fmt: skip
+    for line in made.lines(settings.engine.workers or 1):
+        watch.say(line)
+    if settings.denoise is not None:
+        watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
+    if duplicates:
+        watch.say(count_duplicates(find_shards(corpus.input), prepared.columns).sentence())
+    return made
 
 
 def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:

@@ -30,6 +30,7 @@ from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, 
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
+    from corpusveil.storage.engine import Engine
 
 Tokenizer = Literal["word", "gst", "mst", "optimal"]
 
@@ -424,6 +425,12 @@ class EngineSettings(Section):
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
     runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, commands=("privatize",), metavar="NAME")
     options: list[str] = key("Options of the Beam runner.", [], commands={"privatize": BEHIND})
+
+    def make(self) -> Engine:
+        """Return the engine, ready to run."""
+        from corpusveil.jobs import registry
+
+        return registry.make_engine(self.name, **self.chosen())
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
