@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 from corpusveil.cli.derived import options_of, settings_of
+from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options, read_key
 from corpusveil.errors import BadValueError, ConflictError, UnsetError
-from corpusveil.jobs import beam_runners
-from corpusveil.jobs.beam import DATAFLOW
-from corpusveil.jobs.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options, read_key
+from corpusveil.jobs.beam import DATAFLOW, split_options
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Declared
 from corpusveil.pipelines.settings.sections import WORD
@@ -161,7 +160,7 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
 def prepared(given: Sequence[str]) -> Settings:
     """Return the settings of a job on Dataflow, whose key this process has in its environment from now on."""
     own, beam, location = parted(given)
-    beam, unknown = beam_runners.parted(DATAFLOW, job_options(_image(), beam))
+    beam, unknown = split_options(DATAFLOW, job_options(_image(), beam))
     for word in unknown:
         print(f"corpusveil: {word.partition('=')[0]}: Beam has no such option; it is ignored.", file=sys.stderr)
     os.environ[KEY_VARIABLE] = read_key(location)

@@ -134,8 +134,7 @@ def _is_explicit(context: typer.Context, name: str) -> bool:
 def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
     """Return the settings of a call. Raises UserError in the words of its options."""
     if signals.is_own_process():
-        importlib.import_module("corpusveil.jobs.no_pandas")
-        importlib.import_module("corpusveil.jobs.forked").own_process()
+        importlib.import_module("corpusveil.jobs.startup").own_process()
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     if command == "privatize":  # where the missing option can be either of two

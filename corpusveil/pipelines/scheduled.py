@@ -12,7 +12,7 @@ from typing import Any, Literal
 import corpusveil
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError
-from corpusveil.jobs.beam_runners import goes_on_alone
+from corpusveil.jobs.beam import goes_on_alone
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
 from corpusveil.pipelines.schedule_metrics import prometheus

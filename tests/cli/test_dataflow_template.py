@@ -28,8 +28,8 @@ import corpusveil
 from corpusveil.cli import dataflow
 from corpusveil.cli.derived import options_of
 from corpusveil.cli.main import run
+from corpusveil.deployment import template
 from corpusveil.errors import BadValueError, SecretError, UserError
-from corpusveil.jobs import template
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Setting

@@ -144,7 +144,8 @@ def test_no_sentence_below_the_command_line_names_an_option() -> None:
     commands = [main.command(name) for name in main.COMMANDS]
     every = [sub for command in commands for sub in (command, *getattr(command, "commands", {}).values())]
     options = {option for command in every for one in command.params for option in one.opts} | {"--debug", "--VALUE"}
-    command_lines = {"jobs/package.py", "jobs/template.py", "pipelines/flows.py"}  # of spark-submit, gcloud; examples
+    # for spark-submit and gcloud; the help of commands
+    command_lines = {"deployment/package.py", "deployment/template.py", "pipelines/flows.py"}
     named = []
     for file in sorted((ROOT / "corpusveil").rglob("*.py")):
         place = str(file.relative_to(ROOT / "corpusveil"))
