@@ -17,12 +17,12 @@ PACKAGE = Path(corpusveil.__file__).parent
 READS = {
     "read_table": "parquet.read_table(open(path, 'rb'), ['id'])",
     "read_whole": "parquet.read_whole(path, 'no', lambda _: ['id', 'text'])",
-    "batches": "list(parquet.Parquet(('.parquet',)).batches(open(path, 'rb'), path, Columns('text', 'id')))",
-    "rows": "parquet.Parquet(('.parquet',)).rows(open(path, 'rb'), path)",
+    "batches": "list(formats.find('.parquet').batches(open(path, 'rb'), path, Columns('text', 'id')))",
+    "rows": "formats.find('.parquet').rows(open(path, 'rb'), path)",
 }
 CODE = """
 import sys, psutil
-from corpusveil.storage import parquet
+from corpusveil.storage import formats, parquet
 from corpusveil.storage.rows import Columns
 path, process = sys.argv[1], psutil.Process()
 before = process.num_threads()

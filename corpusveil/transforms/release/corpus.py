@@ -178,7 +178,7 @@ def privatize_corpus(
     suffix = formats.suffix_of(format)
     shards = find_shards(inputs, root)
     columns = settled(columns, shards, suffix)
-    if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
+    if columns.formulas != "keep" and not formats.find(suffix or formats.form_of(shards[0].url)).has_separator:
         raise ConflictError(
             "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
         )
