@@ -49,11 +49,12 @@ def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
         contents[f"{name}.dist-info/{own}"] = text.encode()
     contents[f"{name}.dist-info/WHEEL"] = _WHEEL.format(version=distribution.version).encode()
     record = f"{name}.dist-info/RECORD"
-    lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in sorted(contents.items())]
+    contents = dict(sorted(contents.items()))
+    lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in contents.items()]
     contents[record] = "".join([*lines, f"{record},,\n"]).encode()
     wheel = folder / f"{name}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, data in sorted(contents.items()):
+        for path, data in contents.items():
             archive.writestr(zipfile.ZipInfo(path, _TIME), data, zipfile.ZIP_DEFLATED)
     return wheel
 

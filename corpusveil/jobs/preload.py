@@ -9,17 +9,18 @@ here starts a thread: OpenBLAS and Arrow start theirs when imported, and see to 
 
 from __future__ import annotations
 
-from corpusveil.collocations import counting_stages
 from corpusveil.jobs import startup
+
+if __name__ != "__main__":  # Spark's workers may also run functions of the user's, with pandas
+    startup.end_quietly()
+    startup.hide_pandas()
+
+from corpusveil.collocations import counting_stages
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release import job
 
 JOBS = (counting_stages.CountWords, job.ShardJob)
 """What workers are mostly asked for."""
-
-if __name__ != "__main__":  # Spark's workers may also run functions of the user's, with pandas
-    startup.end_quietly()
-    startup.hide_pandas()
 
 Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code
 

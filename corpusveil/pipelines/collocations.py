@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from corpusveil.collocations.connectors import connector_words
@@ -16,12 +16,13 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
-from corpusveil.pipelines.settings import CollocationsSettings, EngineSettings, Settings
+from corpusveil.pipelines.settings import CollocationsSettings, Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import opened
+from corpusveil.waiting import reached, waiting
 
 SHOWN = 10
 
@@ -110,17 +111,17 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
             told = train_on_spark(tokens, output, training, settings.engine.master)
         else:
             engine = engine or settings.engine.model_copy(update={"workers": None}).make()
-            told = train_vectors(
-                tokens, output, engine, training, spool_bytes=chosen.spool, progress=_shown(settings.engine, watch)
-            )
+            # In this process alone: a function cannot be sent to another one to report from there.
+            progress = _report if settings.engine.name == "local" else None
+            with waiting("training"):
+                told = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
     watch.say(f"{output}: {told['words']:,} tokens, {told['dimensions']} dimensions, {told['seconds']:.1f} s")
     watch.say(f"sha256 of the vectors {told['vectors_sha256']}")
     return told
 
 
-def _shown(engine: EngineSettings, watch: Watch) -> Callable[[float, float], None] | None:
-    """Return the display of a training's progress in this process; other processes have no display."""
-    return watch.training if engine.name == "local" else None
+def _report(share: float, _words_per_second: float) -> None:
+    reached("", share)
 
 
 def _of(settings: Settings) -> CollocationsSettings:

@@ -172,13 +172,13 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
-    if length.pad is not None and length.noise is not None:
-        yield "length.noise", "{length.pad} and {length.noise} exclude each other; leave one of them out"
-    if length.pad is None and length.growth != 1:
-        yield "length.growth", _needs("{length.pad}")
-    if length.noise is None and length.extra:
-        yield "length.extra", _needs("{length.noise}")
-    if length.pad is None and length.noise is None:
+    if length.pad is not None and length.epsilon is not None:
+        yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
+    if length.pad is None and length.pad_growth != 1:
+        yield "length.pad_growth", _needs("{length.pad}")
+    if length.epsilon is None and length.extra:
+        yield "length.extra", _needs("{length.epsilon}")
+    if length.pad is None and length.epsilon is None:
         return
     from corpusveil.text.policy import TextPolicy
     from corpusveil.transforms.kernel.lengths import refuse_unsound
@@ -188,7 +188,7 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
         policy = TextPolicy(**filled.text.model_dump(exclude={"collocations"}))
         refuse_unsound(length.chosen(), policy, filled.value("budget.allocation"))
     except UserError as error:
-        yield "length.pad" if length.pad is not None else "length.noise", str(error).removesuffix(".")
+        yield "length.pad" if length.pad is not None else "length.epsilon", str(error).removesuffix(".")
 
 
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -342,15 +342,15 @@ class LengthSettings(Section):
     pad: int | None = key(
         "Pad every document with words drawn from public counts, to a multiple of this number of words. The "
         "token count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
-    growth: float = key(
+    pad_growth: float = key(
         "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
-        1.0, commands=dict.fromkeys(SHOWING, "pad_growth"), ge=1, le=100)
-    noise: float | None = key(
+        1.0, ge=1, le=100)
+    epsilon: float | None = key(
         "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this epsilon "
         "per word, 0.001 to 20. Documents are padded or cut at their end.", None,
         commands=dict.fromkeys(SHOWING, "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
-        "For {length.noise}: words to add to every document, so that fewer documents are cut.", 0,
+        "For {length.epsilon}: words to add to every document, so that fewer documents are cut.", 0,
         commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:
@@ -358,8 +358,8 @@ class LengthSettings(Section):
         from corpusveil.budget.length import LengthGrid, LengthNoise
 
         if self.pad is not None:
-            return LengthGrid(self.pad, self.growth)
-        return None if self.noise is None else LengthNoise(self.noise, self.extra)
+            return LengthGrid(self.pad, self.pad_growth)
+        return None if self.epsilon is None else LengthNoise(self.epsilon, self.extra)
 
 
 class KeySettings(Section):
