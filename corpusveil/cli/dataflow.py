@@ -14,7 +14,7 @@ from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE, job_opt
 from corpusveil.errors import BadValueError, ConflictError, UnsetError
 from corpusveil.jobs.beam import DATAFLOW, split_options
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import Declared
+from corpusveil.pipelines.settings.fields import Setting
 from corpusveil.pipelines.settings.sections import WORD
 
 LEFT_OUT: Mapping[str, str] = {
@@ -45,15 +45,15 @@ def _several(one: str) -> str:
     return f"{one}(?:,{one})*"
 
 
-def _pattern(one: Declared) -> str:
+def _pattern(one: Setting) -> str:
     """Return the pattern of a parameter: no consecutive dots, no control characters, no shell syntax."""
     if one.values:
         return f"(?:{'|'.join(re.escape(value) for value in one.values)})"
     if one.place == "key.path":
         return _KEY
-    if one.told.path:
+    if one.path:
         return _several(_GLOB_URL) if one.kind == list[str] else _URL
-    plain = _PATTERNS.get(one.kind) or one.told.form or WORD
+    plain = _PATTERNS.get(one.kind) or one.form or WORD
     return _several(plain) if one.kind == list[str] else plain
 
 
@@ -102,7 +102,7 @@ def parameters() -> list[Parameter]:
     return found
 
 
-def _parameter(option: str, one: Declared) -> Parameter:
+def _parameter(option: str, one: Setting) -> Parameter:
     helped = {
         "corpus.input": "Files, folders or globs at Cloud Storage.",
         "key.path": "The place of the key, never the key: a version of a secret, or a file that only the launcher "

@@ -16,7 +16,7 @@ from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.release_key import keep, key_of
-from corpusveil.pipelines.settings import Settings, presets, rules
+from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
@@ -28,7 +28,7 @@ from corpusveil.transforms.release import corpus as shards
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
@@ -53,9 +53,9 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     requested ``risk`` is that of earlier runs, if any.
     """
     corpus, output = settings.needed("corpus", "output")
-    settled = presets.settled(settings)
+    settled = settings.settled()
     text = settled.text
-    policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
+    policy = text.policy()
     _tell_profile(settled, policy, watch)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
@@ -80,7 +80,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
 
 def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
-    space, chosen = presets.settled(settings).needed("space", "mechanism")
+    space, chosen = settings.settled().needed("space", "mechanism")
     return make(chosen.name, load_space(space.path), **chosen.parameters)
 
 

@@ -55,7 +55,7 @@ def study(
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """
     from corpusveil.cli.progress import stage_watcher
-    from corpusveil.pipelines.settings import EngineSettings
+    from corpusveil.pipelines.settings.sections import EngineSettings
     from corpusveil.waiting import choose, settled
     from corpusveil_studies.report import lines
     from corpusveil_studies.run_study import lease_of, plan_lines, prepare_study, run_study

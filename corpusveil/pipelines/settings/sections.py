@@ -31,6 +31,7 @@ from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
     from corpusveil.storage.engine import Engine
+    from corpusveil.text.policy import TextPolicy
 
 Tokenizer = Literal["word", "gst", "mst", "optimal"]
 
@@ -294,9 +295,9 @@ class BudgetSettings(Section):
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
         "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.strategies:STRATEGIES")
+        choices="corpusveil.transforms.release.presets:STRATEGIES")
     profile: str | None = key("The settings of a published study.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.profiles:PROFILES")
+        choices="corpusveil.transforms.release.presets:PROFILES")
     average_words: float | None = key(
         "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
     field_weights: str | None = key(
@@ -331,6 +332,13 @@ class TextSettings(Section):
     markup: Markup = key(
         "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
         "without attributes, and so discloses them.", "words")
+
+
+    def policy(self) -> TextPolicy:
+        """Return the policy. Raises UserError for treatments that exclude each other."""
+        from corpusveil.text.policy import TextPolicy
+
+        return TextPolicy(**self.model_dump(exclude={"collocations"}))
 
 
 class LengthSettings(Section):
