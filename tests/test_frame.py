@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DESIGN_CARD = {"pipelines", "transforms", "mechanisms", "collocations", "jobs"}
 ROOMS = DESIGN_CARD | {"text", "sampling", "spaces", "budget", "storage", "language", "ledger", "evaluation", "cli"}
+ROOMS |= {"deployment"}
 LARGEST = 1_000_000
 
 

@@ -15,18 +15,19 @@ from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.release_key import keep, key_of
-from corpusveil.pipelines.settings import Settings, presets, rules
+from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
+from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
@@ -61,9 +62,9 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     requested ``risk`` is that of earlier runs, if any.
     """
     corpus, output = settings.needed("corpus", "output")
-    settled = presets.settled(settings)
+    settled = settings.settled()
     text = settled.text
-    policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
+    policy = text.policy()
     _tell_profile(settled, policy, watch)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
@@ -88,7 +89,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
 
 def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
-    space, chosen = presets.settled(settings).needed("space", "mechanism")
+    space, chosen = settings.settled().needed("space", "mechanism")
     return make(chosen.name, load_space(space.path), **chosen.parameters)
 
 
@@ -165,7 +166,7 @@ def run(
             else "warning: cap holds for words that differ by a distance of at most 1, and each metric measures "
             "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = prepared.run(
@@ -174,6 +175,24 @@ def run(
     ).privatize(engine)  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
+
+
+def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:
+    """Print the forecast of the release; with ``duplicates``, also read everything and count equal documents.
+
+    Nothing is written, and no key is made.
+    """
+    watch = watch or Watch()
+    (corpus,) = settings.needed("corpus")
+    prepared = prepare(settings, watch, make_key=False)
+    made = forecast(prepared.run(settings))
+    for line in made.lines(settings.engine.workers or 1):
+        watch.say(line)
+    if settings.denoise is not None:
+        watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
+    if duplicates:
+        watch.say(count_duplicates(find_shards(corpus.input), prepared.columns).sentence())
+    return made
 
 
 def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:

@@ -27,8 +27,7 @@ from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import UserError
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, header_of
-from corpusveil.pipelines.schedule_metrics import prometheus
-from corpusveil.pipelines.schedule_state import Finished, Planned
+from corpusveil.pipelines.schedule_state import Finished, Planned, prometheus
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space
