@@ -159,7 +159,7 @@ def _points(step: int, growth: float) -> Ints:
     points, factor = [step], Fraction(growth)
     while points[-1] < MOST_WORDS:
         points.append(max(-(-points[-1] * factor // step), points[-1] // step + 1) * step)
-    return np.array([int(one) for one in points], dtype=np.int64)
+    return np.array([int(point) for point in points], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

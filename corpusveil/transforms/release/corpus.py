@@ -119,9 +119,9 @@ class Finish:
             for name in files.listing(job.records.address(part)):
                 files.remove(job.records.address(part, name))
         _sweep(job)
-        found = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
+        written = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
         self._tidy()
-        return found
+        return written
 
     def _tidy(self) -> None:
         for part in (COPIES, DROPS):
@@ -382,8 +382,8 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
     """Return the figures of copies, for the records."""
     if job.drops is not None:
         return {}
-    found = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
-    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(found)}}
+    copies = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
+    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(copies)}}
 
 
 def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
