@@ -44,7 +44,7 @@ _PUBLIC = {
     "corpusveil.transforms.identities": ("RowNumbers",),
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),
-    "corpusveil.transforms.release.profiles": ("find as profile",),
+    "corpusveil.transforms.release.presets": ("find as profile",),
     "corpusveil.transforms.release.release": ("Release",),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.table": ("privatize", "privatize_table"),

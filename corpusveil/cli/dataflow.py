@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 from corpusveil.cli.derived import options_of, settings_of
+from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options, read_key
 from corpusveil.errors import BadValueError, ConflictError, UnsetError
-from corpusveil.jobs import beam_runners
-from corpusveil.jobs.beam import DATAFLOW
-from corpusveil.jobs.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options, read_key
+from corpusveil.jobs.beam import DATAFLOW, split_options
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import Declared
+from corpusveil.pipelines.settings.fields import Setting
 from corpusveil.pipelines.settings.sections import WORD
 
 LEFT_OUT: Mapping[str, str] = {
@@ -46,15 +45,15 @@ def _several(one: str) -> str:
     return f"{one}(?:,{one})*"
 
 
-def _pattern(one: Declared) -> str:
+def _pattern(one: Setting) -> str:
     """Return the pattern of a parameter: no consecutive dots, no control characters, no shell syntax."""
     if one.values:
         return f"(?:{'|'.join(re.escape(value) for value in one.values)})"
     if one.place == "key.path":
         return _KEY
-    if one.told.path:
+    if one.path:
         return _several(_GLOB_URL) if one.kind == list[str] else _URL
-    plain = _PATTERNS.get(one.kind) or one.told.form or WORD
+    plain = _PATTERNS.get(one.kind) or one.form or WORD
     return _several(plain) if one.kind == list[str] else plain
 
 
@@ -103,7 +102,7 @@ def parameters() -> list[Parameter]:
     return found
 
 
-def _parameter(option: str, one: Declared) -> Parameter:
+def _parameter(option: str, one: Setting) -> Parameter:
     helped = {
         "corpus.input": "Files, folders or globs at Cloud Storage.",
         "key.path": "The place of the key, never the key: a version of a secret, or a file that only the launcher "
@@ -161,7 +160,7 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
 def prepared(given: Sequence[str]) -> Settings:
     """Return the settings of a job on Dataflow, whose key this process has in its environment from now on."""
     own, beam, location = parted(given)
-    beam, unknown = beam_runners.parted(DATAFLOW, job_options(_image(), beam))
+    beam, unknown = split_options(DATAFLOW, job_options(_image(), beam))
     for word in unknown:
         print(f"corpusveil: {word.partition('=')[0]}: Beam has no such option; it is ignored.", file=sys.stderr)
     os.environ[KEY_VARIABLE] = read_key(location)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.cli.options import space_folder
-from corpusveil.cli.parameters import mechanism_parameters
+from corpusveil.cli.options import mechanism_parameters, space_folder
 from corpusveil.errors import ConflictError, UserError
 from corpusveil.text.policy import ROLE_NAMES
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.presets import PROFILES
 
 if TYPE_CHECKING:
     from corpusveil.mechanisms import Mechanism

@@ -23,7 +23,7 @@ def plan(
     """
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines.demo_space import located_document
-    from corpusveil.pipelines.plan import plan as forecast
+    from corpusveil.pipelines.privatize import plan as forecast
     from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.released import spends_of
 

@@ -8,8 +8,9 @@ import typer
 
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import InUseError, NoFileError, UnsetError
+from corpusveil.pipelines.flows import FLOWS
 
-STEPS = ("count", "score", "tokenize", "model", "train", "space", "privatize", "denoise")
+STEPS = tuple(flow.name for flow in FLOWS)
 
 
 def run(

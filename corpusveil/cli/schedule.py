@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.cli.options import ProgressOption
+from corpusveil.deployment.schedules import KINDS, MARK, Call, definition, parse_times
 from corpusveil.errors import AddressError, BadValueError, ConflictError, InUseError
-from corpusveil.jobs.definitions import KINDS, MARK, Call, parse_times
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings.toml import Document
@@ -93,7 +93,7 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None, c
             )
     if kind == "kubernetes":
         _refuse_paths_of_here(document, claim)
-    made = KINDS[kind](call)
+    made = definition(kind, call)
     for name in made:
         target = Path(to) / name
         if target.exists() and MARK not in target.read_text(encoding="utf-8", errors="replace"):

@@ -29,7 +29,7 @@ from corpusveil.errors import ArtefactError, BadValueError, DataError
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks
-from corpusveil.storage.lines import split
+from corpusveil.storage.forms import split
 
 CHUNK_BYTES = 4 << 20
 

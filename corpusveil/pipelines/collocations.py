@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from corpusveil.collocations.connectors import connector_words
@@ -16,13 +16,14 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
-from corpusveil.pipelines.engines import make_engine
-from corpusveil.pipelines.settings import CollocationsSettings, EngineSettings, Settings
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import opened
+from corpusveil.waiting import reached, waiting
 
 SHOWN = 10
 
@@ -41,7 +42,7 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     flow, output = _of(settings), _place(settings, "counts")
     began = time.monotonic()
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split")
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
         told = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
     least, longest = told["options"]["min_count"], told["options"]["max_n"]
@@ -66,7 +67,7 @@ def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     began = time.monotonic()
     connectors = connector_words(flow.connectors)
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
         told = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
     numbers = ", ".join(f"{count:,} of {n} words" for n, count in told["collocations"].items())
@@ -81,7 +82,7 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
     """Tokenize the corpus; return the description of the tokens."""
     flow, output = _of(settings), _place(settings, "tokens")
     began = time.monotonic()
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
         told = tokenize_corpus(
             flow.input, output, engine, flow.tokenizer, flow.table,
@@ -110,18 +111,18 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
 
             told = train_on_spark(tokens, output, training, settings.engine.master)
         else:
-            engine = engine or make_engine(settings.engine.model_copy(update={"workers": None}))
-            told = train_vectors(
-                tokens, output, engine, training, spool_bytes=chosen.spool, progress=_shown(settings.engine, watch)
-            )
+            engine = engine or settings.engine.model_copy(update={"workers": None}).make()
+            # In this process alone: a function cannot be sent to another one to report from there.
+            progress = _report if settings.engine.name == "local" else None
+            with waiting("training"):
+                told = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
     watch.say(f"{output}: {told['words']:,} tokens, {told['dimensions']} dimensions, {told['seconds']:.1f} s")
     watch.say(f"sha256 of the vectors {told['vectors_sha256']}")
     return told
 
 
-def _shown(engine: EngineSettings, watch: Watch) -> Callable[[float, float], None] | None:
-    """Return the display of a training's progress in this process; other processes have no display."""
-    return watch.training if engine.name == "local" else None
+def _report(share: float, _words_per_second: float) -> None:
+    reached("", share)
 
 
 def _of(settings: Settings) -> CollocationsSettings:

@@ -16,7 +16,7 @@ from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
 from corpusveil.pipelines.privatize import mechanism_of
-from corpusveil.pipelines.settings import Settings, presets
+from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
@@ -24,7 +24,6 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text.counts import Counts
-from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
@@ -63,8 +62,8 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
     text, and for settings that no release can have.
     """
-    text = presets.settled(settings).text
-    policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
+    text = settings.settled().text
+    policy = text.policy()
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
     model = None if settings.model is None else load_model(settings.model.path)

@@ -24,8 +24,17 @@ from typing import Any
 from corpusveil.choices import Compare
 from corpusveil.display import several
 from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, UserError
-from corpusveil.pipelines.schedule_metrics import Metric, metrics_of, note
-from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, Summary
+from corpusveil.pipelines.schedule_state import (
+    LEFT_OUT,
+    SUMMARY,
+    Finished,
+    LeftOut,
+    Metric,
+    Planned,
+    Summary,
+    metrics_of,
+    note,
+)
 from corpusveil.storage import files
 from corpusveil.storage.inputs import NO_MATCH, InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import corpusveil
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError
-from corpusveil.jobs.beam_runners import goes_on_alone
+from corpusveil.jobs.beam import goes_on_alone
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
-from corpusveil.pipelines.schedule_metrics import prometheus
+from corpusveil.pipelines.schedule_state import prometheus
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch

@@ -229,7 +229,7 @@ class TestPaths:
 
     def test_every_key_that_names_a_place_is_one(self) -> None:
         """The kinds of the table: a path that stood as a text would begin at the working folder."""
-        paths = {one.place for one in declared(Settings) if one.told.path}
+        paths = {one.place for one in declared(Settings) if one.path}
         assert paths == {
             "corpus.input", "corpus.root", "space.path", "space.vectors", "space.counts", "space.vocabulary",
             "space.importance", "text.collocations", "key.path", "ledger.path", "ledger.spill", "output.path",
@@ -268,7 +268,7 @@ class TestASpaceOfGivenVectors:
 
 
 @pytest.mark.parametrize(("section", "name", "said"), [
-    ("corpus", "epsilon", "did you mean budget.epsilon?"),
+    ("corpus", "epsilon", "did you mean budget.epsilon or length.epsilon?"),
     ("corpus", "tokenizer", "did you mean collocations.tokenizer or text.tokenizer?"),
     ("output", "gama", "did you mean mechanism.gamma?"),
     ("budget", "gamma", "did you mean mechanism.gamma?"),
@@ -285,6 +285,6 @@ def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path, section: s
 def test_a_key_outside_of_sections_is_told_where_it_belongs(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
     with pytest.raises(
-        UnknownError, match=r"epsilon: this key has no section; put it below a section; did you mean budget\.epsilon\?"
+        UnknownError, match=r"epsilon: this key has no section; put it below a section; did you mean budget\.epsilon"
     ):
         read(str(tmp_path / "run.toml"))

@@ -18,7 +18,7 @@ from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
 from corpusveil.pipelines.settings import Settings, reference, schema, toml
-from corpusveil.pipelines.settings.fields import Declared, declared
+from corpusveil.pipelines.settings.fields import Setting, declared
 from tests.cli.test_run import EXAMPLE, save, whole
 from tests.engines.corpora import ROOT
 
@@ -32,7 +32,7 @@ class TestTheReference:
         assert (ROOT / "docs" / "settings.md").read_text() == reference.page()
 
     @pytest.mark.parametrize("one", ALL, ids=lambda one: one.place)
-    def test_every_setting_says_what_it_is(self, one: Declared) -> None:
+    def test_every_setting_says_what_it_is(self, one: Setting) -> None:
         """A sentence, with a capital and a full stop; and a heading."""
         told = str(one.info.description)
         assert told[0] == told[0].upper()
@@ -102,7 +102,7 @@ class TestTheTemplate:
 class TestTheCommands:
     @pytest.mark.parametrize(("command", "name", "one"), BY_COMMAND, ids=lambda one: getattr(one, "place", one))
     def test_help_shows_each_setting_under_its_heading(
-        self, command: str, name: str, one: Declared, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+        self, command: str, name: str, one: Setting, capsys: pytest.CaptureFixture[str], monkeypatch: Any
     ) -> None:
         monkeypatch.setenv("COLUMNS", "200")
         assert run([command, "--help"]) == 0
@@ -113,7 +113,7 @@ class TestTheCommands:
             elif line.startswith("  --"):
                 under[line.split()[0].rstrip(",")] = heading
         if name != "inputs":
-            first = one.told.often or one.is_needed(command)
+            first = one.often or one.is_needed(command)
             assert under[f"--{name.replace('_', '-')}"] == (MOST_USED if first else one.group)
 
     def test_a_setting_that_is_on_can_be_turned_off(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +144,8 @@ def test_no_sentence_below_the_command_line_names_an_option() -> None:
     commands = [main.command(name) for name in main.COMMANDS]
     every = [sub for command in commands for sub in (command, *getattr(command, "commands", {}).values())]
     options = {option for command in every for one in command.params for option in one.opts} | {"--debug", "--VALUE"}
-    command_lines = {"jobs/package.py", "jobs/template.py"}  # for spark-submit and gcloud
+    # for spark-submit and gcloud; the help of commands
+    command_lines = {"deployment/package.py", "deployment/template.py", "pipelines/flows.py"}
     named = []
     for file in sorted((ROOT / "corpusveil").rglob("*.py")):
         place = str(file.relative_to(ROOT / "corpusveil"))

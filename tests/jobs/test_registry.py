@@ -16,7 +16,6 @@ from corpusveil.jobs.connect import Connect
 from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.pipelines.engines import make_engine
 from corpusveil.pipelines.settings import schema, toml
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
@@ -108,13 +107,13 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
     start = '[collocations]\ninput = ["in"]\ncounts = "counts"\n[engine]\nname = "threads"\n'
     file.write_text(f'{start}prefix = "x"\npatient = false\n')
     document = toml.read(str(file))
-    made = make_engine(document.settings.engine)
+    made = document.settings.engine.make()
     assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
     assert 'prefix = "x"' in toml.written(document)
     assert "prefix" in schema.schema()["$defs"]["EngineSettings"]["properties"]
     given = {"inputs": ["in"], "output": "counts", "engine": "threads"}
     fields = ["prefix=x", "patient=false"]
-    assert make_engine(settings_of("count", given | {"engine_option": fields}, []).engine) == made
+    assert settings_of("count", given | {"engine_option": fields}, []).engine.make() == made
     for key, sentence in (
         ("prefx", r"engine\.prefx: engine threads has no such key; did you mean prefix\?"),
         ("prefix", r"engine\.prefix: give a text"),

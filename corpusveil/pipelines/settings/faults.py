@@ -35,6 +35,8 @@ _BOUNDS = {
     "less_than": "below",
     "less_than_equal": "of at most",
 }
+RENAMED = {"length.growth": "length.pad_growth", "length.noise": "length.epsilon"}
+"""Keys of an earlier version, which are refused by their new names."""
 
 
 class Caller(Protocol):
@@ -112,7 +114,9 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
             who = f"engine {engine} has"
         for name in unknown:
             if name not in known:
-                near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
+                renamed = RENAMED.get(f"{section}.{name}")
+                near = f"; it is called {renamed} now" if renamed else ""
+                near = near or elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
                 raise caller.fault(f"{section}.{name}", f"{who} no such key{near}", kind=UnknownError)
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import Declared, declared, plain
+from corpusveil.pipelines.settings.fields import Setting, declared, plain
 from corpusveil.pipelines.settings.toml import value_of
 
 _KINDS = {
@@ -38,25 +38,25 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(one: Declared) -> str:
-    kind = "path" if one.told.path and one.kind is str else "paths" if one.told.path else _KINDS.get(one.kind, "text")
+def _row(one: Setting) -> str:
+    kind = "path" if one.path and one.kind is str else "paths" if one.path else _KINDS.get(one.kind, "text")
     kind = " \\| ".join(f"`{value}`" for value in one.values) or " ".join((kind, *_bounds(one)))
     default = "needed" if one.info.is_required() else "" if one.default in (None, []) else f"`{value_of(one.default)}`"
     told = " ".join(one.help().split()).replace("|", "\\|").replace("<", "&lt;")
     return f"| `{one.key}` | {kind} | {default} | {told} | {'; '.join(_options(one))} |"
 
 
-def _bounds(one: Declared) -> Iterator[str]:
+def _bounds(one: Setting) -> Iterator[str]:
     for bound in one.info.metadata:
         for name, sign in _BOUNDS.items():
             if (value := getattr(bound, name, None)) is not None:
                 yield f"{sign}{value:g}".replace("<", "&lt;")
 
 
-def _options(one: Declared) -> Iterator[str]:
+def _options(one: Setting) -> Iterator[str]:
     by_option: dict[str, list[str]] = {}
     for command, name in one.commands.items():
-        option = "--" if name == "--" else f"--{name.replace('_', '-')}" if name else str(one.told.metavar)
+        option = "--" if name == "--" else f"--{name.replace('_', '-')}" if name else str(one.metavar)
         option = option.replace("--", "--no-") if one.default is True else option
         by_option.setdefault(option, []).append(command)
     for option, commands in by_option.items():

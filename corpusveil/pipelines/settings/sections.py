@@ -30,6 +30,8 @@ from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, 
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
+    from corpusveil.storage.engine import Engine
+    from corpusveil.text.policy import TextPolicy
 
 Tokenizer = Literal["word", "gst", "mst", "optimal"]
 
@@ -293,9 +295,9 @@ class BudgetSettings(Section):
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
         "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.strategies:STRATEGIES")
+        choices="corpusveil.transforms.release.presets:STRATEGIES")
     profile: str | None = key("The settings of a published study.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.profiles:PROFILES")
+        choices="corpusveil.transforms.release.presets:PROFILES")
     average_words: float | None = key(
         "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
     field_weights: str | None = key(
@@ -332,6 +334,13 @@ class TextSettings(Section):
         "without attributes, and so discloses them.", "words")
 
 
+    def policy(self) -> TextPolicy:
+        """Return the policy. Raises UserError for treatments that exclude each other."""
+        from corpusveil.text.policy import TextPolicy
+
+        return TextPolicy(**self.model_dump(exclude={"collocations"}))
+
+
 class LengthSettings(Section):
     """How many words documents are released with; without this section, their own number."""
 
@@ -341,15 +350,15 @@ class LengthSettings(Section):
     pad: int | None = key(
         "Pad every document with words drawn from public counts, to a multiple of this number of words. The "
         "token count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
-    growth: float = key(
+    pad_growth: float = key(
         "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
-        1.0, commands=dict.fromkeys(SHOWING, "pad_growth"), ge=1, le=100)
-    noise: float | None = key(
+        1.0, ge=1, le=100)
+    epsilon: float | None = key(
         "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this epsilon "
         "per word, 0.001 to 20. Documents are padded or cut at their end.", None,
         commands=dict.fromkeys(SHOWING, "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
-        "For {length.noise}: words to add to every document, so that fewer documents are cut.", 0,
+        "For {length.epsilon}: words to add to every document, so that fewer documents are cut.", 0,
         commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:
@@ -357,8 +366,8 @@ class LengthSettings(Section):
         from corpusveil.budget.length import LengthGrid, LengthNoise
 
         if self.pad is not None:
-            return LengthGrid(self.pad, self.growth)
-        return None if self.noise is None else LengthNoise(self.noise, self.extra)
+            return LengthGrid(self.pad, self.pad_growth)
+        return None if self.epsilon is None else LengthNoise(self.epsilon, self.extra)
 
 
 class KeySettings(Section):
@@ -424,6 +433,12 @@ class EngineSettings(Section):
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
     runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, commands=("privatize",), metavar="NAME")
     options: list[str] = key("Options of the Beam runner.", [], commands={"privatize": BEHIND})
+
+    def make(self) -> Engine:
+        """Return the engine, ready to run."""
+        from corpusveil.jobs import registry
+
+        return registry.make_engine(self.name, **self.chosen())
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""

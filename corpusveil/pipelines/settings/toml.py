@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from corpusveil.errors import BadFileError, BadValueError, UnknownError, UnsetError, UserError, nearest, unreadable
-from corpusveil.pipelines.settings import Settings, presets, rules
+from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, elsewhere, raised, shown, validated
-from corpusveil.pipelines.settings.fields import Declared, declared, listed, plain
+from corpusveil.pipelines.settings.fields import Setting, declared, listed, plain
 
 SCHEMA = "corpusveil.schema.json"
 """The name of the schema beside a written file, which editors use for completion."""
@@ -105,8 +105,8 @@ def _ended(hint: str) -> str:
     return hint or "."
 
 
-def _places() -> Iterator[Declared]:
-    return (one for one in declared(Settings) if one.told.path)
+def _places() -> Iterator[Setting]:
+    return (one for one in declared(Settings) if one.path)
 
 
 def is_here(path: str) -> bool:
@@ -135,7 +135,7 @@ def written(document: Document) -> str:
 
     Paths are as given, so it means the same in the same folder.
     """
-    settings = presets.settled(document.written)
+    settings = document.written.settled()
     lines = [f"#:schema ./{SCHEMA}"]
     for section in Settings.model_fields:
         if section in document.written.model_fields_set:
@@ -171,13 +171,13 @@ def template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _help(one: Declared) -> str:
+def _help(one: Setting) -> str:
     values = f" One of: {', '.join(one.values)}." if one.values else ""
-    needed = one.told.needed and "Default in a file" not in one.help()  # a command needs it, a file does not
+    needed = one.needed and "Default in a file" not in one.help()  # a command needs it, a file does not
     return f"{one.help()}{values}{' Required.' if needed else ''}"
 
 
-def _example(one: Declared) -> str:
+def _example(one: Setting) -> str:
     """Return the default of a key, or an example."""
     if one.default not in (None, []):
         return value_of(one.default)
@@ -185,7 +185,7 @@ def _example(one: Declared) -> str:
         return value_of(one.values[0])
     is_share = any(hasattr(bound, "lt") for bound in one.info.metadata)
     least = max([1, *(bound.ge for bound in one.info.metadata if hasattr(bound, "ge"))])
-    text = f"path/of/{one.name if one.key == 'path' else one.key}" if one.told.path else one.key
+    text = f"path/of/{one.name if one.key == 'path' else one.key}" if one.path else one.key
     examples: Mapping[Any, Callable[[], Any]] = {
         float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
     }  # fmt: skip

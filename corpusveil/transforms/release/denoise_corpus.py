@@ -247,12 +247,7 @@ def _claim(job: ShardJob, digest: str) -> None:
 
 def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any]) -> tuple[Counts, str]:
     refuse_failed(job.records)
-    by_shard: dict[int, list[ShardTask]] = {}
-    for task in tasks:
-        if task.piece is not None:
-            by_shard.setdefault(task.shard, []).append(task)
-    for pieces in by_shard.values():
-        job.assemble(pieces)
+    job.assemble_all(tasks)
     for part in ("", "data"):
         files.sweep(files.join(job.output, part))
     return write_manifest(manifest, job.output, job.records, wholes(tasks), {})

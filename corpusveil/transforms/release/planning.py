@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
-from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, NotMadeError
 from corpusveil.ledger.account import Account, AccountPass
@@ -27,20 +26,18 @@ from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.parquet import read_table
-from corpusveil.storage.reading import settled
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
 from corpusveil.transforms.release.copies import Copies, content_tags, count
-from corpusveil.transforms.release.corpus import name_of_corpus
+from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.document_figures import DocumentFigure, figure_of, sentences
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.released import refuse_denoised
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -106,47 +103,28 @@ class Forecast(Shown):
         return Card("Plan of a release (private: figures of the corpus)", [("", self.lines(1))])
 
 
-def forecast(
-    release: Release,
-    inputs: Sequence[str],
-    *,
-    columns: Columns | None = None,
-    root: str | None = None,
-    corpus: str | None = None,
-    format: str = "same",
-    on_bad_rows: OnBadRows = "fail",
-    spending: Spending | None = None,
-) -> Forecast:
-    """Measure the cost of a release of the inputs, on up to ``SAMPLED`` shards.
+def forecast(run: Run) -> Forecast:
+    """Measure the cost of a run on up to ``SAMPLED`` shards.
 
     With ``spending``, the cost includes the ledger's pass, and the ledger's caps are checked for the sample of this
     release, under its own key, so earlier spending of this release is not counted again. Raises UserError if the
     sampled shards have faults.
     """
-    columns = columns or Columns()
-    shards = find_shards(inputs, root)
-    suffix = formats.suffix_of(format)
-    columns = settled(columns, shards, suffix)
-    if spending is not None:
-        refuse_denoised(shards)
-    corpus = name_of_corpus(corpus, shards)
+    release, spending, source = run.release, run.spending, run.source()
+    shards, columns = source.shards, source.columns
     asked = spending or Spending("")
-    tasks = plan(shards, suffix, None)
+    tasks = plan(shards, source.suffix, None)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     passing = dataclasses.replace(release, key=Key.generate())
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="corpusveil-plan-") as folder:
         records = Records(f"{folder}/records")
-        record_key = passing.key.derive("records")
-        job = ShardJob(
-            passing.kernel(whole_corpus=True), columns, f"{folder}/out", records, passing.digest,
-            passing.key.fingerprint(), record_key, on_bad_rows, corpus=corpus,
-        )  # fmt: skip
+        job = dataclasses.replace(run, release=passing).job(source, f"{folder}/out", records)
         account = asked.with_secret(release.account(columns.text, whole_corpus=True), _secret(spending))
         noting = AccountPass(
-            asked.reading(columns), records, record_key, on_bad_rows == "quarantine", account=account, corpus=corpus,
-            drawn=columns,
+            asked.reading(columns), records, job.record_key, run.on_bad_rows == "quarantine", account=account,
+            corpus=source.corpus, drawn=columns,
         )  # fmt: skip
         _warm(job)
         for number in chosen:

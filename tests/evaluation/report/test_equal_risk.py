@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from corpusveil.deployment.wheel import build_wheel
 from corpusveil.evaluation.report.equal_risk import FILE, OTHER_SCALE, EqualRisk, read_equal_risk
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.report.line_charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from corpusveil.evaluation.report.release_page import render
 from corpusveil.evaluation.statistics.encoders import FLATTERS
 from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.jobs.wheel import build_wheel
 
 ROOT = Path(__file__).resolve().parents[3]
 RISK = Figure("attack", "words guessed from context", 0.62)

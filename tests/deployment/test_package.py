@@ -19,11 +19,10 @@ import pytest
 from packaging.requirements import Requirement
 
 from corpusveil.cli.main import run
+from corpusveil.deployment import machine_code, package
+from corpusveil.deployment.package import LEFT_OUT, commands, package_spark
+from corpusveil.deployment.wheel import build_wheel, installed, requirement
 from corpusveil.errors import PackageError, UserError, WorkError
-from corpusveil.jobs import machine_code, package
-from corpusveil.jobs.environment import installed, requirement
-from corpusveil.jobs.package import LEFT_OUT, commands, package_spark
-from corpusveil.jobs.wheel import build_wheel
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
 
@@ -128,7 +127,7 @@ def test_commands_name_the_files() -> None:
 def test_the_file_to_submit_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Where corpusveil is installed, wherever that is."""
     assert run(["--submit-file"]) == 0
-    assert Path(capsys.readouterr().out.strip()).samefile(Path(package.__file__).with_name("submit.py"))
+    assert Path(capsys.readouterr().out.strip()).samefile(package.LOGGING.with_name("submit.py"))
 
 
 @pytest.mark.packaged

@@ -1,4 +1,4 @@
-"""JSON lines: C4's own form."""
+"""``.json[.gz|.zst]``, ``.jsonl[.gz|.zst]``: JSON lines, C4's own form."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
-from corpusveil.choices import Codec, Separator
+from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, ColumnError, UserError, existing
-from corpusveil.storage import lines
-from corpusveil.storage.compression import Blocks, blocks, chunks
+from corpusveil.storage.compression import chunks
+from corpusveil.storage.forms import RECODE, ByteForm, split
 from corpusveil.storage.json_text import quoted
-from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, cut, no_id
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
 from corpusveil.storage.values import as_json
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
@@ -71,7 +70,7 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
             raise MemoryError from None
-        other = "" if _is_unicode(line) else f" {lines.RECODE}"
+        other = "" if _is_unicode(line) else f" {RECODE}"
         raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
     text = _value(row, columns.text)
     if text is not None and not isinstance(text, str):
@@ -151,26 +150,6 @@ def _types(columns: Columns) -> list[pa.DataType]:
     return [JSON] * (1 if columns.others == "keep" else len(columns.keep))
 
 
-class JsonLinesWriter:
-    """Writes ``{"text": ..., kept columns}`` a line, the text column under its own name and first."""
-
-    def __init__(self, file: Blocks, columns: Columns, digest: Any) -> None:
-        self._blocks = file
-        self._render = Renderer(columns)
-        self._digest = digest
-
-    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        data = self._render(texts, kept)
-        self._digest.update(data)
-        self._blocks.write(data)
-
-    def end_block(self) -> None:
-        self._blocks.end()
-
-    def close(self) -> None:
-        """Nothing stands behind the last line."""
-
-
 class Renderer:
     """Rows as JSON lines."""
 
@@ -209,15 +188,11 @@ class Renderer:
         return b"".join(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonLines(lines.OfBytes):
-    """A JSON object a line; blank lines are no rows."""
+class JsonLines(ByteForm):
+    """A JSON object a line; blank lines are no rows. The text column is written under its own name, and first."""
 
-    suffixes: tuple[str, ...]
-    codec: Codec = ""
-
-    def check(self, columns: Columns) -> None:
-        """Hold any columns."""
+    __slots__ = ()
+    rows_differ: ClassVar[bool] = True
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return JSON text for each."""
@@ -225,38 +200,24 @@ class JsonLines(lines.OfBytes):
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the fields of the first lines but huge ones, in the order in which they appear."""
-        found: dict[str, None] = {}
-        for line in next(self._rows(file, name), [])[:_FIRST_LINES]:
+        fields: dict[str, None] = {}
+        for line in next(self.documents(chunks(file, name, self.codec), name, Columns()), [])[:_FIRST_LINES]:
             if len(line) > _LONG_LINE:
                 continue
             with contextlib.suppress(orjson.JSONDecodeError):
                 row = orjson.loads(line)
-                found |= dict.fromkeys(row) if isinstance(row, dict) else {}
-        return list(found)
+                fields |= dict.fromkeys(row) if isinstance(row, dict) else {}
+        return list(fields)
 
-    def _rows(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:
-        for group in lines.split(chunks(file, name, self.codec), name):
+    def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[bytes]]:
+        """Yield the lines that are not blank."""
+        for group in split(pieces, name):
             yield [line for line in group if line.strip()]
 
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows."""
-        return sum(len(group) for group in self._rows(file, name))
+    def parsed(self, documents: Sequence[bytes], first: int, columns: Columns) -> Batch:
+        """Return what lines say."""
+        return _parse(documents, columns, first)
 
-    def batches(
-        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
-    ) -> Iterator[Batch]:
-        """Yield the rows start to stop."""
-        for first, rows in cut(self._rows(file, name), len, start, stop):
-            yield _parse(rows, columns, first)
-
-    def writer(
-        self,
-        file: Any,
-        columns: Columns,
-        digest: Any,
-        kept_types: Sequence[pa.DataType],
-        *,
-        first: bool = True,
-    ) -> JsonLinesWriter:
-        """Return a writer to ``file``; ``digest`` (hashlib's interface) is fed the uncompressed bytes."""
-        return JsonLinesWriter(blocks(file, self.codec), columns, digest)
+    def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
+        """Return ``{"text": ..., kept columns}`` a line."""
+        return Renderer(columns)(texts, kept)

@@ -6,7 +6,7 @@ so that the handshake of driver and workers (``transforms/handshake.py``) agrees
 
 It begins as a shell script that goes straight to a virtual environment, which its first start on a machine makes. A PEX
 of the usual kind takes another second for every start, of which each driver and each executor has one. The file holds
-the machine code of the inner loops (``jobs/machine_code.py``).
+the machine code of the inner loops (``machine_code.py``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from corpusveil.deployment.wheel import build_wheel, installed, requirement
 from corpusveil.errors import InstallationError, PackageError, not_a_choice
-from corpusveil.jobs.environment import installed, requirement
-from corpusveil.jobs.java import QUICK
-from corpusveil.jobs.wheel import build_wheel
+from corpusveil.jobs.java import LOGGING, QUICK
 
-ENVIRONMENT, SUBMIT, LOGGING = "corpusveil.pex", "submit.py", "log4j2.properties"
+ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
 EXTRAS = ("s3", "gcs", "azure")
 LEFT_OUT = ("pyspark", "apache-beam", "corpusveil")
 FORM = ("--venv", "--sh-boot", "--non-hermetic-venv-scripts")
@@ -56,9 +55,9 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
             last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
             raise InstallationError(f"pex could not build {ENVIRONMENT}: {last}")
         made.replace(folder / ENVIRONMENT)
-    for name in (SUBMIT, LOGGING):
-        shutil.copyfile(Path(__file__).with_name(name), folder / name)
-    return [folder / ENVIRONMENT, folder / SUBMIT, folder / LOGGING]
+    for file in (LOGGING.with_name(SUBMIT), LOGGING):
+        shutil.copyfile(file, folder / file.name)
+    return [folder / ENVIRONMENT, folder / SUBMIT, folder / LOGGING.name]
 
 
 def commands(folder: str) -> dict[str, str]:
@@ -68,7 +67,7 @@ def commands(folder: str) -> dict[str, str]:
     end = f"{folder}/{SUBMIT} privatize … --engine spark"
     return {
         "standalone": f"spark-submit --master spark://HOST:7077 {sent} {python} "
-        f"--driver-java-options '{QUICK} -Dlog4j2.configurationFile={folder}/{LOGGING}' "
+        f"--driver-java-options '{QUICK} -Dlog4j2.configurationFile={folder}/{LOGGING.name}' "
         f"--conf spark.pyspark.driver.python={folder}/{ENVIRONMENT} {end}",
         "YARN": f"spark-submit --master yarn --deploy-mode cluster {sent} {python} {end}",
         "Kubernetes": "spark-submit --master k8s://https://HOST:6443 --deploy-mode cluster "

@@ -1,22 +1,22 @@
-"""Comma-separated values (RFC 4180) in UTF-8, with a header; also separated by semicolons or tabs."""
+"""``.csv[.gz|.zst]``: comma-separated values (RFC 4180), with a header; also separated by semicolons or tabs."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import Codec, Separator
+from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, ColumnError, existing, is_name
-from corpusveil.storage import lines
-from corpusveil.storage.compression import Blocks, blocks, chunks
+from corpusveil.storage import forms
+from corpusveil.storage.compression import chunks
 from corpusveil.storage.csv_text import cells
-from corpusveil.storage.rows import BadRow, Batch, Columns, cut, refuse_others
+from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
+from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
 from corpusveil.storage.values import as_strings
 
 MARKS: dict[Separator, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
@@ -35,7 +35,7 @@ class _Text:
     """Yields the lines, wrong bytes marked; ``begin`` says that the next one begins a row."""
 
     def __init__(self, pieces: Iterator[bytes], name: str) -> None:
-        self._lines = (line for group in lines.split(pieces, name) for line in group)
+        self._lines = (line for group in split(pieces, name) for line in group)
         self._name = name
         self._number = self._first = self._size = 0
         self.line = ""
@@ -47,16 +47,16 @@ class _Text:
         for line in self._lines:
             self._number += 1
             self._size += len(line) + 1
-            if self._size > lines.MOST_LINE_BYTES:
-                raise lines.too_long(self._name, self._first)
+            if self._size > forms.MOST_LINE_BYTES:
+                raise too_long(self._name, self._first)
             self.line = line.decode("utf-8", "surrogateescape") + "\n"
             yield self.line
 
 
-def _records(file: IO[bytes], name: str, codec: Codec, separator: Separator) -> Iterator[_Record]:
+def _records(pieces: Iterator[bytes], name: str, separator: Separator) -> Iterator[_Record]:
     """Yield the header and every row that is not blank."""
-    csv.field_size_limit(lines.MOST_LINE_BYTES + 1)
-    text = _Text(chunks(file, name, codec), name)
+    csv.field_size_limit(forms.MOST_LINE_BYTES + 1)
+    text = _Text(pieces, name)
     reader = csv.reader(text, delimiter=MARKS[separator], strict=True)
     while True:
         text.begin()
@@ -88,7 +88,7 @@ def _header(records: Iterator[_Record], name: str, separator: Separator) -> list
         refuse_separator(first.line, name, separator)
         raise ColumnError(f"{name}: the first line, which names the columns, is {first.why}")
     if not all(map(_is_unicode, first.fields)):
-        raise BadFileError(f"{name}: the first line, which names the columns, is {lines.NOT_UTF8}")
+        raise BadFileError(f"{name}: the first line, which names the columns, is {NOT_UTF8}")
     return first.fields
 
 
@@ -120,30 +120,17 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int
     return {column: header.index(column) for column in columns.named}
 
 
-def _parse(rows: Sequence[_Record], width: int, places: dict[str, int], columns: Columns, first: int) -> Batch:
-    batch = Batch(first + len(rows))
-    sound: list[list[str]] = []
-    named = list(places.values())
-    for number, row in enumerate(rows, first):
-        why, fields = row.why, row.fields
-        if not why and len(fields) != width:
-            why = f"has {len(fields)} fields, the first line has {width}; repair or remove the row."
-        if not why and not all(fields[place].isascii() or _is_unicode(fields[place]) for place in named):
-            why = lines.NOT_UTF8
-        if why:
-            batch.bad.append(BadRow(number, why, _written(row.fields, MARKS[columns.separator])))
-            continue
-        batch.numbers.append(number)
-        sound.append(row.fields)
-
-    def column(name: str) -> list[str]:
-        place = places[name]
-        return [fields[place] for fields in sound]
-
-    batch.texts = pa.array(column(columns.text), type=pa.large_string())
-    batch.ids = None if columns.id is None else list(column(columns.id))
-    batch.kept = [pa.array(column(name), type=pa.large_string()) for name in columns.keep]
-    return batch
+def _picked(record: _Record, width: int, places: dict[str, int], separator: Separator) -> _Record:
+    """Return a row with its named fields alone, or with the reason that they cannot be used and all it holds."""
+    why, fields = record.why, record.fields
+    if not why and len(fields) != width:
+        why = f"has {len(fields)} fields, the first line has {width}; repair or remove the row."
+    if not why and not all(fields[place].isascii() or _is_unicode(fields[place]) for place in places.values()):
+        why = NOT_UTF8
+    if why:
+        line = _written(fields, MARKS[separator]).decode("utf-8", "surrogateescape")
+        return record._replace(fields=[], why=why, line=line)
+    return record._replace(fields=[fields[place] for place in places.values()])
 
 
 class _Lines(list[str]):
@@ -173,80 +160,60 @@ def _rows(columns: Sequence[tuple[memoryview, npt.NDArray[np.int64]]], separator
     return pieces
 
 
-class CsvWriter:
-    """Writes a header, in the first piece, and a row a document; the text column first, nulls as nothing."""
+class Csv(ByteForm):
+    """A row a document, fields in quotes where they hold separators, quotes or line breaks; blank lines are no rows.
 
-    def __init__(self, file: Blocks, columns: Columns, digest: Any, *, first: bool) -> None:
-        self._blocks = file
-        self._digest = digest
-        self._header = [columns.text, *columns.keep] if first else None
-        self._escapes = columns.formulas == "escape"
-        self._separator = MARKS[columns.separator]
+    The text column is written first, nulls as nothing.
+    """
 
-    def _put(self, data: Any) -> None:
-        if len(data):
-            self._digest.update(data)
-            self._blocks.write(data)
-
-    def _begin(self) -> bytes:
-        header, self._header = self._header, None
-        return b"" if header is None else _written(header, self._separator)
-
-    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        arrays = [texts, *map(as_strings, kept)]
-        columns = [cells(cell, separator=self._separator, alone=not kept, escapes=self._escapes) for cell in arrays]
-        self._put(b"".join([self._begin(), *([columns[0][0]] if not kept else _rows(columns, self._separator))]))
-
-    def end_block(self) -> None:
-        self._blocks.end()
-
-    def close(self) -> None:
-        self._put(self._begin())  # a shard without rows
-        self._blocks.end()
-
-
-@dataclass(frozen=True, slots=True)
-class Csv(lines.OfBytes):
-    """A row a document, fields in quotes where they hold commas, quotes or line breaks; blank lines are no rows."""
-
-    suffixes: tuple[str, ...]
-    codec: Codec = ""
-
-    def check(self, columns: Columns) -> None:
-        """Hold any columns."""
+    __slots__ = ()
+    has_separator: ClassVar[bool] = True
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the fields of the header."""
-        return _header(_records(file, name, self.codec, separator), name, separator)
-
-    def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return strings: CSV knows nothing else."""
-        return [pa.large_string()] * len(columns.keep)
+        return _header(_records(chunks(file, name, self.codec), name, separator), name, separator)
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows behind the header."""
-        return max(0, sum(1 for _ in _records(file, name, self.codec, separator)) - 1)
+        """Return the number of rows after the header, whatever the columns."""
+        return max(0, sum(1 for _ in _records(chunks(file, name, self.codec), name, separator)) - 1)
 
-    def batches(
-        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
-    ) -> Iterator[Batch]:
-        """Yield the rows start to stop. Raises UserError for a header without the columns."""
-        records = _records(file, name, self.codec, columns.separator)
+    def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[_Record]]:
+        """Yield the named fields of rows. Raises UserError for a header without the columns."""
+        records = _records(pieces, name, columns.separator)
         header = _header(records, name, columns.separator)
         if not header:
             return
         places = _places(header, columns, name)
-        for first, rows in cut(([record] for record in records), lambda record: record.size, start, stop):
-            yield _parse(rows, len(header), places, columns, first)
+        for record in records:
+            yield [_picked(record, len(header), places, columns.separator)]
 
-    def writer(
-        self,
-        file: Any,
-        columns: Columns,
-        digest: Any,
-        kept_types: Sequence[pa.DataType],
-        *,
-        first: bool = True,
-    ) -> CsvWriter:
-        """Return a writer to ``file``; ``digest`` (hashlib's interface) is fed the uncompressed bytes."""
-        return CsvWriter(blocks(file, self.codec), columns, digest, first=first)
+    def size(self, document: _Record) -> int:
+        """Return the characters of all fields."""
+        return document.size
+
+    def parsed(self, documents: Sequence[_Record], first: int, columns: Columns) -> Batch:
+        """Return the named fields of rows as columns."""
+        batch = Batch(first + len(documents))
+        sound = []
+        for number, record in enumerate(documents, first):
+            if record.why:
+                batch.bad.append(BadRow(number, record.why, record.line.encode("utf-8", "surrogateescape")))
+            else:
+                batch.numbers.append(number)
+                sound.append(record.fields)
+        named = dict(zip(columns.named, zip(*sound, strict=True) if sound else [()] * len(columns.named), strict=True))
+        batch.texts = pa.array(named[columns.text], type=pa.large_string())
+        batch.ids = None if columns.id is None else list(named[columns.id])
+        batch.kept = [pa.array(named[name], type=pa.large_string()) for name in columns.keep]
+        return batch
+
+    def header(self, columns: Columns) -> bytes:
+        """Return the names of the columns."""
+        return _written([columns.text, *columns.keep], MARKS[columns.separator])
+
+    def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
+        """Return a row a document."""
+        mark, escapes = MARKS[columns.separator], columns.formulas == "escape"
+        arrays = [texts, *map(as_strings, kept)]
+        written = [cells(array, separator=mark, alone=not kept, escapes=escapes) for array in arrays]
+        return b"".join(_rows(written, mark)) if kept else written[0][0]

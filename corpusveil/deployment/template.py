@@ -11,9 +11,8 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+from corpusveil.deployment.wheel import build_wheel, needed
 from corpusveil.errors import BadValueError, SecretError
-from corpusveil.jobs.environment import needed
-from corpusveil.jobs.wheel import build_wheel
 from corpusveil.storage import files
 
 EXTRAS = ("dataflow",)

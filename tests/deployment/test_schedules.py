@@ -20,8 +20,8 @@ from croniter import croniter
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from corpusveil.deployment.schedules import on_calendar, parse_times
 from corpusveil.errors import BadValueError
-from corpusveil.jobs.definitions import on_calendar, parse_times
 from tests.cli.test_run import save
 from tests.engines.corpora import WORDS, make_space
 
