@@ -52,7 +52,7 @@ class LengthGrid:
     """Pad documents to the next point of a public grid.
 
     The first point is ``pad`` words. The next one is the least multiple of ``pad`` that is larger, and at least
-    ``pad_growth`` times as large: with growth 1, all multiples of ``pad``. An empty text gets ``pad`` words, too. Raises
+    ``pad_growth`` times as large: with 1, all multiples of ``pad``. An empty text gets ``pad`` words, too. Raises
     UserError for values out of range.
     """
 

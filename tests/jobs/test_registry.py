@@ -16,7 +16,7 @@ from corpusveil.jobs.connect import Connect
 from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.pipelines.settings import schema, toml
+from corpusveil.pipelines.settings import reference, toml
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
 THREADS = '''
@@ -110,7 +110,7 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
     made = document.settings.engine.make()
     assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
     assert 'prefix = "x"' in toml.written(document)
-    assert "prefix" in schema.schema()["$defs"]["EngineSettings"]["properties"]
+    assert "prefix" in reference.schema()["$defs"]["EngineSettings"]["properties"]
     given = {"inputs": ["in"], "output": "counts", "engine": "threads"}
     fields = ["prefix=x", "patient=false"]
     assert settings_of("count", given | {"engine_option": fields}, []).engine.make() == made

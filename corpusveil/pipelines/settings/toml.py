@@ -28,7 +28,6 @@ class Document:
     """The settings of a file, and how they are written there.
 
     Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
-    ``demo`` stays where it names what the demo makes (``demo_space.py``).
     ``written`` has them as they stand in the file, by which what was made of it is known again.
     """
 
@@ -42,9 +41,8 @@ class Document:
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield every path as in the file, with its key."""
-        for one in _places():
-            value = self.written.value(one.place)
-            yield from ((one.place, path) for path in listed(value))
+        for setting in _places():
+            yield from ((setting.place, path) for path in listed(self.written.value(setting.place)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ def _ended(hint: str) -> str:
 
 
 def _places() -> Iterator[Setting]:
-    return (one for one in declared(Settings) if one.path)
+    return (setting for setting in declared(Settings) if setting.path)
 
 
 def is_here(path: str) -> bool:
@@ -115,19 +113,19 @@ def is_here(path: str) -> bool:
 
 
 def located(settings: Settings, folder: str) -> Settings:
-    """Return settings with relative paths resolved from a folder."""
+    """Return settings with relative paths resolved from a folder, and with the demo's addresses."""
 
     def whole(path: str) -> str:
         return os.path.normpath(os.path.join(folder, path)) if is_here(path) else path
 
-    sections: dict[str, dict[str, Any]] = {}
-    demos = settings.demos(folder)
-    for one in _places():
-        value = settings.value(one.place)
-        if value and one.place not in demos:
-            found = [whole(path) for path in value] if isinstance(value, list) else whole(value)
-            sections.setdefault(one.name, {})[one.key] = found
-    return settings.changed(**sections)
+    settings = settings.with_demo(folder)
+    changes: dict[str, dict[str, Any]] = {}
+    for setting in _places():
+        value = settings.value(setting.place)
+        if value:
+            paths = [whole(path) for path in value] if isinstance(value, list) else whole(value)
+            changes.setdefault(setting.name, {})[setting.key] = paths
+    return settings.changed(**changes)
 
 
 def written(document: Document) -> str:
