@@ -27,10 +27,10 @@ GROUP = "corpusveil.engines"
 @functools.cache
 def _found() -> dict[str, dict[str, metadata.EntryPoint]]:
     """Return the entry points by name and by target; nothing is imported."""
-    found: dict[str, dict[str, metadata.EntryPoint]] = {}
+    points: dict[str, dict[str, metadata.EntryPoint]] = {}
     for point in metadata.entry_points(group=GROUP):
-        found.setdefault(point.name, {})[point.value] = point
-    return found
+        points.setdefault(point.name, {})[point.value] = point
+    return points
 
 
 def names() -> list[str]:
@@ -88,17 +88,17 @@ def _typed(engine: Any, settings: dict[str, Any]) -> dict[str, Any]:
     from pydantic import TypeAdapter, ValidationError
 
     kinds = typing.get_type_hints(engine)
-    found = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-    for name, value in found.items():
+    typed = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    for name, value in typed.items():
         try:
             TypeAdapter(kinds[name]).validate_python(value, strict=True)
         except ValidationError as error:
             why = error.errors()[0]["msg"]
             raise BadValueError(f"{name} = {value!r}: this setting of the engine is not valid: {why}.") from None
     for field in dataclasses.fields(engine):
-        if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in found:
+        if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in typed:
             raise UnsetError(f"{field.name}: this engine needs this setting; add it.")
-    return found
+    return typed
 
 
 def _hint(setting: str, known: list[str]) -> str:

@@ -93,16 +93,16 @@ def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
-    found: list[tuple[str, object]] = []
+    first: list[tuple[str, object]] = []
     with reading(task, columns, aside=refuse) as (batches, _):
         for batch in batches:
             rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
-            found += [(text, identity) for text, identity in rows if text and text.strip()]
-    if not found:
+            first += [(text, identity) for text, identity in rows if text and text.strip()]
+    if not first:
         raise DataError(
             f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
-    texts, ids = zip(*found[:TEXTS], strict=True)
+    texts, ids = zip(*first[:TEXTS], strict=True)
     return list(texts), list(ids)
 
 

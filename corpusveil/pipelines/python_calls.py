@@ -96,11 +96,11 @@ def plan(
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas, separator)
-    found = forecast(
+    made = forecast(
         require_release(release), named, columns=columns, root=None if root is None else files.as_text(root),
         corpus=corpus, format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
     )  # fmt: skip
-    return dataclasses.replace(found, copies=count_duplicates(find_shards(named), columns)) if duplicates else found
+    return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
 
 
 def _columns(

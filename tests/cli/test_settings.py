@@ -18,7 +18,7 @@ from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
 from corpusveil.pipelines.settings import Settings, reference, toml
-from corpusveil.pipelines.settings.fields import Setting, declared
+from corpusveil.pipelines.settings.fields import Setting, declared, plain
 from tests.cli.test_run import EXAMPLE, save, whole
 from tests.engines.corpora import ROOT
 
@@ -86,9 +86,7 @@ class TestTheTemplate:
         for section, given in values.items():
             for key, value in given.items():
                 needed = {one.key: given[one.key] for one in ALL if one.name == section and one.info.is_required()}
-                found = Settings.model_fields[section].annotation
-                kind = next(one.section for one in ALL if one.name == section)
-                assert found is not None
+                kind = plain(Settings.model_fields[section].annotation)
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
         capsys.readouterr()
         assert run(["run", "--init", str(file)]) == 2
