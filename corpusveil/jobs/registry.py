@@ -10,13 +10,12 @@ adds one by that file and a line of its metadata::
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import typing
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import BadValueError, PackageError, UnknownError, UnsetError
+from corpusveil.errors import BadValueError, PackageError, UnknownError, UnsetError, nearest
 
 if typing.TYPE_CHECKING:
     from corpusveil.storage.engine import Engine
@@ -25,7 +24,7 @@ GROUP = "corpusveil.engines"
 
 
 @functools.cache
-def _found() -> dict[str, dict[str, metadata.EntryPoint]]:
+def _points() -> dict[str, dict[str, metadata.EntryPoint]]:
     """Return the entry points by name and by target; nothing is imported."""
     points: dict[str, dict[str, metadata.EntryPoint]] = {}
     for point in metadata.entry_points(group=GROUP):
@@ -35,7 +34,7 @@ def _found() -> dict[str, dict[str, metadata.EntryPoint]]:
 
 def names() -> list[str]:
     """Return the names of all engines, sorted."""
-    return sorted(_found())
+    return sorted(_points())
 
 
 def find(name: str) -> type[Engine]:
@@ -44,11 +43,10 @@ def find(name: str) -> type[Engine]:
     Raises UserError for an unknown name, with the nearest known name; for a name in two packages; and for a class that
     cannot be imported.
     """
-    points = _found().get(name)
+    points = _points().get(name)
     if points is None:
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names())}."
-        raise UnknownError(f"{name}: there is no engine of this name; {hint}")
+        hint = nearest(name, names()) or f"; there are: {', '.join(names())}."
+        raise UnknownError(f"{name}: there is no engine of this name{hint}")
     if len(points) > 1:
         raise PackageError(f"Two packages provide an engine {name} ({', '.join(points)}); uninstall either.")
     ((value, point),) = points.items()

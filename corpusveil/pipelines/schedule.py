@@ -212,9 +212,8 @@ class Schedule:
     def left_out(self) -> list[str]:
         """Return the reason for each shard that is left out and unchanged, as a sentence."""
         left_out = self._left_out()
-        return [
-            left_out[shard.relative][3] for shard in self._shards() if self._is(shard, left_out.get(shard.relative))
-        ]
+        shards = [shard for shard in self._shards() if self._is(shard, left_out.get(shard.relative))]
+        return [left_out[shard.relative][3] for shard in shards]
 
     def count_left_out(self) -> int:
         """Return the number of shards that are left out, as the metrics have it."""
@@ -225,7 +224,7 @@ class Schedule:
         return self._summaries(self._numbers())[1]
 
     def runs(self) -> dict[int, Finished | None]:
-        """Return the last runs by number: the done record of a finished run, None for an unfinished shard."""
+        """Return the last runs by number: the done record of a finished run, None for an unfinished one."""
         return {number: self._done(number) for number in self._numbers()[-_SHOWN:]}
 
     def refusal(self, number: int) -> str | None:
@@ -299,7 +298,7 @@ class Schedule:
         plan = Plan(number, tuple(shard for shard in shards if shard.relative in why), why) if why else None
         kept = LeftOut(settings=self.settings, shards=left_out) if left_out else LeftOut()
         if unusable.settings != self.settings and (why or waiting):
-            kept = unusable  # they are tried again, and count until a run could use them: this shard may be refused
+            kept = unusable  # they are tried again, and count until a run could use them: this one may be refused
         return Ahead(plan, (), summary.model_copy(update={"shards": known}), kept, waiting)
 
     def _is(self, shard: InputShard, before: Sequence[Any] | None, *, read: bool = True) -> bool:

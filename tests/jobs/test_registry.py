@@ -61,9 +61,9 @@ def package(tmp_path: Path) -> Path:
 def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package, in this process too."""
     monkeypatch.syspath_prepend(str(package))
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     yield package
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     sys.modules.pop("threads_engine", None)
 
 
@@ -169,7 +169,7 @@ def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: py
     (installed / "threads_engine-1.0.dist-info" / "entry_points.txt").write_text(
         "[corpusveil.engines]\nlocal = threads_engine:Threads\n"
     )
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     with pytest.raises(UserError, match="Two packages provide an engine local"):
         registry.find("local")
 

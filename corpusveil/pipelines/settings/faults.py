@@ -93,11 +93,8 @@ def parameters(mechanism: Any = None) -> set[str]:
     from corpusveil.mechanisms import registry as mechanisms
 
     known = mechanisms.names()
-    return {
-        parameter
-        for name in ([mechanism] if mechanism in known else known)
-        for parameter in mechanisms.parameters(name)
-    }
+    chosen = [mechanism] if mechanism in known else known
+    return {parameter for name in chosen for parameter in mechanisms.parameters(name)}
 
 
 def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
