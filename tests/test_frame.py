@@ -35,9 +35,22 @@ def tracked_files() -> list[Path]:
 
 def test_the_readme_leads_with_the_two_commands_and_every_make_command_in_the_documents_exists() -> None:
     assert {"demo", "test"} <= set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
-    for document in ("README.md", "CONTRIBUTING.md", ".ci/run"):
-        named = set(re.findall(r"(?:^|`|exec )make ([a-z-]+)", (ROOT / document).read_text(), re.MULTILINE))
+    workflows = [path.relative_to(ROOT) for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    for document in ("README.md", "CONTRIBUTING.md", "docs/releasing.md", ".ci/run", *workflows):
+        named = set(re.findall(r"(?:^|`|exec |run: )make ([a-z-]+)", (ROOT / document).read_text(), re.MULTILINE))
         assert named <= make_targets(), document
+
+
+def test_every_action_of_a_workflow_is_pinned_to_a_commit() -> None:
+    """A tag can be moved to other code, a commit cannot."""
+    used = [
+        line
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in path.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert used
+    assert [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)] == []
 
 
 def test_help_names_every_target() -> None:

@@ -52,8 +52,8 @@ class LengthGrid:
     """Pad documents to the next point of a public grid.
 
     The first point is ``pad`` words. The next one is the least multiple of ``pad`` that is larger, and at least
-    ``pad_growth`` times as large: with 1, all multiples of ``pad``. An empty text gets ``pad`` words, too. Raises
-    UserError for values out of range.
+    ``pad_growth`` times as large: with growth 1, all multiples of ``pad``. An empty text gets ``pad`` words, too.
+    Raises UserError for values out of range.
     """
 
     pad: int
@@ -159,7 +159,7 @@ def _points(step: int, growth: float) -> Ints:
     points, factor = [step], Fraction(growth)
     while points[-1] < MOST_WORDS:
         points.append(max(-(-points[-1] * factor // step), points[-1] // step + 1) * step)
-    return np.array([int(one) for one in points], dtype=np.int64)
+    return np.array([int(point) for point in points], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

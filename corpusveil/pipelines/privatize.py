@@ -25,8 +25,7 @@ from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release import corpus as shards
-from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.presets import PROFILES
@@ -45,6 +44,16 @@ class Prepared:
     release: Release
     columns: Columns
     spending: Spending | None
+
+    def run(self, settings: Settings, **more: Any) -> Run:
+        """Return the run of the settings; ``more`` are fields of it that settings do not say."""
+        corpus, output = settings.needed("corpus", "output")
+        given = {
+            "columns": self.columns, "root": corpus.root, "corpus": corpus.name, "records": output.records,
+            "rows_per_task": output.rows_per_task, "format": output.format, "on_bad_rows": output.on_bad_rows,
+            "page": output.page, "spending": self.spending,
+        }  # fmt: skip
+        return Run(self.release, corpus.input, output.path, **(given | more))
 
 
 def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: EpsilonAtRisk | None = None) -> Prepared:
@@ -124,7 +133,7 @@ def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
 
 
 def run(
-    settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
+    settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *,
     debug: bool = False, risk: EpsilonAtRisk | None = None, explain: bool = False,
     check: Callable[[Release], bool] | None = None,
 ) -> Outcome:  # fmt: skip
@@ -134,7 +143,7 @@ def run(
     the corpus is read, and says whether its guarantee is to be announced.
     """
     watch = watch or Watch()
-    corpus, output = settings.needed("corpus", "output")
+    _, output = settings.needed("corpus", "output")
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
     later = Later(watch)
@@ -161,13 +170,10 @@ def run(
     engine = engine or settings.engine.make()
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
-    outcome = shards.privatize_corpus(
-        release, corpus.input, output.path, engine,
-        columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
-        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, page=output.page,
-        debug=debug, spending=prepared.spending, watch=watch.shards, begun=later.begin,
+    outcome = prepared.run(
+        settings, debug=debug, watch=watch.shards, begun=later.begin,
         look=lambda texts: tell_markup(texts, release.policy.markup, later),
-    )  # fmt: skip
+    ).privatize(engine)  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
 
@@ -178,12 +184,9 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
     Nothing is written, and no key is made.
     """
     watch = watch or Watch()
-    corpus, output = settings.needed("corpus", "output")
+    (corpus,) = settings.needed("corpus")
     prepared = prepare(settings, watch, make_key=False)
-    made = forecast(
-        prepared.release, corpus.input, columns=prepared.columns, root=corpus.root, corpus=corpus.name,
-        format=output.format, on_bad_rows=output.on_bad_rows, spending=prepared.spending,
-    )  # fmt: skip
+    made = forecast(prepared.run(settings))
     for line in made.lines(settings.engine.workers or 1):
         watch.say(line)
     if settings.denoise is not None:

@@ -651,6 +651,6 @@ def test_an_interruption_has_a_status_of_its_own(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("corpusveil.transforms.release.corpus.privatize_corpus", interrupt)
+    monkeypatch.setattr("corpusveil.transforms.release.corpus.Run.privatize", interrupt)
     assert run(ground.arguments(source, tmp_path / "out")) == 130
     assert "run the same command again" in capsys.readouterr().err.splitlines()[-1]

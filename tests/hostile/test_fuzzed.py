@@ -36,7 +36,7 @@ from corpusveil.spaces.space import VECTORS, content_digest
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files, formats, lease
-from corpusveil.storage.records import Failed, Record, Records, Run, Shard, Totals
+from corpusveil.storage.records import Claim, Failed, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import Seen
 from corpusveil.transforms.release.manifest import read_manifest
@@ -283,7 +283,7 @@ class TestStates:
     @pytest.mark.parametrize(
         ("name", "kind"),
         [
-            ("run.json", Run),
+            ("run.json", Claim),
             ("totals.json", Totals),
             ("shards/x.json", Shard),
             ("failed/x.json", Failed),
