@@ -91,11 +91,7 @@ def derived(
 
         def called(context: typer.Context, **given: Any) -> None:
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
-            settings = settings_of(command, explicit, (context.obj or {}).get("passed", []))
-            if settings.demos():
-                from corpusveil.pipelines.demo_space import located
-
-                settings = located(settings)
+            settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_demo()
             more = {"context": context} if "context" in signature.parameters else {}
             function(settings, **more, **{parameter.name: given[parameter.name] for parameter in own})
 

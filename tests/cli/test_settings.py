@@ -17,8 +17,8 @@ from corpusveil.cli import main
 from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
-from corpusveil.pipelines.settings import Settings, reference, schema, toml
-from corpusveil.pipelines.settings.fields import Setting, declared
+from corpusveil.pipelines.settings import Settings, reference, toml
+from corpusveil.pipelines.settings.fields import Setting, declared, plain
 from tests.cli.test_run import EXAMPLE, save, whole
 from tests.engines.corpora import ROOT
 
@@ -43,7 +43,7 @@ class TestTheReference:
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
     """Return the schema, itself checked."""
-    found: dict[str, Any] = json.loads(schema.text())
+    found: dict[str, Any] = json.loads(reference.schema_text())
     jsonschema.Draft7Validator.check_schema(found)
     return found
 
@@ -77,7 +77,7 @@ class TestTheTemplate:
         """Without its marks it is a file of every key, each of which the tree takes by itself."""
         file = tmp_path / "new.toml"
         assert run(["run", "--init", str(file)]) == 0
-        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == schema.schema()
+        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == reference.schema()
         lines = file.read_text().splitlines()
         assert lines[0] == f"#:schema ./{toml.SCHEMA}"
         keys = [line[2:] for line in lines if line.startswith(("# [", "# ")) and (" = " in line or line[2] == "[")]
@@ -86,9 +86,7 @@ class TestTheTemplate:
         for section, given in values.items():
             for key, value in given.items():
                 needed = {one.key: given[one.key] for one in ALL if one.name == section and one.info.is_required()}
-                found = Settings.model_fields[section].annotation
-                kind = next(one.section for one in ALL if one.name == section)
-                assert found is not None
+                kind = plain(Settings.model_fields[section].annotation)
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
         capsys.readouterr()
         assert run(["run", "--init", str(file)]) == 2

@@ -16,7 +16,7 @@ from corpusveil.jobs.connect import Connect
 from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.pipelines.settings import schema, toml
+from corpusveil.pipelines.settings import reference, toml
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
 THREADS = '''
@@ -61,9 +61,9 @@ def package(tmp_path: Path) -> Path:
 def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package, in this process too."""
     monkeypatch.syspath_prepend(str(package))
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     yield package
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     sys.modules.pop("threads_engine", None)
 
 
@@ -110,7 +110,7 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
     made = document.settings.engine.make()
     assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
     assert 'prefix = "x"' in toml.written(document)
-    assert "prefix" in schema.schema()["$defs"]["EngineSettings"]["properties"]
+    assert "prefix" in reference.schema()["$defs"]["EngineSettings"]["properties"]
     given = {"inputs": ["in"], "output": "counts", "engine": "threads"}
     fields = ["prefix=x", "patient=false"]
     assert settings_of("count", given | {"engine_option": fields}, []).engine.make() == made
@@ -169,7 +169,7 @@ def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: py
     (installed / "threads_engine-1.0.dist-info" / "entry_points.txt").write_text(
         "[corpusveil.engines]\nlocal = threads_engine:Threads\n"
     )
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     with pytest.raises(UserError, match="Two packages provide an engine local"):
         registry.find("local")
 

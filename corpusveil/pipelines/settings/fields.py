@@ -26,6 +26,8 @@ BEHIND = "--"
 """The option for the arguments after two dashes on a command line."""
 DEMO = "demo"
 """The name of the space and of the model of bundled text (``pipelines/demo_space.py``)."""
+DEMO_URL = "demo://"
+"""The address of both in settings, which no folder has."""
 
 
 def is_demo(address: Any, folder: str = "") -> bool:

@@ -62,19 +62,14 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
     if budget.risk is not None and budget.risk_of == "context" and risk_model(settings) is None:
-        yield (
-            "budget.model",
-            (
-                "{budget.risk_of} context needs a language model of public text; add this key "
-                "(make the model with 'corpusveil model')"
-            ),
-        )
+        model = "a language model of public text; add this key (make the model with 'corpusveil model')"
+        yield "budget.model", f"{{budget.risk_of}} context needs {model}"
 
 
 def risk_model(settings: Settings) -> str | None:
     """Return the address of the language model for a risk of context; by default that of [model]."""
-    found: str | None = settings.value("budget.model") or settings.value("model.path")
-    return found
+    address: str | None = settings.value("budget.model") or settings.value("model.path")
+    return address
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -88,14 +83,8 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
             if getattr(flow, name) != type(flow).model_fields[name].default:
                 place = f"collocations.{name}"
                 yield place, "{collocations.add_to} takes this from the earlier counts; leave it out"
-    if (
-        flow is not None
-        and flow.input
-        and flow.tokens is not None
-        and (flow.tokenizer == "word") != (flow.table is None)
-    ):
-        needs = "takes no" if flow.tokenizer == "word" else "needs a"
-        yield "collocations.table", f"{{collocations.tokenizer}} {flow.tokenizer} {needs} collocation table"
+    if flow is not None and flow.input and flow.tokens is not None:
+        yield from _table("collocations.tokenizer", flow.tokenizer, "collocations.table", flow.table)
     if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):
         yield "embeddings.trainer", "the trainer spark runs on Spark, whatever the engine; leave {engine.name} out"
 
@@ -103,10 +92,7 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
 def _key(settings: Settings) -> Iterator[tuple[str, str]]:
     given = [name for name in ("path", "environment", "test") if getattr(settings.key, name)]
     if len(given) > 1:
-        yield (
-            f"key.{given[-1]}",
-            "{key.path}, {key.environment} and {key.test} exclude each other; keep only one",
-        )
+        yield f"key.{given[-1]}", "{key.path}, {key.environment} and {key.test} exclude each other; keep only one"
 
 
 def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -176,20 +162,21 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is None:
         return
-    for name in ("cap", "cap_token", "cap_ldp"):
-        if getattr(ledger, name) is not None and not ledger.unit:
-            yield (
-                f"ledger.{name}",
-                "a cap limits what a privacy unit spends; add {ledger.unit}: a column such as customer_id, or content",
-            )
-            break
+    caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
+    if caps and not ledger.unit:
+        unit = "add {ledger.unit}: a column such as customer_id, or content"
+        yield f"ledger.{caps[0]}", f"a cap limits what a privacy unit spends; {unit}"
+
+
+def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> Iterator[tuple[str, str]]:
+    if (tokenizer == "word") != (table is None):
+        needs = "takes no" if tokenizer == "word" else "needs a"
+        yield table_place, f"{{{place}}} {tokenizer} {needs} collocation table"
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:
     text = settings.settled().text
-    if (text.tokenizer == "word") != (text.collocations is None):
-        needs = "takes no" if text.tokenizer == "word" else "needs a"
-        yield "text.collocations", f"{{text.tokenizer}} {text.tokenizer} {needs} collocation table"
+    yield from _table("text.tokenizer", text.tokenizer, "text.collocations", text.collocations)
     try:
         text.policy()
     except UserError as error:
@@ -244,9 +231,7 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
-            yield (
-                "collocations.counts",
-                "nothing is made from {collocations.input}; add this key or {collocations.tokens}",
-            )
+            advice = "add this key or {collocations.tokens}"
+            yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
     elif not release and model is None and denoise is None and not (space is not None and space.vectors):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"
