@@ -9,10 +9,14 @@ from dataclasses import dataclass
 
 import pytest
 
+from corpusveil import errors
 from corpusveil.cli.main import run
 from corpusveil.errors import CorpusveilError
 
 QUIET = ("--progress", "none")
+OF_CODE: dict[str, type[CorpusveilError]] = {
+    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and "code" in vars(kind)
+}
 
 
 @dataclass(frozen=True)
@@ -39,21 +43,22 @@ def succeeds(*words: object) -> Ended:
     return ended
 
 
-def fails(words: Sequence[object], error: type[CorpusveilError], *names: object) -> str:
-    """Run a command line that has to end with this error; return its sentence, in which every name is."""
+def fails(words: Sequence[object], code: str, *names: object) -> str:
+    """Run a command line that has to end with an error of this code; return its sentence, in which every name is."""
     ended = command(*words)
-    assert ended.status == error.exit_status, ended
-    sentence = ended.err.splitlines()[-1]
-    assert sentence.endswith(f" [{error.code}]"), sentence
+    sentence = ended.err.splitlines()[-1] if ended.err else ""
+    assert sentence.endswith(f" [{code}]"), ended
+    assert ended.status == OF_CODE[code].exit_status, ended
     assert all(str(name) in sentence for name in names), (sentence, names)
     assert "Traceback" not in ended.err
     return sentence
 
 
 @contextlib.contextmanager
-def refused(error: type[CorpusveilError], *names: object) -> Iterator[pytest.ExceptionInfo[CorpusveilError]]:
-    """Expect an error of this class, and so of its code, whose sentence has every name."""
-    with pytest.raises(error) as caught:
+def refused(code: str, *names: object) -> Iterator[pytest.ExceptionInfo[CorpusveilError]]:
+    """Expect an error of this code, whose sentence has every name."""
+    with pytest.raises(OF_CODE[code]) as caught:
         yield caught
+    assert caught.value.code == code
     sentence = str(caught.value)
     assert all(str(name) in sentence for name in names), (sentence, names)

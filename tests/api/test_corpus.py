@@ -11,6 +11,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.errors import BadShardsError, BadTypeError, CapError, NotMadeError, UnknownError
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 def texts(output: Path) -> list[str]:
     """Return the released texts, in their order."""

@@ -15,7 +15,6 @@ import corpusveil as cv
 from corpusveil.cli import dataflow
 from corpusveil.cli.derived import settings_of
 from corpusveil.cli.main import run
-from corpusveil.errors import BadValueError, ConflictError, InUseError, UnknownError, UserError
 from corpusveil.pipelines.run import steps
 from corpusveil.pipelines.schedule import Plan
 from corpusveil.pipelines.scheduled import schedule_of
@@ -59,7 +58,7 @@ class TestNoValueIsAnOption:
         """A parameter of the Flex Template is refused by its pattern."""
         for parameter in dataflow.parameters():
             for value in OPTIONS:
-                with refused(BadValueError, f"Parameter {parameter.name}"):
+                with refused("wrong-value", f"Parameter {parameter.name}"):
                     parameter.value(value)
 
 
@@ -69,19 +68,20 @@ class TestBothCallers:
     def given(self, **more: Any) -> dict[str, Any]:
         return {"inputs": ["in"], "space": "s", "output": "o", "mechanism": "ring-geometric", "epsilon": 1.0, **more}
 
-    @pytest.mark.parametrize(("option", "value", "place", "error", "on_call", "in_file"), [
-        ("master", "local", "engine.master", ConflictError, ["--master", "--engine"], ["engine.name"]),
-        ("average_words", 5.0, "budget.average_words", ConflictError, ["--average-words", "--strategy", "--allocation"],
-         ["budget.strategy", "budget.allocation"]),
-        ("epsilon", -1.0, "budget.epsilon", BadValueError, ["--epsilon -1.0"], ["= -1.0"]),
-        ("weights", [2, 1], "budget.weights", ConflictError, ["--weights", "--allocation"], ["budget.allocation"]),
-        ("workers", 0, "engine.workers", BadValueError, ["--workers 0"], ["= 0"]),
+    @pytest.mark.parametrize(("option", "value", "place", "code", "on_call", "in_file"), [
+        ("master", "local", "engine.master", "conflicting-settings", ["--master", "--engine"], ["engine.name"]),
+        ("average_words", 5.0, "budget.average_words", "conflicting-settings",
+         ["--average-words", "--strategy", "--allocation"], ["budget.strategy", "budget.allocation"]),
+        ("epsilon", -1.0, "budget.epsilon", "wrong-value", ["--epsilon -1.0"], ["= -1.0"]),
+        ("weights", [2, 1], "budget.weights", "conflicting-settings", ["--weights", "--allocation"],
+         ["budget.allocation"]),
+        ("workers", 0, "engine.workers", "wrong-value", ["--workers 0"], ["= 0"]),
     ])  # fmt: skip
     def test_in_its_own_names(
-        self, tmp_path: Path, option: str, value: Any, place: str, error: type[UserError], on_call: list[str],
+        self, tmp_path: Path, option: str, value: Any, place: str, code: str, on_call: list[str],
         in_file: list[str],
     ) -> None:  # fmt: skip
-        with refused(error, *on_call) as caught:
+        with refused(code, *on_call) as caught:
             settings_of("privatize", self.given(**{option: value}), [])
         assert place not in str(caught.value)
         values: dict[str, dict[str, Any]] = {
@@ -91,7 +91,7 @@ class TestBothCallers:
         section, key = place.split(".")
         values.setdefault(section, {})[key] = value
         file = save(tmp_path / "run.toml", values)
-        with refused(error, f"{file}, {place}", *in_file) as caught:
+        with refused(code, f"{file}, {place}", *in_file) as caught:
             read(file)
         assert "--" not in str(caught.value)
 
@@ -220,12 +220,12 @@ class TestASpaceOfGivenVectors:
         assert f"{tmp_path}/space" in succeeds("run", file, *QUIET).err
         assert release_files(tmp_path / "space") == before
         (tmp_path / "b.txt").write_text((tmp_path / "a.txt").read_text() + "other 1 2 3\n")
-        fails(["run", file, *QUIET], InUseError, f"{tmp_path}/space")
+        fails(["run", file, *QUIET], "output-in-use", f"{tmp_path}/space")
 
     def test_is_not_trained_as_well(self, tmp_path: Path) -> None:
         values = whole(tmp_path)
         values["space"]["vectors"] = ["a.txt"]
-        with refused(ConflictError, "space.vectors", "[embeddings]"):
+        with refused("conflicting-settings", "space.vectors", "[embeddings]"):
             read(save(tmp_path / "run.toml", values))
 
 
@@ -237,8 +237,8 @@ def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path) -> None:
     ):  # fmt: skip
         values = whole(tmp_path)
         values[section][name] = 1.0
-        with refused(UnknownError, f"{section}.{name}", *nearest):
+        with refused("unknown-name", f"{section}.{name}", *nearest):
             read(save(tmp_path / "run.toml", values))
     (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
-    with refused(UnknownError, "epsilon", "budget.epsilon"):
+    with refused("unknown-name", "epsilon", "budget.epsilon"):
         read(str(tmp_path / "run.toml"))

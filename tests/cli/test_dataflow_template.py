@@ -149,7 +149,7 @@ class TestParameters:
             for piece in BROKEN:
                 for value in (piece, right + piece, piece + right) if piece else ("",):
                     assert not re.fullmatch(regex, value), (name, value)
-                    with refused(BadValueError, name):
+                    with refused("wrong-value", name):
                         parameter.value(value)
 
     def test_a_key_is_never_a_value(self) -> None:
@@ -281,7 +281,7 @@ class TestKey:
                 raise PermissionDenied(name)
 
         monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
-        with refused(SecretError, "versions/3", "PermissionDenied", "Secret Accessor"):
+        with refused("unusable-key", "versions/3", "PermissionDenied", "Secret Accessor"):
             template.read_key(SECRET)
 
     def test_what_is_no_key_is_not_quoted(self) -> None:
@@ -349,7 +349,7 @@ class TestFolder:
 
     def test_another_kind_of_image_is_refused(self, tmp_path: Path) -> None:
         for image in ("corpusveil", "gcr.io/p/i", "gcr.io/p/i:1\nRUN x", "gcr.io/p/i:$X", "-x"):
-            with refused(BadValueError, "image"):
+            with refused("wrong-value", "image"):
                 template.package_dataflow(str(tmp_path / "out"), image, {})
             assert not (tmp_path / "out").exists(), image
 

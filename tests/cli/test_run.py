@@ -14,7 +14,6 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
-from corpusveil.errors import AddressError, BadValueError, ConflictError, InUseError, UnknownError, UnsetError
 from corpusveil.pipelines import collocations
 from corpusveil.pipelines.run import FLOWS
 from corpusveil.pipelines.settings import Settings
@@ -134,7 +133,7 @@ class TestTheFlow:
         values = whole(done)
         values["collocations"]["min_count"] = 4
         other = save(done / "other.toml", values)
-        fails(["run", other, "--only", "count", *QUIET], InUseError, f"{done}/counts")
+        fails(["run", other, "--only", "count", *QUIET], "output-in-use", f"{done}/counts")
         before = release_files(done / "counts")
         for _ in range(2):
             assert f"{done}/counts" in succeeds("run", done / "run.toml", "--only", "count", *QUIET).err
@@ -173,7 +172,7 @@ class TestTheFlow:
         file = save(tmp_path / "run.toml", values)
         assert run(["run", file, "--only", "count", *QUIET]) == 0
         assert {path.name for path in tmp_path.iterdir()} == {"counts", "run.toml"}
-        fails(["run", file, "--only", "report"], UnknownError, "count", "score")
+        fails(["run", file, "--only", "report"], "unknown-name", "count", "score")
 
     def test_another_setting_does_not_take_an_artefact_over(self, done: Path, tmp_path: Path) -> None:
         for section, key, value, place in (
@@ -184,7 +183,7 @@ class TestTheFlow:
             values = whole(done)
             values[section][key] = value
             before = release_files(done / place)
-            fails(["run", save(tmp_path / "run.toml", values), *QUIET], InUseError, done / place)
+            fails(["run", save(tmp_path / "run.toml", values), *QUIET], "output-in-use", done / place)
             assert release_files(done / place) == before
 
 
@@ -230,21 +229,21 @@ class TestWrongFiles:
         assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
 
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
-        for section, changes, error, named in (
-            ("key", {"environment": "K"}, ConflictError, "key.environment"),
-            ("budget", {"allocation": "uniform"}, ConflictError, "budget.weights"),
-            ("budget", {"average_words": 5.0}, ConflictError, "budget.average_words"),
-            ("budget", {"strategy": "s2", "allocation": "word-share", "weights": []}, ConflictError,
+        for section, changes, code, named in (
+            ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
+            ("budget", {"allocation": "uniform"}, "conflicting-settings", "budget.weights"),
+            ("budget", {"average_words": 5.0}, "conflicting-settings", "budget.average_words"),
+            ("budget", {"strategy": "s2", "allocation": "word-share", "weights": []}, "conflicting-settings",
              "budget.average_words"),
-            ("budget", {"allocation": "dataset", "weights": []}, ConflictError, "budget.average_words"),
-            ("text", {"tokenizer": "word"}, ConflictError, "text.collocations"),
-            ("engine", {"master": "local"}, ConflictError, "engine.master"),
-            ("engine", {"runner": "FlinkRunner"}, ConflictError, "engine.runner"),
-            ("engine", {"name": "flink"}, BadValueError, "engine.name"),
-            ("mechanism", {"name": "ring-geometri"}, UnknownError, "ring-geometric?"),
-            ("budget", {"epsilon": float("inf")}, BadValueError, "budget.epsilon"),
-            ("output", None, UnsetError, "[output]"), ("budget", None, UnsetError, "[budget]"),
-            ("collocations", None, ConflictError, "[embeddings]"),
+            ("budget", {"allocation": "dataset", "weights": []}, "conflicting-settings", "budget.average_words"),
+            ("text", {"tokenizer": "word"}, "conflicting-settings", "text.collocations"),
+            ("engine", {"master": "local"}, "conflicting-settings", "engine.master"),
+            ("engine", {"runner": "FlinkRunner"}, "conflicting-settings", "engine.runner"),
+            ("engine", {"name": "flink"}, "wrong-value", "engine.name"),
+            ("mechanism", {"name": "ring-geometri"}, "unknown-name", "ring-geometric?"),
+            ("budget", {"epsilon": float("inf")}, "wrong-value", "budget.epsilon"),
+            ("output", None, "missing-setting", "[output]"), ("budget", None, "missing-setting", "[budget]"),
+            ("collocations", None, "conflicting-settings", "[embeddings]"),
         ):  # fmt: skip
             values = whole(tmp_path)
             if changes is None:
@@ -253,7 +252,7 @@ class TestWrongFiles:
                 values[section] |= changes
             file = Path(save(tmp_path / "run.toml", values))
             file.write_text(file.read_text().replace("Infinity", "inf"))
-            fails(["run", file], error, named)
+            fails(["run", file], code, named)
         assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
 
     def test_files_that_are_none(self, tmp_path: Path) -> None:
@@ -263,7 +262,7 @@ class TestWrongFiles:
             ended = command("run", file)
             assert (ended.status, ended.err.count("\n")) == (2, 1), content
             assert "run.toml" in ended.err
-        fails(["run", tmp_path / "none.toml"], AddressError, "none.toml")
+        fails(["run", tmp_path / "none.toml"], "unusable-address", "none.toml")
 
 
 def test_the_documentation_names_every_section(tmp_path: Path) -> None:
@@ -318,7 +317,9 @@ class TestAReadableRelease:
         file = readable.parent / "less.toml"
         whole = tomllib.loads((readable.parent / "readable.toml").read_text())
         for left_out, named in (("model", "denoise.model"), ("collocations", "model.counts"), ("space", "space")):
-            fails(["run", save(file, {name: whole[name] for name in whole if name != left_out})], UnsetError, named)
+            fails(
+                ["run", save(file, {name: whole[name] for name in whole if name != left_out})], "missing-setting", named
+            )
         del whole["space"]["counts"]
         whole["space"]["path"] = "r/other"
-        fails(["run", save(file, whole)], UnsetError, "balance")
+        fails(["run", save(file, whole)], "missing-setting", "balance")

@@ -16,7 +16,6 @@ import pytest
 from corpusveil.cli import main
 from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.run import STEPS
-from corpusveil.errors import InUseError, UnsetError
 from corpusveil.pipelines.settings import Settings, reference, schema, toml
 from corpusveil.pipelines.settings.fields import declared
 from tests.calls import fails, succeeds
@@ -87,10 +86,10 @@ class TestTheTemplate:
                 kind = next(one.section for one in ALL if one.name == section)
                 assert found is not None
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
-        fails(["run", "--init", file], InUseError, file)
+        fails(["run", "--init", file], "output-in-use", file)
 
     def test_without_a_file_is_said(self) -> None:
-        fails(["run"], UnsetError, "run --init FILE.toml")
+        fails(["run"], "missing-setting", "run --init FILE.toml")
 
 
 class TestTheCommands:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,14 @@ from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import ConflictError, DataError, InUseError, SizeError, UserError, WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from tests.collocations.corpora import WORDS, Made, kept, make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files, write_shard
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 def table(output: Path) -> list[tuple[str, int, int]]:
@@ -103,12 +104,6 @@ class TestCounts:
 
 @pytest.mark.spark
 class TestEngines:
-    @pytest.fixture(scope="class")
-    def spark(self) -> Iterator[Any]:
-        session = spark_session("local[2]")
-        yield session
-        session.stop()
-
     @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
     @pytest.mark.usefixtures("spark")
     def test_give_the_same_bytes(self, corpus: Path, reference: Path, tmp_path: Path, engine: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ from corpusveil.collocations.count import count_corpus
 from corpusveil.errors import BadValueError, ChangedError, UserError, WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.storage import tasks
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.collocations.corpora import make, write
 from tests.collocations.test_count import Halting
 from tests.engines.corpora import UNKNOWN, release_files
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 REPEATED = 34
 ROWS = 600 * REPEATED
@@ -152,12 +154,6 @@ class TestJobs:
 
 @pytest.mark.spark
 class TestEngines:
-    @pytest.fixture(scope="class")
-    def spark(self) -> Iterator[Any]:
-        session = spark_session("local[2]")
-        yield session
-        session.stop()
-
     def test_split_on_spark_in_two_jobs(self, spark: Any, shard: Path, reference: Path, tmp_path: Path) -> None:
         """Spark's own tracker says how many jobs a small count is."""
         spark.sparkContext.setJobGroup("one count", "")

@@ -26,9 +26,11 @@ from corpusveil.collocations.word2vec import Training, count_tokens, train
 from corpusveil.errors import BadShardsError, DataError, InUseError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from tests.collocations.corpora import WORDS, Made, make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files, write_shard
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 PAIRS = [(WORDS[0], WORDS[1]), (WORDS[1], WORDS[0]), (WORDS[2], WORDS[0]), (WORDS[0], WORDS[2], WORDS[1])]
 SMALL = Training(dimensions=12, epochs=2, min_count=2)
@@ -104,12 +106,11 @@ class TestTokenize:
         assert told["tokens"] < told["words"] == made.words
 
     @pytest.mark.spark
+    @pytest.mark.usefixtures("spark")
     def test_every_engine_writes_the_same_bytes(self, source: Path, table: str, tokens: Path, tmp_path: Path) -> None:
-        session = spark_session("local[2]")
         for name, engine in (("local", Local(2)), ("beam", Beam()), ("spark", Spark())):
             tokenize_corpus([str(source)], str(tmp_path / name), engine, "gst", table)
             assert release_files(tmp_path / name) == release_files(tokens)
-        session.stop()
 
     @pytest.mark.parametrize(
         ("more", "said"),
@@ -230,9 +231,9 @@ class TestTrain:
             train(shards, SMALL, Checkpoint(str(tmp_path / "state"), "mark"))
 
     @pytest.mark.spark
+    @pytest.mark.usefixtures("spark")
     def test_on_spark_it_is_the_same_artefact(self, tokens: Path, tmp_path: Path) -> None:
         """MLlib's vectors of the same tokens, with the same counts, in the same form; gensim's as a job are its own."""
-        session = spark_session("local[2]")
         arguments = ["train", "--tokens", str(tokens), "--dimensions", "12", "--min-count", "2", "--epochs", "1"]
         assert run([*arguments, "--output", str(tmp_path / "spark"), "--trainer", "spark", "--progress", "none"]) == 0
         read = cv.read_vectors(str(tmp_path / "spark"))
@@ -249,7 +250,6 @@ class TestTrain:
         assert run([*arguments, *quiet, str(tmp_path / "here")]) == 0
         job, here = (np.load(tmp_path / name / "vectors.npy") for name in ("job", "here"))
         assert np.array_equal(job, here)
-        session.stop()
 
     @pytest.mark.parametrize(
         "options",

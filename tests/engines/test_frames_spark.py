@@ -26,9 +26,9 @@ from corpusveil.transforms import spark as module
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_frame
 from tests.engines.corpora import WORDS, Ground, make_release, release_files, text_of
-from tests.engines.processes import free_port
+from tests.engines.processes import free_port, stop_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 SCHEMA = """
     id BIGINT NOT NULL, review STRING, at TIMESTAMP, local TIMESTAMP_NTZ, day DATE, price DECIMAL(12, 3),
@@ -43,6 +43,7 @@ def classic() -> Iterator[Any]:
     ensure_java()
     from pyspark.sql import SparkSession
 
+    stop_spark()  # its plugins and addresses are those of its start
     builder = SparkSession.builder.appName("frames").master("local[2]")
     settings = {
         "spark.ui.enabled": "false",
@@ -60,7 +61,7 @@ def classic() -> Iterator[Any]:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
-    session.stop()
+    stop_spark()
 
 
 @pytest.fixture(scope="module")

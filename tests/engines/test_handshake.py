@@ -19,6 +19,8 @@ from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python, versions
 from tests.engines.corpora import make_space
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 def touch(path: str) -> None:
     """Do a task: leave a file."""

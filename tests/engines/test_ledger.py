@@ -23,6 +23,8 @@ from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.spark import privatize_frame
 from tests.engines.corpora import TEST_KEY, WORDS, make_release, make_space, release_files, write_corpus
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 ROWS = [
     {"id": f"d{n}", "customer": n % 7, "visit": f"v{n % 3}", "text": " ".join(WORDS[n * k % 100] for k in range(1, 6))}
     for n in range(50)

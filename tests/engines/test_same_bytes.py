@@ -6,7 +6,7 @@ One module, so that one process holds its one Spark session.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import corpusveil as cv
 from corpusveil.errors import UnsetError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
@@ -43,7 +43,7 @@ from tests.engines.corpora import (
 )
 from tests.engines.processes import cluster, end_session
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 KEPT = Columns(id="id", keep=("id",))
 
@@ -59,13 +59,6 @@ def reference(ground: Ground, release: cv.Release) -> tuple[Outcome, dict[str, s
     output = ground.folder / "reference"
     outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local())
     return outcome, release_files(output)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    session = spark_session("local[2]")
-    yield session
-    session.stop()
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ from corpusveil.language.modelling import Pruning, build_model, model_of_counts
 from corpusveil.storage.engine import Engine
 from tests.evaluation.language.test_kneser_ney import corpus
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 @pytest.fixture
 def counts(tmp_path: Path) -> str:

@@ -18,7 +18,7 @@ from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.storage.records import WARNING
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import BLOCK, Ground, make_release, release_files, write_large_corpus
-from tests.engines.processes import end_session, kill_tree, start_command, wait_until
+from tests.engines.processes import end_session, kill_tree, start_command, stop_spark, wait_until
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
 from tests.objects.store import SETTINGS, Store, use
@@ -28,6 +28,7 @@ from tests.objects.store import SETTINGS, Store, use
 def spark(store: Store) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         use(store.endpoint, patch)
+        stop_spark()
         session = spark_session("local[2]")
         # Its Python workers have the environment in which the JVM was started, perhaps for other tests, and this one.
         settings = {name: os.environ[name] for name in (*SETTINGS, "FSSPEC_S3_ENDPOINT_URL")}
